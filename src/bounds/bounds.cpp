@@ -1,0 +1,127 @@
+#include "bounds/bounds.h"
+
+#include <algorithm>
+
+#include "bounds/critical_path.h"
+#include "bounds/work.h"
+
+namespace placewright {
+namespace {
+
+std::vector<Bound> latency_bounds(const Problem& problem) {
+  const auto paths = critical_paths(problem);
+  double first_arrival = kInfinity;
+  for (const ModelId model : problem.models()) {
+    first_arrival = std::min(first_arrival, problem.model(model).arrival);
+  }
+  return {{"critical path", *std::max_element(paths.begin(), paths.end())},
+          {"work", first_arrival + work_bound(problem)}};
+}
+
+// All devices as one machine as fast as all of them together, each model its least work, every model there from the
+// start: Smith's rule is then optimal, and no schedule is better.
+double smith_bound(const Problem& problem) {
+  const auto work = least_work(problem);
+  double first_arrival = kInfinity;
+  for (const ModelId model : problem.models()) {
+    first_arrival = std::min(first_arrival, problem.model(model).arrival);
+  }
+  std::vector<ModelId> order;
+  for (const ModelId model : problem.models()) order.push_back(model);
+  std::sort(order.begin(), order.end(), [&](ModelId a, ModelId b) {
+    return problem.model(a).weight * work[b] > problem.model(b).weight * work[a];
+  });
+  const double lanes = total_lanes(problem);
+  double clock = first_arrival;
+  double total = 0;
+  for (const ModelId model : order) {
+    clock += work[model] / lanes;
+    total += problem.model(model).weight * (clock - problem.model(model).arrival);
+  }
+  return std::max(0.0, total * (1 - 1e-12));
+}
+
+std::vector<Bound> total_completion_bounds(const Problem& problem) {
+  const auto paths = critical_paths(problem);
+  double total = 0;
+  for (const ModelId model : problem.models()) {
+    const Model& record = problem.model(model);
+    total += record.weight * (paths[model] - record.arrival);
+  }
+  return {{"critical paths", total}, {"work in Smith's order", smith_bound(problem)}};
+}
+
+// Without replicas some device bears the whole of each group.
+double largest_group(const Problem& problem, WorkScope scope) {
+  double largest = 0;
+  for (const GroupId group : problem.groups()) {
+    double fastest = kInfinity;
+    for (const DeviceId device : problem.devices()) {
+      if (!problem.group_allowed(group, device)) continue;
+      double time = 0;
+      for (const OpId op : problem.group_ops(group)) {
+        const bool backward = problem.op(op).backward;
+        if (scope == WorkScope::all || backward == (scope == WorkScope::backward)) {
+          time += problem.time(op, device);
+        }
+      }
+      fastest = std::min(fastest, time);
+    }
+    if (fastest < kInfinity) largest = std::max(largest, fastest);
+  }
+  return largest / problem.rules().max_replicas;
+}
+
+std::vector<Bound> throughput_bounds(const Problem& problem) {
+  if (problem.rules().training == TrainingMode::phased && problem.has_backward_ops()) {
+    return {{"work", work_bound(problem, WorkScope::forward) +
+                         work_bound(problem, WorkScope::backward)},
+            {"largest group", largest_group(problem, WorkScope::forward) +
+                                  largest_group(problem, WorkScope::backward)}};
+  }
+  return {{"work", work_bound(problem)},
+          {"largest group", largest_group(problem, WorkScope::all)}};
+}
+
+// Calls: an op takes at least its time on the fastest device, transfers are left out.
+double fastest_path(const Problem& problem) {
+  Table<OpId, double> end(problem.op_count(), 0);
+  double longest = 0;
+  for (const OpId op : problem.topological_order()) {
+    double ready = 0;
+    for (const OpId before : problem.predecessors(op)) ready = std::max(ready, end[before]);
+    double fastest = kInfinity;
+    for (const DeviceId device : problem.devices()) {
+      if (problem.allowed(op, device)) fastest = std::min(fastest, problem.time(op, device));
+    }
+    end[op] = ready + fastest;
+    longest = std::max(longest, end[op]);
+  }
+  return longest;
+}
+
+}  // namespace
+
+std::vector<Bound> lower_bounds(const Problem& problem) {
+  switch (problem.objective()) {
+    case Objective::latency:
+      return latency_bounds(problem);
+    case Objective::total_completion:
+      return total_completion_bounds(problem);
+    case Objective::throughput:
+      return throughput_bounds(problem);
+    case Objective::call_latency:
+      return {{"critical path", fastest_path(problem)}};
+  }
+  return {};
+}
+
+Certificate best_lower_bound(const Problem& problem) {
+  Certificate best;
+  for (Bound& bound : lower_bounds(problem)) {
+    if (bound.value > best.lower_bound) best = Certificate{bound.value, std::move(bound.name)};
+  }
+  return best;
+}
+
+}  // namespace placewright

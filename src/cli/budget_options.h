@@ -1,0 +1,27 @@
+// How much work a planner may do, and from where it starts.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <CLI/App.hpp>
+
+#include "planners/planner.h"
+
+namespace placewright::cli {
+
+struct BudgetOptions {
+  std::string time_limit = "10s";
+  std::optional<std::uint64_t> steps;
+  int threads = 1;
+  std::uint64_t seed = 1;
+  std::string start;  // a plan file; empty: none
+
+  void add_to(CLI::App& verb);
+  // Throws UsageError.
+  [[nodiscard]] Budget budget() const;
+};
+
+}  // namespace placewright::cli

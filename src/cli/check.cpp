@@ -1,0 +1,92 @@
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/output_options.h"
+#include "cli/plan_options.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+#include "verify/verifier.h"
+
+namespace placewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright check plan.json\n"
+    "  placewright check plan.json --problem examples/moirai/GoogLeNet.json --json\n"
+    "  placewright check expert.json --problem graph.json      an expert split\n"
+    "\n"
+    "Exit code 1 when the plan is not valid.";
+
+struct CheckOptions {
+  PlanOptions plan;
+  OutputOptions output;
+};
+
+void print_text(const Problem& problem, const Plan& plan,
+                const std::vector<Violation>& violations) {
+  if (violations.empty()) {
+    fmt::print("{}: {} {}\n", coloured("valid", Colour::green), name_of(problem.objective()),
+               value_text(plan.value, problem.unit()));
+    return;
+  }
+  fmt::print("{}: {} violation{}\n", coloured("not valid", Colour::red), violations.size(),
+             violations.size() == 1 ? "" : "s");
+  for (const Violation& violation : violations) {
+    fmt::print("  {}: {}\n", name_of(violation.code), printable(violation.message));
+  }
+}
+
+Json violation_json(const Problem& problem, const Violation& violation) {
+  Json json = {{"code", name_of(violation.code)},
+               {"message", violation.message},
+               {"ops", Json::array()},
+               {"devices", Json::array()}};
+  for (const OpId op : violation.ops) json["ops"].push_back(problem.op(op).name);
+  for (const DeviceId device : violation.devices) {
+    json["devices"].push_back(problem.device(device).name);
+  }
+  return json;
+}
+
+void print_document(const Problem& problem, const Plan& plan,
+                    const std::vector<Violation>& violations) {
+  Json document = {{"valid", violations.empty()},
+                   {"objective", name_of(problem.objective())},
+                   {"value", finite_or_null(plan.value)},
+                   {"unit", name_of(problem.unit())},
+                   {"violations", Json::array()}};
+  for (const Violation& violation : violations) {
+    document["violations"].push_back(violation_json(problem, violation));
+  }
+  print_json(document);
+}
+
+ExitCode check(const CheckOptions& options) {
+  const PlanWithProblem loaded = options.plan.read(options.output);
+  const auto violations = verify(loaded.problem, loaded.plan);
+  if (options.output.json) {
+    print_document(loaded.problem, loaded.plan, violations);
+  } else if (!options.output.quiet) {
+    print_text(loaded.problem, loaded.plan, violations);
+  }
+  return violations.empty() ? ExitCode::success : ExitCode::no;
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand("check", "Is a plan valid, and what is its value");
+  const auto options = std::make_shared<CheckOptions>();
+  options->plan.add_to(*verb);
+  options->output.add_to(*verb);
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return check(*options); }; });
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/budget_options.h"
+#include "cli/interruption.h"
+#include "cli/output_options.h"
+#include "cli/plan_options.h"
+#include "cli/problem_options.h"
+#include "cli/progress_line.h"
+#include "cli/table.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
+
+namespace placewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright compare examples/moirai/GoogLeNet.json\n"
+    "  placewright compare graph.json --planners heft,etf --time-limit 1m --json";
+
+struct CompareOptions {
+  ProblemOptions problem;
+  BudgetOptions budget;
+  OutputOptions output;
+  std::vector<std::string> planners;
+};
+
+// The gap of one planner's plan to the best bound of all.
+double gap_to(const PlanOutcome& outcome, const Certificate& bound) {
+  return gap(outcome.value(), bound.lower_bound);
+}
+
+std::string status_cell(const PlanOutcome& outcome) {
+  return outcome.fault.empty() ? std::string{name_of(outcome.answer.status())} : "fault";
+}
+
+void print_table(const Problem& problem, const Comparison& comparison) {
+  TextTable table({{"planner"},
+                   {"value", Align::right},
+                   {"gap", Align::right},
+                   {"time", Align::right},
+                   {"status"}});
+  for (const PlanOutcome& outcome : comparison.outcomes) {
+    table.add({outcome.planner, value_text(outcome.value(), problem.unit()),
+               percent_text(gap_to(outcome, comparison.bound)), duration_text(outcome.seconds),
+               status_cell(outcome)});
+  }
+  fmt::print("{}: {} on {} devices\n\n{}\n", printable(problem.name()),
+             name_of(problem.objective()), problem.device_count(), table.text());
+  for (const PlanOutcome& outcome : comparison.outcomes) {
+    if (!outcome.answer.plan) fmt::print("{}: {}\n", outcome.planner, outcome.answer.reason);
+  }
+  fmt::print("best lower bound: {} ({})\n",
+             value_text(comparison.bound.lower_bound, problem.unit()), comparison.bound.method);
+}
+
+Json row_json(const PlanOutcome& outcome, const Certificate& bound) {
+  Json row = {{"planner", outcome.planner},
+              {"status", status_cell(outcome)},
+              {"value", finite_or_null(outcome.value())},
+              {"gap", finite_or_null(gap_to(outcome, bound))},
+              {"lower_bound", outcome.answer.certificate.lower_bound},
+              {"seconds", outcome.seconds}};
+  if (!outcome.answer.plan) row["reason"] = outcome.answer.reason;
+  return row;
+}
+
+void print_document(const Problem& problem, const Comparison& comparison) {
+  Json document = {{"problem", problem.name()},
+                   {"objective", name_of(problem.objective())},
+                   {"unit", name_of(problem.unit())},
+                   {"lower_bound", comparison.bound.lower_bound},
+                   {"bound_method", comparison.bound.method},
+                   {"planners", Json::array()}};
+  for (const PlanOutcome& outcome : comparison.outcomes) {
+    document["planners"].push_back(row_json(outcome, comparison.bound));
+  }
+  print_json(document);
+}
+
+ExitCode exit_code(const Comparison& comparison) {
+  const auto& outcomes = comparison.outcomes;
+  const bool any_plan =
+      std::any_of(outcomes.begin(), outcomes.end(),
+                  [](const PlanOutcome& outcome) { return outcome.answer.plan.has_value(); });
+  const bool any_fault = std::any_of(outcomes.begin(), outcomes.end(),
+                                     [](const PlanOutcome& o) { return !o.fault.empty(); });
+  return any_plan ? ExitCode::success : any_fault ? ExitCode::fault : ExitCode::no;
+}
+
+ExitCode compare_planners(const CompareOptions& options) {
+  PlanRequest request;
+  request.budget = options.budget.budget();
+  ProblemFile file = options.problem.read();
+  options.output.warn(file.warnings);
+  const std::vector<std::string> op_ids = file.op_ids;
+  const Problem problem = build_problem(std::move(file));
+  const std::optional<Plan> start = start_plan(options.budget.start, problem, op_ids);
+  if (start) request.start = &*start;
+
+  Comparison comparison;
+  {
+    const Interruption interruption;
+    ProgressLine progress(!options.output.quiet, problem.unit());
+    comparison = compare(problem, planning_registry(), options.planners, request,
+                         interruption.flag(), progress.observer());
+  }
+  if (comparison.outcomes.empty()) throw UsageError("no planner fits this problem");
+  if (options.output.json) {
+    print_document(problem, comparison);
+  } else if (!options.output.quiet) {
+    print_table(problem, comparison);
+  }
+  return exit_code(comparison);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand("compare", "All planners that fit, side by side");
+  const auto options = std::make_shared<CompareOptions>();
+  options->problem.add_argument_to(*verb);
+  options->budget.add_to(*verb);
+  options->output.add_to(*verb);
+  verb->add_option("--planners", options->planners, "Only these, separated by commas")
+      ->delimiter(',')
+      ->type_name("NAMES");
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return compare_planners(*options); }; });
+}
+
+}  // namespace placewright::cli

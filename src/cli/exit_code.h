@@ -1,0 +1,23 @@
+// What the program's exit code means (the same for every verb).
+
+#pragma once
+
+#include <stdexcept>
+
+namespace placewright::cli {
+
+enum class ExitCode {
+  success = 0,    // a valid plan or a clean answer, also after a time limit or Ctrl-C
+  no = 1,         // the answer is no: infeasible, unknown, check failed
+  usage = 2,      // the command line is wrong
+  bad_input = 3,  // a file cannot be read, understood or written
+  fault = 4,      // a mistake of ours
+};
+
+// The command line asks for something that makes no sense; the message is one sentence.
+class UsageError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+}  // namespace placewright::cli

@@ -1,0 +1,212 @@
+#include "cli/gantt.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/device_use.h"
+#include "cli/text.h"
+
+namespace placewright::cli {
+namespace {
+
+struct Block {
+  std::string name;
+  double start;
+  double end;
+};
+
+class Canvas {
+ public:
+  Canvas(std::size_t label_width, std::size_t width, double end)
+      : label_width_(label_width), cells_(width - label_width - 3), end_(end > 0 ? end : 1) {}
+
+  [[nodiscard]] std::size_t cells() const { return cells_; }
+
+  [[nodiscard]] std::string row(const std::string& label, const std::string& content) const {
+    const std::size_t blanks = label_width_ - std::min(label_width_, display_width(label));
+    return fmt::format("{}{} |{}|\n", label, std::string(blanks, ' '), content);
+  }
+
+  // The blocks of one lane; they do not overlap in time.
+  [[nodiscard]] std::string ops_row(const std::string& label,
+                                    const std::vector<Block>& blocks) const {
+    constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
+    std::vector<std::size_t> owner(cells_, kNobody);
+    std::vector<double> share(cells_, 0);
+    std::vector<int> owners(cells_, 0);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      for (std::size_t cell = first_cell(blocks[i]); cell <= last_cell(blocks[i]); ++cell) {
+        const double overlap = overlap_of(blocks[i], cell);
+        ++owners[cell];
+        if (overlap <= share[cell] && owner[cell] != kNobody) continue;
+        owner[cell] = i;
+        share[cell] = overlap;
+      }
+    }
+    std::string content(cells_, '.');
+    for (std::size_t begin = 0; begin < cells_;) {
+      std::size_t end = begin + 1;
+      while (end < cells_ && owner[end] == owner[begin]) ++end;
+      if (owner[begin] != kNobody) {
+        content.replace(begin, end - begin,
+                        drawn(blocks[owner[begin]].name, end - begin, owners[begin] > 1));
+      }
+      begin = end;
+    }
+    return row(label, content);
+  }
+
+  // Where something moves; blocks may overlap.
+  [[nodiscard]] std::string transfers_row(const std::string& label,
+                                          const std::vector<Block>& blocks) const {
+    std::string content(cells_, '.');
+    for (const Block& block : blocks) {
+      for (std::size_t cell = first_cell(block); cell <= last_cell(block); ++cell) {
+        content[cell] = '-';
+      }
+    }
+    return row(label, content);
+  }
+
+  [[nodiscard]] std::string axis(const std::string& label) const {
+    constexpr std::size_t kTicks = 4;
+    std::string line(cells_, ' ');
+    for (std::size_t tick = 0; tick <= kTicks; ++tick) {
+      const double time = end_ * static_cast<double>(tick) / kTicks;
+      const std::string text = fmt::format("{:.4g}", time);
+      const std::size_t at = cells_ * tick / kTicks;
+      const std::size_t begin =
+          tick == 0 ? 0 : std::min(at - text.size() / 2, cells_ - text.size());
+      line.replace(begin, text.size(), text);
+    }
+    return fmt::format("{:<{}}  {}\n", label, label_width_, line);
+  }
+
+ private:
+  [[nodiscard]] double cell_time() const { return end_ / static_cast<double>(cells_); }
+  [[nodiscard]] std::size_t cell_at(double time) const {
+    return std::min(static_cast<std::size_t>(std::max(0.0, std::floor(time / cell_time()))),
+                    cells_ - 1);
+  }
+  [[nodiscard]] std::size_t first_cell(const Block& block) const { return cell_at(block.start); }
+  [[nodiscard]] std::size_t last_cell(const Block& block) const {
+    const double last = std::ceil(block.end / cell_time() - 1e-9) - 1;
+    return std::max(first_cell(block), cell_at(std::max(0.0, last) * cell_time() * (1 + 1e-12)));
+  }
+  [[nodiscard]] double overlap_of(const Block& block, std::size_t cell) const {
+    const double begin = cell_time() * static_cast<double>(cell);
+    return std::min(block.end, begin + cell_time()) - std::max(block.start, begin);
+  }
+
+  static std::string drawn(const std::string& name, std::size_t width, bool shared) {
+    if (width == 1) return shared ? "#" : "|";
+    const std::size_t inside = width - 2;
+    // Names are cut by bytes, so only plain ones are shown in part.
+    const bool plain = display_width(name) == name.size();
+    if (!plain || inside < std::min<std::size_t>(name.size(), 2)) {
+      return '[' + std::string(inside, '=') + ']';
+    }
+    const std::string text = printable(name.substr(0, inside));
+    return '[' + text + std::string(inside - text.size(), '=') + ']';
+  }
+
+  std::size_t label_width_;
+  std::size_t cells_;
+  double end_;
+};
+
+std::size_t longest_device_name(const Problem& problem) {
+  std::size_t longest = 4;
+  for (const DeviceId device : problem.devices()) {
+    longest = std::max(longest, display_width(problem.device(device).name));
+  }
+  return longest;
+}
+
+// Spreads the ops of a device over rows so that none overlap in a row: first row that is free.
+std::vector<std::vector<Block>> lanes_of(std::vector<Block> blocks) {
+  std::stable_sort(blocks.begin(), blocks.end(),
+                   [](const Block& a, const Block& b) { return a.start < b.start; });
+  std::vector<std::vector<Block>> lanes(1);
+  for (Block& block : blocks) {
+    const double tolerance = 1e-9 * std::max(1.0, block.end);
+    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const std::vector<Block>& row) {
+      return row.empty() || row.back().end <= block.start + tolerance;
+    });
+    if (lane == lanes.end()) lane = lanes.insert(lanes.end(), std::vector<Block>{});
+    lane->push_back(std::move(block));
+  }
+  return lanes;
+}
+
+std::string schedule_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
+  std::string text;
+  for (const DeviceId device : problem.devices()) {
+    std::vector<Block> ops;
+    std::vector<Block> sends;
+    std::vector<Block> receives;
+    for (const OpId op : problem.ops()) {
+      const double start = plan.schedule->start[op];
+      const double end = plan.schedule->end[op];
+      if (plan.placement[op] == device && end > start) {
+        ops.push_back({problem.op(op).name, start, end});
+      }
+    }
+    for (const Transfer& transfer : plan.schedule->transfers) {
+      if (transfer.end <= transfer.start) continue;
+      if (transfer.from == device) sends.push_back({"", transfer.start, transfer.end});
+      if (transfer.to == device) receives.push_back({"", transfer.start, transfer.end});
+    }
+    const std::string& name = problem.device(device).name;
+    for (const auto& lane : lanes_of(std::move(ops))) text += canvas.ops_row(name, lane);
+    if (!sends.empty()) text += canvas.transfers_row(name + " >", sends);
+    if (!receives.empty()) text += canvas.transfers_row(name + " <", receives);
+  }
+  return text;
+}
+
+std::string call_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
+  std::string text;
+  for (const DeviceId device : problem.devices()) {
+    std::vector<Block> calls;
+    for (const Call& call : plan.calls) {
+      if (call.device == device) {
+        calls.push_back({fmt::format("{} ops", call.ops.size()), call.start, call.end});
+      }
+    }
+    if (!problem.on_host(device)) text += canvas.ops_row(problem.device(device).name, calls);
+  }
+  return text;
+}
+
+std::string load_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
+  std::string text;
+  const auto uses = device_uses(problem, plan);
+  for (const DeviceId device : problem.devices()) {
+    const double share = plan.value > 0 ? std::min(1.0, uses[device].busy / plan.value) : 0;
+    const auto filled = static_cast<std::size_t>(share * static_cast<double>(canvas.cells()));
+    text += canvas.row(problem.device(device).name,
+                       std::string(filled, '=') + std::string(canvas.cells() - filled, '.'));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string gantt(const Problem& problem, const Plan& plan, int width) {
+  const std::size_t label = longest_device_name(problem) + 2;
+  const Canvas canvas(label, std::max(static_cast<std::size_t>(std::max(width, 40)), label + 20),
+                      problem.objective() == Objective::throughput ? plan.value : end_of(plan));
+  const std::string rows = plan.schedule          ? schedule_rows(problem, plan, canvas)
+                           : !plan.stages.empty() ? load_rows(problem, plan, canvas)
+                                                  : call_rows(problem, plan, canvas);
+  const std::string label = problem.unit() != TimeUnit::none ? std::string{name_of(problem.unit())}
+                            : plan.stages.empty()            ? "time"
+                                                             : "load";
+  return rows + canvas.axis(label);
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,125 @@
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/budget_options.h"
+#include "cli/device_use.h"
+#include "cli/interruption.h"
+#include "cli/output_options.h"
+#include "cli/plan_options.h"
+#include "cli/plan_summary.h"
+#include "cli/problem_options.h"
+#include "cli/progress_line.h"
+#include "cli/verbs.h"
+#include "formats/text_file.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
+
+namespace placewright::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright plan examples/moirai/GoogLeNet.json -o plan.json\n"
+    "  placewright plan model.json --cluster devices.json --objective latency --time-limit 1m\n"
+    "  placewright plan graph.json --planner random --option samples=1000 --seed 7 --json\n"
+    "  placewright plan graph.json --start plan.json --pin conv1=gpu0 -o better.json\n"
+    "\n"
+    "Ctrl-C ends the search and gives the best plan so far.";
+
+struct PlanVerbOptions {
+  ProblemOptions problem;
+  BudgetOptions budget;
+  OutputOptions output;
+  std::string planner = "auto";
+  std::vector<std::string> planner_options;  // NAME=VALUE
+  std::string path;
+  bool embed = false;
+};
+
+std::vector<std::pair<std::string, std::string>> split_options(
+    const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> options;
+  for (const std::string& text : texts) {
+    const std::size_t split = text.find('=');
+    if (split == std::string::npos) {
+      throw UsageError(fmt::format("--option: '{}' is not of the form NAME=VALUE", text));
+    }
+    options.emplace_back(text.substr(0, split), text.substr(split + 1));
+  }
+  return options;
+}
+
+ExitCode exit_code(const PlanOutcome& outcome) {
+  if (!outcome.fault.empty()) return ExitCode::fault;
+  return outcome.answer.plan ? ExitCode::success : ExitCode::no;
+}
+
+PlanOutcome search(const PlanVerbOptions& options, const Problem& problem,
+                   const PlanRequest& request) {
+  const Interruption interruption;
+  ProgressLine progress(!options.output.quiet, problem.unit());
+  return make_plan(problem, planning_registry(), request, interruption.flag(), progress.observer());
+}
+
+void print(const OutputOptions& output, const Problem& problem, const PlanOutcome& outcome) {
+  if (output.json) {
+    print_json(outcome_json(problem, outcome));
+  } else if (!outcome.answer.plan) {
+    fmt::print(stderr, "placewright: {}\n", no_plan_text(outcome));
+  } else if (!output.quiet) {
+    fmt::print("{}", outcome_text(problem, outcome, output.verbose));
+  }
+}
+
+ExitCode plan(const PlanVerbOptions& options) {
+  PlanRequest request;
+  request.planner = options.planner;
+  request.options = split_options(options.planner_options);
+  request.budget = options.budget.budget();
+
+  ProblemFile file = options.problem.read();
+  options.output.warn(file.warnings);
+  const ProblemReference reference = reference_to(file, options.problem);
+  const std::vector<std::string> op_ids = file.op_ids;
+  const Problem problem = build_problem(std::move(file));
+  const std::optional<Plan> start = start_plan(options.budget.start, problem, op_ids);
+  if (start) request.start = &*start;
+
+  const PlanOutcome outcome = search(options, problem, request);
+  // With "-" the plan itself has the standard output. The answer comes first: it is not lost when
+  // the file cannot be written.
+  if (options.path != "-" || !outcome.answer.plan) print(options.output, problem, outcome);
+  if (outcome.answer.plan && !options.path.empty()) {
+    save_plan(options.path, problem, outcome, request.budget, reference, options.embed);
+  }
+  return exit_code(outcome);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand("plan", "Decide which op runs where and when");
+  const auto options = std::make_shared<PlanVerbOptions>();
+  options->problem.add_argument_to(*verb);
+  options->budget.add_to(*verb);
+  verb->add_option("--planner", options->planner, "Who plans; see 'placewright planners'")
+      ->capture_default_str()
+      ->type_name("NAME");
+  verb->add_option("--option", options->planner_options,
+                   "An option of the planner; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->take_all();
+  options->output.add_to(*verb);
+  verb->add_option("-o,--output", options->path, "Write the plan here; - is standard output")
+      ->type_name("FILE")
+      ->group("Output");
+  verb->add_flag("--embed", options->embed, "Put the problem into the plan file")->group("Output");
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return plan(*options); }; });
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,58 @@
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/output_options.h"
+#include "cli/planner_text.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+#include "planning/portfolio.h"
+
+namespace placewright::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright planners\n"
+    "  placewright planners --verbose     with the options that --option takes\n"
+    "  placewright planners --json";
+
+void print_table(const Registry& registry, bool with_options) {
+  TextTable table({{"planner"}, {"strength"}, {"objectives"}, {"what it does"}});
+  for (const PlannerEntry& entry : registry.entries()) {
+    table.add(
+        {entry.name, std::string{name_of(entry.strength)}, objectives_text(entry), entry.summary});
+    if (!with_options) continue;
+    for (const Option& option : entry.options) {
+      table.add({"", "", "",
+                 fmt::format("--option {}={}  {}", option.name, option_value_text(option.standard),
+                             option.text)});
+    }
+  }
+  fmt::print("{}", table.text());
+}
+
+ExitCode planners(const OutputOptions& output) {
+  const Registry registry = planning_registry();
+  if (output.json) {
+    nlohmann::ordered_json document = nlohmann::ordered_json::array();
+    for (const PlannerEntry& entry : registry.entries()) document.push_back(planner_json(entry));
+    print_json(document);
+  } else {
+    print_table(registry, output.verbose);
+  }
+  return ExitCode::success;
+}
+
+}  // namespace
+
+void add_planners(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand("planners", "List the planners");
+  const auto output = std::make_shared<OutputOptions>();
+  output->add_to(*verb);
+  verb->footer(kExamples);
+  verb->callback([&action, output] { action = [output] { return planners(*output); }; });
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,154 @@
+#include "cli/program.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "formats/input_error.h"
+#include "planning/service.h"
+#include "planning/suggestion.h"
+
+namespace placewright::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Places deep-learning models on unequal devices, and proves how good the placement is.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright compare examples/moirai/GoogLeNet.json\n"
+    "  placewright plan examples/moirai/GoogLeNet.json -o plan.json\n"
+    "  placewright check plan.json\n"
+    "  placewright simulate plan.json --gantt\n"
+    "\n"
+    "'placewright VERB --help' explains a verb. Exit codes: 0 a plan or a clean answer, 1 the "
+    "answer\n"
+    "is no, 2 wrong usage, 3 bad input, 4 a fault of ours.";
+
+void build_command_line(CLI::App& program, Action& action) {
+  program.set_version_flag("--version", "placewright " PLACEWRIGHT_VERSION);
+  program.footer(kExamples);
+  program.require_subcommand(1);
+  program.get_formatter()->column_width(36);
+  program.get_formatter()->label("SUBCOMMAND", "VERB");
+  add_plan(program, action);
+  add_compare(program, action);
+  add_check(program, action);
+  add_simulate(program, action);
+  add_import(program, action);
+  add_info(program, action);
+  add_planners(program, action);
+  for (CLI::App* verb : program.get_subcommands({})) verb->group("Verbs");
+}
+
+std::vector<std::string> verb_names(const CLI::App& program) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : program.get_subcommands({})) names.push_back(verb->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+ExitCode fail(ExitCode code, const std::string& message) {
+  fmt::print(stderr, "placewright: error: {}\n", message);
+  return code;
+}
+
+// The word that no option or argument took; a flag rather than what may be its value.
+std::string first_unexpected(const CLI::App& program) {
+  const std::vector<std::string> words = program.remaining(true);
+  const auto flag = std::find_if(words.begin(), words.end(),
+                                 [](const std::string& word) { return word.starts_with('-'); });
+  return flag != words.end() ? *flag : words.empty() ? std::string{} : words.front();
+}
+
+// CLI11's own sentence for an unexpected word suggests nothing.
+std::string unexpected_word(const CLI::App& program, const std::string& word) {
+  const auto chosen = program.get_subcommands();
+  if (word.starts_with('-')) {
+    const std::string name = word.substr(0, word.find('='));
+    const CLI::App& scope = chosen.empty() ? program : *chosen.front();
+    return fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names(scope)));
+  }
+  if (!chosen.empty()) return fmt::format("unexpected argument '{}'", word);
+  return fmt::format("unknown verb '{}'{}", word, did_you_mean(word, verb_names(program)));
+}
+
+ExitCode usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const auto chosen = program.get_subcommands();
+  const std::string word = first_unexpected(program);
+  const bool unexpected =
+      !word.empty() &&
+      (chosen.empty() || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError));
+  fail(ExitCode::usage, unexpected ? unexpected_word(program, word) : error.what());
+  fmt::print(stderr, "'placewright {}--help' shows what there is.\n",
+             chosen.empty() ? "" : chosen.front()->get_name() + " ");
+  return ExitCode::usage;
+}
+
+ExitCode run_action(const Action& action) {
+  try {
+    const ExitCode code = action();
+    if (std::fflush(stdout) != 0) {
+      return fail(ExitCode::bad_input, "standard output: cannot be written");
+    }
+    return code;
+  } catch (const UsageError& error) {
+    return fail(ExitCode::usage, error.what());
+  } catch (const RequestError& error) {
+    return fail(ExitCode::usage, error.what());
+  } catch (const InputError& error) {
+    return fail(ExitCode::bad_input, error.what());
+  } catch (const OutputError& error) {
+    return fail(ExitCode::bad_input, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(ExitCode::fault, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(ExitCode::fault, fmt::format("a fault of ours: {}", error.what()));
+  }
+}
+
+ExitCode run(int argc, char** argv) {
+  CLI::App program(kDescription, "placewright");
+  Action action;
+  build_command_line(program, action);
+  if (argc < 2) {
+    fmt::print(stderr, "{}", program.help());
+    return ExitCode::usage;
+  }
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& answer) {
+    program.exit(answer);  // --help, --version
+    return ExitCode::success;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(program, error);
+  } catch (const UsageError& error) {
+    return fail(ExitCode::usage, error.what());
+  }
+  return run_action(action);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  return static_cast<int>(run(argc, argv));
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,21 @@
+// What the streams are connected to: a person at a terminal, or a file, pipe or program.
+
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace placewright::cli {
+
+bool is_terminal(std::FILE* stream);
+
+// Columns of the terminal behind the stream, or `otherwise` where there is none.
+int terminal_width(std::FILE* stream, int otherwise);
+
+enum class Colour { green, yellow, red, bold };
+
+// The text in colour when stdout is a terminal and NO_COLOR is not set; else the text.
+std::string coloured(std::string_view text, Colour colour);
+
+}  // namespace placewright::cli

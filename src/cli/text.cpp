@@ -1,0 +1,81 @@
+#include "cli/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/exit_code.h"
+#include "cli/terminal.h"
+
+namespace placewright::cli {
+
+std::string value_text(double value, TimeUnit unit) {
+  if (std::isinf(value)) return "-";
+  if (unit == TimeUnit::none) return fmt::format("{:.6g}", value);
+  return fmt::format("{:.6g} {}", value, name_of(unit));
+}
+
+std::string percent_text(double fraction) {
+  if (std::isinf(fraction)) return "-";
+  const double percent = 100 * fraction;
+  return fmt::format("{:.{}f} %", percent, percent != 0 && percent < 0.1 ? 4 : 1);
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 0.0995) return fmt::format("{:.2g} ms", 1000 * seconds);
+  if (seconds < 0.9995) return fmt::format("{:.0f} ms", 1000 * seconds);
+  if (seconds < 60) return fmt::format("{:.3g} s", seconds);
+  const int whole = static_cast<int>(seconds);
+  return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+double parse_duration(const std::string& text) {
+  double amount = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, amount);
+  const std::string_view unit{rest, static_cast<std::size_t>(end - rest)};
+  const double seconds_per_unit = unit.empty() || unit == "s" ? 1
+                                  : unit == "ms"              ? 1e-3
+                                  : unit == "m"               ? 60
+                                  : unit == "h"               ? 3600
+                                                              : 0;
+  if (error != std::errc{} || seconds_per_unit == 0 || !(amount > 0) || std::isinf(amount)) {
+    throw UsageError(
+        fmt::format("'{}' is not a duration: expected a number above 0 and a unit, such as 500ms, "
+                    "10s, 2m or 1h",
+                    text));
+  }
+  return amount * seconds_per_unit;
+}
+
+std::string printable(std::string_view text) {
+  std::string safe{text};
+  std::replace_if(
+      safe.begin(), safe.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return safe;
+}
+
+std::size_t display_width(std::string_view text) {
+  // Continuation bytes of UTF-8 have the form 10xxxxxx.
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string status_text(Status status) {
+  switch (status) {
+    case Status::optimal:
+      return coloured(name_of(status), Colour::green);
+    case Status::feasible:
+      return coloured(name_of(status), Colour::yellow);
+    case Status::infeasible:
+    case Status::unknown:
+      return coloured(name_of(status), Colour::red);
+  }
+  return {};
+}
+
+}  // namespace placewright::cli

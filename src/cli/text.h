@@ -1,0 +1,33 @@
+// Numbers, durations and names as the program prints and reads them.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "problem/objective.h"
+#include "problem/plan.h"
+
+namespace placewright::cli {
+
+// "1.27811 ms"; the bare number when the problem states no unit; "-" when there is no value.
+std::string value_text(double value, TimeUnit unit);
+
+// "13.9 %"; "-" when there is no plan.
+std::string percent_text(double fraction);
+
+// Seconds of our own work: "85 ms", "1.24 s", "2 min 5 s".
+std::string duration_text(double seconds);
+
+// "10s", "500ms", "2m", "1h", or a bare number of seconds; throws UsageError.
+double parse_duration(const std::string& text);
+
+// A name from a file, safe to print: control characters become "?".
+std::string printable(std::string_view text);
+
+// Columns that UTF-8 text takes.
+std::size_t display_width(std::string_view text);
+
+std::string status_text(Status status);
+
+}  // namespace placewright::cli

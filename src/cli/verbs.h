@@ -1,0 +1,25 @@
+// One function for each verb of the program: it adds the verb's options and help, and what to do
+// when the verb is chosen.
+
+#pragma once
+
+#include <functional>
+
+#include <CLI/App.hpp>
+
+#include "cli/exit_code.h"
+
+namespace placewright::cli {
+
+// What the chosen verb does once the whole command line has been read.
+using Action = std::function<ExitCode()>;
+
+void add_plan(CLI::App& program, Action& action);
+void add_compare(CLI::App& program, Action& action);
+void add_check(CLI::App& program, Action& action);
+void add_simulate(CLI::App& program, Action& action);
+void add_import(CLI::App& program, Action& action);
+void add_info(CLI::App& program, Action& action);
+void add_planners(CLI::App& program, Action& action);
+
+}  // namespace placewright::cli

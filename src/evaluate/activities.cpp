@@ -1,0 +1,88 @@
+#include "evaluate/activities.h"
+
+#include <utility>
+
+#include "evaluate/schedule.h"
+
+namespace placewright {
+namespace {
+
+using Edges = std::vector<std::pair<ActivityId, ActivityId>>;
+
+// Appends the transfers of one tensor and the edges producer -> transfers -> consumers.
+class TensorRoutes {
+ public:
+  TensorRoutes(const Problem& problem, const Placement& placement, ActivityNetwork& network,
+               Edges& edges)
+      : problem_(problem),
+        placement_(placement),
+        network_(network),
+        edges_(edges),
+        route_(problem.device_count()) {}
+
+  void add(TensorId tensor) {
+    const OpId producer = problem_.producer(tensor);
+    const DeviceId from = placement_[producer];
+    const ActivityId source{producer.index()};
+    const bool host = problem_.interconnect() == InterconnectKind::host;
+    ActivityId out;
+    for (const OpId consumer : problem_.consumers(tensor)) {
+      const DeviceId to = placement_[consumer];
+      ActivityId via = source;
+      if (to != from) {
+        ActivityId& known = route_[to];
+        if (!known.valid()) {
+          known = host ? host_route(tensor, source, out, from, to)
+                       : append(tensor, Leg::direct, source, from, to);
+        }
+        via = known;
+      }
+      edges_.emplace_back(via, ActivityId{consumer.index()});
+    }
+    for (const OpId consumer : problem_.consumers(tensor)) {
+      route_[placement_[consumer]] = ActivityId{};
+    }
+  }
+
+ private:
+  ActivityId host_route(TensorId tensor, ActivityId source, ActivityId& out, DeviceId from,
+                        DeviceId to) {
+    ActivityId there = source;
+    if (!problem_.on_host(from)) {
+      if (!out.valid()) out = append(tensor, Leg::out, source, from, DeviceId{});
+      there = out;
+    }
+    return problem_.on_host(to) ? there : append(tensor, Leg::in, there, DeviceId{}, to);
+  }
+
+  ActivityId append(TensorId tensor, Leg leg, ActivityId after, DeviceId from, DeviceId to) {
+    const ActivityId id{network_.op_count + network_.transfers.size()};
+    network_.transfers.push_back(Transfer{tensor, leg, from, to, 0, 0});
+    network_.duration.push_back(leg == Leg::direct ? problem_.link_time(tensor, from, to)
+                                                   : problem_.host_time(tensor));
+    edges_.emplace_back(after, id);
+    return id;
+  }
+
+  const Problem& problem_;
+  const Placement& placement_;
+  ActivityNetwork& network_;
+  Edges& edges_;
+  Table<DeviceId, ActivityId> route_;  // how the tensor at hand reaches a device
+};
+
+}  // namespace
+
+ActivityNetwork::ActivityNetwork(const Problem& problem, const Placement& placement)
+    : op_count(problem.op_count()) {
+  const Table<OpId, double> durations = op_durations(problem, placement);
+  duration = Table<ActivityId, double>{std::vector<double>(durations.begin(), durations.end())};
+  Edges edges;
+  TensorRoutes routes(problem, placement, *this, edges);
+  for (const TensorId tensor : problem.tensors()) routes.add(tensor);
+  successors = Rows<ActivityId, ActivityId>::from_pairs(size(), edges);
+  predecessor_count.assign(size(), 0);
+  for (const auto& edge : edges) ++predecessor_count[edge.second];
+}
+
+}  // namespace placewright

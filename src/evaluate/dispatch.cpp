@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <queue>
+
+#include "evaluate/activities.h"
+#include "evaluate/schedule.h"
+
+namespace placewright {
+namespace {
+
+class Dispatcher {
+ public:
+  Dispatcher(const Problem& problem, const Placement& placement,
+             const Table<OpId, double>& priority)
+      : problem_(problem),
+        placement_(placement),
+        network_(problem, placement),
+        urgency_(network_.size()),
+        missing_(network_.predecessor_count),
+        start_(network_.size(), 0),
+        ready_ops_(problem.device_count(), Queue{MoreUrgent{&urgency_}}),
+        free_lanes_(problem.device_count()),
+        out_busy_(problem.device_count(), 0),
+        in_busy_(problem.device_count(), 0),
+        waiting_(queue_count(problem), Queue{MoreUrgent{&urgency_}}) {
+    for (const OpId op : problem.ops()) urgency_[network_.of(op)] = priority[op];
+    // A transfer is as urgent as the most urgent activity behind it; `in` legs come after `out`s.
+    for (std::size_t i = network_.size(); i-- > network_.op_count;) {
+      double urgency = -kInfinity;
+      for (const ActivityId next : network_.successors[ActivityId{i}]) {
+        urgency = std::max(urgency, urgency_[next]);
+      }
+      urgency_[ActivityId{i}] = urgency;
+    }
+    for (const DeviceId device : problem.devices()) free_lanes_[device] = problem.device(device).lanes;
+  }
+
+  Schedule run() {
+    for (const ActivityId id : missing_.keys()) {
+      if (missing_[id] == 0) become_ready(id, 0);
+    }
+    start_what_can(0);
+    while (!events_.empty()) {
+      const double now = events_.top().time;
+      while (!events_.empty() && events_.top().time == now) {
+        const Event event = events_.top();
+        events_.pop();
+        if (event.released) {
+          enqueue(event.activity, now);
+        } else {
+          finish(event.activity, now);
+        }
+      }
+      start_what_can(now);
+    }
+    return collect();
+  }
+
+ private:
+  struct MoreUrgent {
+    const Table<ActivityId, double>* urgency;
+    bool operator()(ActivityId a, ActivityId b) const {
+      return (*urgency)[a] != (*urgency)[b] ? (*urgency)[a] < (*urgency)[b] : a > b;
+    }
+  };
+  using Queue = std::priority_queue<ActivityId, std::vector<ActivityId>, MoreUrgent>;
+
+  struct Event {
+    double time;
+    ActivityId activity;
+    bool released;  // the model arrived; otherwise: the activity ended
+    bool operator<(const Event& other) const {
+      return time != other.time ? time > other.time : activity > other.activity;
+    }
+  };
+
+  // Links: one queue for each ordered pair; host: one for each direction of each device.
+  static std::size_t queue_count(const Problem& problem) {
+    const std::size_t devices = problem.device_count();
+    return problem.interconnect() == InterconnectKind::host ? 2 * devices : devices * devices;
+  }
+  [[nodiscard]] Queue& waiting_for(const Transfer& transfer) {
+    const std::size_t devices = problem_.device_count();
+    switch (transfer.leg) {
+      case Leg::out:
+        return waiting_[transfer.from.index()];
+      case Leg::in:
+        return waiting_[devices + transfer.to.index()];
+      case Leg::direct:
+        break;
+    }
+    return waiting_[transfer.from.index() * devices + transfer.to.index()];
+  }
+
+  void become_ready(ActivityId id, double now) {
+    if (network_.is_op(id)) {
+      const double arrival = problem_.model(problem_.op(network_.op(id)).model).arrival;
+      if (arrival > now) {
+        events_.push(Event{arrival, id, true});
+        return;
+      }
+    }
+    enqueue(id, now);
+  }
+
+  void enqueue(ActivityId id, double now) {
+    if (network_.duration[id] == 0) {
+      begin(id, now);
+    } else if (network_.is_op(id)) {
+      ready_ops_[placement_[network_.op(id)]].push(id);
+    } else if (!problem_.rules().congestion) {
+      begin(id, now);
+    } else {
+      waiting_for(network_.transfer(id)).push(id);
+      ++waiting_count_;
+    }
+  }
+
+  void begin(ActivityId id, double now) {
+    start_[id] = now;
+    events_.push(Event{now + network_.duration[id], id, false});
+  }
+
+  void finish(ActivityId id, double now) {
+    if (network_.duration[id] > 0) release(id);
+    for (const ActivityId successor : network_.successors[id]) {
+      if (--missing_[successor] == 0) become_ready(successor, now);
+    }
+  }
+
+  void release(ActivityId id) {
+    if (network_.is_op(id)) {
+      ++free_lanes_[placement_[network_.op(id)]];
+    } else if (problem_.rules().congestion) {
+      occupy(network_.transfer(id), 0);
+    }
+  }
+
+  void occupy(const Transfer& transfer, char busy) {
+    if (transfer.leg != Leg::in) out_busy_[transfer.from] = busy;
+    if (transfer.leg != Leg::out) in_busy_[transfer.to] = busy;
+  }
+
+  void start_what_can(double now) {
+    for (const DeviceId device : problem_.devices()) {
+      Queue& queue = ready_ops_[device];
+      while (free_lanes_[device] > 0 && !queue.empty()) {
+        --free_lanes_[device];
+        begin(queue.top(), now);
+        queue.pop();
+      }
+    }
+    while (waiting_count_ > 0 && start_most_urgent_transfer(now)) {
+    }
+  }
+
+  bool start_most_urgent_transfer(double now) {
+    Queue* best = nullptr;
+    const MoreUrgent less_urgent{&urgency_};
+    for (Queue& queue : waiting_) {
+      if (queue.empty()) continue;
+      const Transfer& transfer = network_.transfer(queue.top());
+      if (transfer.leg != Leg::in && out_busy_[transfer.from]) continue;
+      if (transfer.leg != Leg::out && in_busy_[transfer.to]) continue;
+      if (best == nullptr || less_urgent(best->top(), queue.top())) best = &queue;
+    }
+    if (best == nullptr) return false;
+    occupy(network_.transfer(best->top()), 1);
+    begin(best->top(), now);
+    best->pop();
+    --waiting_count_;
+    return true;
+  }
+
+  Schedule collect() const {
+    Schedule schedule;
+    schedule.start.assign(problem_.op_count(), 0);
+    schedule.end.assign(problem_.op_count(), 0);
+    for (const OpId op : problem_.ops()) {
+      schedule.start[op] = start_[network_.of(op)];
+      schedule.end[op] = schedule.start[op] + network_.duration[network_.of(op)];
+    }
+    schedule.transfers = network_.transfers;
+    for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+      const ActivityId id{network_.op_count + i};
+      schedule.transfers[i].start = start_[id];
+      schedule.transfers[i].end = start_[id] + network_.duration[id];
+    }
+    return schedule;
+  }
+
+  const Problem& problem_;
+  const Placement& placement_;
+  ActivityNetwork network_;
+  Table<ActivityId, double> urgency_;
+  Table<ActivityId, std::uint32_t> missing_;
+  Table<ActivityId, double> start_;
+  std::priority_queue<Event> events_;
+  Table<DeviceId, Queue> ready_ops_;
+  Table<DeviceId, int> free_lanes_;
+  Table<DeviceId, char> out_busy_;
+  Table<DeviceId, char> in_busy_;
+  std::vector<Queue> waiting_;
+  std::size_t waiting_count_ = 0;
+};
+
+}  // namespace
+
+Schedule dispatch(const Problem& problem, const Placement& placement,
+                  const Table<OpId, double>& priority) {
+  return Dispatcher(problem, placement, priority).run();
+}
+
+}  // namespace placewright

@@ -1,0 +1,183 @@
+#include "evaluate/partial_schedule.h"
+
+#include <algorithm>
+
+#include "evaluate/schedule.h"
+
+namespace placewright {
+namespace {
+
+constexpr double kNotSent = -1;
+
+}  // namespace
+
+PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
+    : problem_(problem),
+      gaps_(gaps),
+      placement_(problem.op_count()),
+      lanes_(problem.device_count()),
+      out_ports_(problem.device_count()),
+      in_ports_(problem.device_count()),
+      arrivals_(problem.tensor_count()),
+      in_host_memory_(
+          problem.interconnect() == InterconnectKind::host ? problem.tensor_count() : 0, kNotSent) {
+  schedule_.start.assign(problem.op_count(), 0);
+  schedule_.end.assign(problem.op_count(), 0);
+  for (const DeviceId device : problem.devices()) {
+    lanes_[device].resize(static_cast<std::size_t>(problem.device(device).lanes));
+  }
+}
+
+const double* PartialSchedule::known_arrival(TensorId tensor, DeviceId device) const {
+  for (const Arrival& arrival : arrivals_[tensor]) {
+    if (arrival.device == device) return &arrival.time;
+  }
+  return nullptr;
+}
+
+double PartialSchedule::start_bound(OpId op, DeviceId device) const {
+  double ready = problem_.model(problem_.op(op).model).arrival;
+  const bool links = problem_.interconnect() == InterconnectKind::links;
+  for (const TensorId input : problem_.inputs(op)) {
+    const OpId producer = problem_.producer(input);
+    const DeviceId from = placement_[producer];
+    double there = schedule_.end[producer];
+    if (links && from != device) there += problem_.link_time(input, from, device);
+    ready = std::max(ready, there);
+  }
+  if (gaps_ == Gaps::append && problem_.time(op, device) > 0) {
+    ready = std::max(ready, device_free(device));
+  }
+  return ready;
+}
+
+double PartialSchedule::device_free(DeviceId device) const {
+  double free = kInfinity;
+  for (const Timeline& lane : lanes_[device]) free = std::min(free, lane.end());
+  return free;
+}
+
+double PartialSchedule::device_start(DeviceId device, double ready, double length) const {
+  if (length == 0) return ready;
+  if (gaps_ == Gaps::append) return std::max(ready, device_free(device));
+  double start = kInfinity;
+  for (const Timeline& lane : lanes_[device]) start = std::min(start, lane.earliest(ready, length));
+  return start;
+}
+
+template <bool kCommit>
+double PartialSchedule::transfer(Timeline* out, Timeline* in, double ready, double length) {
+  if (length == 0 || length == kInfinity || !problem_.rules().congestion) return ready;
+  double start = ready;
+  while (true) {
+    const double free_out = out != nullptr ? out->earliest(start, length) : start;
+    const double free_both = in != nullptr ? in->earliest(free_out, length) : free_out;
+    start = free_both;
+    if (free_both == free_out) break;
+  }
+  if (start + length == start) return start;  // lost in rounding: occupies nothing
+  for (Timeline* port : {out, in}) {
+    if (port == nullptr) continue;
+    if constexpr (kCommit) {
+      port->occupy(start, length);
+    } else {
+      port->occupy_for_now(start, length);
+      tentative_.push_back(Tentative{port, start});
+    }
+  }
+  return start;
+}
+
+template <bool kCommit>
+double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to) {
+  if (const double* known = known_arrival(tensor, to)) return *known;
+  double there = schedule_.end[problem_.producer(tensor)];
+  if (problem_.interconnect() == InterconnectKind::links) {
+    const double length = problem_.link_time(tensor, from, to);
+    const double start = transfer<kCommit>(&out_ports_[from], &in_ports_[to], there, length);
+    if constexpr (kCommit) {
+      schedule_.transfers.push_back({tensor, Leg::direct, from, to, start, start + length});
+    }
+    there = start + length;
+  } else {
+    const double length = problem_.host_time(tensor);
+    if (!problem_.on_host(from)) {
+      double sent = in_host_memory_[tensor];
+      if (sent == kNotSent) {
+        const double start = transfer<kCommit>(&out_ports_[from], nullptr, there, length);
+        sent = start + length;
+        if constexpr (kCommit) {
+          schedule_.transfers.push_back({tensor, Leg::out, from, DeviceId{}, start, sent});
+          in_host_memory_[tensor] = sent;
+        }
+      }
+      there = sent;
+    }
+    if (!problem_.on_host(to)) {
+      const double start = transfer<kCommit>(nullptr, &in_ports_[to], there, length);
+      if constexpr (kCommit) {
+        schedule_.transfers.push_back({tensor, Leg::in, DeviceId{}, to, start, start + length});
+      }
+      there = start + length;
+    }
+  }
+  if constexpr (kCommit) arrivals_[tensor].push_back(Arrival{to, there});
+  return there;
+}
+
+template <bool kCommit>
+double PartialSchedule::inputs_ready(OpId op, DeviceId device) {
+  double ready = problem_.model(problem_.op(op).model).arrival;
+  by_producer_end_.clear();
+  for (const TensorId input : problem_.inputs(op)) {
+    const OpId producer = problem_.producer(input);
+    if (placement_[producer] == device) {
+      ready = std::max(ready, schedule_.end[producer]);
+    } else {
+      by_producer_end_.push_back(input);
+    }
+  }
+  std::stable_sort(by_producer_end_.begin(), by_producer_end_.end(), [&](TensorId a, TensorId b) {
+    return schedule_.end[problem_.producer(a)] < schedule_.end[problem_.producer(b)];
+  });
+  for (const TensorId input : by_producer_end_) {
+    const DeviceId from = placement_[problem_.producer(input)];
+    ready = std::max(ready, fetch<kCommit>(input, from, device));
+  }
+  return ready;
+}
+
+PartialSchedule::Slot PartialSchedule::probe(OpId op, DeviceId device) {
+  const double ready = inputs_ready<false>(op, device);
+  while (!tentative_.empty()) {
+    tentative_.back().timeline->release(tentative_.back().start);
+    tentative_.pop_back();
+  }
+  const double length = problem_.time(op, device);
+  if (ready == kInfinity || length == kUnsupported) return {};
+  const double start = device_start(device, ready, length);
+  return {start, start + length};
+}
+
+void PartialSchedule::place(OpId op, DeviceId device) {
+  const double ready = inputs_ready<true>(op, device);
+  const double length = problem_.time(op, device);
+  const double start = device_start(device, ready, length);
+  placement_[op] = device;
+  schedule_.start[op] = start;
+  schedule_.end[op] = start + length;
+  if (start + length == start) return;
+  for (Timeline& lane : lanes_[device]) {
+    const bool fits = gaps_ == Gaps::append ? lane.end() <= start
+                                            : lane.earliest(start, length) == start;
+    if (!fits) continue;
+    lane.occupy(start, length);
+    return;
+  }
+}
+
+Plan PartialSchedule::finish() const {
+  return schedule_plan(problem_, placement_, retime(problem_, placement_, schedule_));
+}
+
+}  // namespace placewright

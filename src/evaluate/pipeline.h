@@ -1,0 +1,74 @@
+// Throughput of a pipeline: the load of the busiest device while samples stream through.
+//
+// For a device d and a pass (forward or backward; inference is all forward)
+//
+//   compute = sum of time(v, d) over the ops of the pass on d, and d's cut overheads
+//   in      = transfers that enter d, each tensor once
+//   out     = transfers that leave d; host interconnect: each tensor once, links: once for each
+//             destination
+//
+// and the rules say how these make a load (sequential, overlapped, duplex) and how passes add up
+// (interleaved, phased): semantics.md, "throughput". A transfer out belongs to the producer's pass;
+// a transfer in too if an op of that pass on d reads it, else to the other pass. A transfer without
+// a link, or an op on a device that cannot run it, makes the value infinite.
+//
+// Everything here looks at the whole placement, in O(ops + edges); pipeline_evaluator.h keeps the
+// value while ops move.
+//
+// Reference: J. Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph
+// Operators", NeurIPS 2020 (the load of a set of ops).
+
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+// Work of one device in one pass.
+struct PassLoad {
+  double compute = 0;
+  double in = 0;
+  double out = 0;
+
+  [[nodiscard]] double load(TransferMode mode) const;
+
+  friend bool operator==(const PassLoad&, const PassLoad&) = default;
+};
+
+struct DeviceLoad {
+  PassLoad forward;
+  PassLoad backward;
+
+  [[nodiscard]] PassLoad& pass(bool is_backward) { return is_backward ? backward : forward; }
+  [[nodiscard]] PassLoad both() const;
+  // Interleaved: both passes as one; phased: the loads of the passes, added.
+  [[nodiscard]] double load(const Rules& rules) const;
+
+  friend bool operator==(const DeviceLoad&, const DeviceLoad&) = default;
+};
+
+Table<DeviceId, DeviceLoad> pipeline_loads(const Problem& problem, const Placement& placement);
+
+// Time per sample when each device is a stage of its own.
+double pipeline_value(const Problem& problem, const Placement& placement);
+
+// Time per sample of stages with replicas; the ops of a stage count as placed on its first device.
+// Throws std::invalid_argument unless the stages hold every op once and have devices of their own.
+double pipeline_value(const Problem& problem, std::span<const Stage> stages);
+
+// One stage for each device that has ops, with its load. The stages are in a topological order of
+// the graph of devices (over forward ops) as far as it is acyclic; ties, and cycles, are broken by
+// the earliest op.
+std::vector<Stage> stages_of(const Problem& problem, const Placement& placement);
+
+// The placement with its stages and value.
+Plan pipeline_plan(const Problem& problem, Placement placement);
+
+// The stages, in the given order, with placement, loads and value. Throws as pipeline_value does.
+Plan pipeline_plan(const Problem& problem, std::vector<Stage> stages);
+
+}  // namespace placewright

@@ -1,0 +1,313 @@
+#include "evaluate/schedule.h"
+
+#include <algorithm>
+#include <cassert>
+#include <queue>
+
+namespace placewright {
+namespace {
+
+constexpr double kNotSent = -1;
+
+// Records nothing: the evaluator runs for the value alone.
+struct NoRecord {
+  void op(OpId, double, double) const {}
+  void transfer(const Transfer&) const {}
+};
+
+struct Record {
+  Schedule schedule;
+  void op(OpId id, double start, double end) {
+    schedule.start[id] = start;
+    schedule.end[id] = end;
+  }
+  void transfer(const Transfer& transfer) { schedule.transfers.push_back(transfer); }
+};
+
+bool any_overhead(const Problem& problem) {
+  const auto& devices = problem.draft().devices;
+  return std::any_of(devices.begin(), devices.end(), [](const Device& device) {
+    return device.send_overhead > 0 || device.receive_overhead > 0;
+  });
+}
+
+}  // namespace
+
+double schedule_value(const Problem& problem, const Table<OpId, double>& end) {
+  if (problem.objective() == Objective::latency) {
+    return *std::max_element(end.begin(), end.end());
+  }
+  Table<ModelId, double> completion(problem.model_count());
+  for (const ModelId model : problem.models()) completion[model] = problem.model(model).arrival;
+  for (const OpId op : problem.ops()) {
+    double& last = completion[problem.op(op).model];
+    last = std::max(last, end[op]);
+  }
+  double total = 0;
+  for (const ModelId model : problem.models()) {
+    total += problem.model(model).weight * (completion[model] - problem.model(model).arrival);
+  }
+  return total;
+}
+
+Table<OpId, double> op_durations(const Problem& problem, const Placement& placement) {
+  Table<OpId, double> durations(problem.op_count());
+  for (const OpId op : problem.ops()) durations[op] = problem.time(op, placement[op]);
+  if (!any_overhead(problem)) return durations;
+
+  const bool host = problem.interconnect() == InterconnectKind::host;
+  Table<DeviceId, OpId> first_reader(problem.device_count());
+  for (const TensorId tensor : problem.tensors()) {
+    const OpId producer = problem.producer(tensor);
+    const DeviceId from = placement[producer];
+    std::size_t destinations = 0;
+    for (const OpId consumer : problem.consumers(tensor)) {
+      const DeviceId to = placement[consumer];
+      if (to == from) continue;
+      OpId& first = first_reader[to];
+      if (!first.valid()) ++destinations;
+      if (!first.valid() || problem.topological_rank(consumer) < problem.topological_rank(first)) {
+        first = consumer;
+      }
+    }
+    if (destinations == 0) continue;
+    for (const OpId consumer : problem.consumers(tensor)) {
+      const DeviceId to = placement[consumer];
+      const OpId first = std::exchange(first_reader[to], OpId{});
+      if (to == from || !first.valid() || (host && problem.on_host(to))) continue;
+      durations[first] += problem.device(to).receive_overhead;
+    }
+    if (host) destinations = problem.on_host(from) ? 0 : 1;
+    durations[producer] += static_cast<double>(destinations) * problem.device(from).send_overhead;
+  }
+  return durations;
+}
+
+ScheduleEvaluator::ScheduleEvaluator(const Problem& problem)
+    : problem_(problem),
+      has_overheads_(any_overhead(problem)),
+      end_(problem.op_count()),
+      lanes_(problem.device_count()),
+      arrivals_begin_(problem.tensor_count()),
+      arrivals_count_(problem.tensor_count()),
+      out_end_(problem.interconnect() == InterconnectKind::host ? problem.tensor_count() : 0) {
+  std::size_t slots = 0;
+  for (const TensorId tensor : problem.tensors()) {
+    arrivals_begin_[tensor] = static_cast<std::uint32_t>(slots);
+    const std::size_t readers = problem.consumers(tensor).size();
+    if (readers > 1) slots += std::min(readers, problem.device_count());
+  }
+  arrivals_.resize(slots);
+  for (const DeviceId device : problem.devices()) {
+    if (problem.device(device).lanes > 1) has_lanes_ = true;
+  }
+}
+
+double ScheduleEvaluator::value(std::span<const OpId> order, const Placement& placement) {
+  NoRecord nothing;
+  return run(order, placement, nothing);
+}
+
+Schedule ScheduleEvaluator::schedule(std::span<const OpId> order, const Placement& placement) {
+  Record record;
+  record.schedule.start.assign(problem_.op_count(), 0);
+  record.schedule.end.assign(problem_.op_count(), 0);
+  run(order, placement, record);
+  return std::move(record.schedule);
+}
+
+template <class Recorder>
+double ScheduleEvaluator::run(std::span<const OpId> order, const Placement& placement,
+                              Recorder& recorder) {
+  device_free_.assign(problem_.device_count(), 0);
+  out_free_.assign(problem_.device_count(), 0);
+  in_free_.assign(problem_.device_count(), 0);
+  arrivals_count_.assign(problem_.tensor_count(), 0);
+  out_end_.assign(out_end_.size(), kNotSent);
+  completion_.assign(problem_.model_count(), 0);
+  if (has_lanes_) {
+    for (const DeviceId device : problem_.devices()) {
+      lanes_[device.index()].assign(static_cast<std::size_t>(problem_.device(device).lanes), 0);
+    }
+  }
+  if (has_overheads_) durations_ = op_durations(problem_, placement);
+
+  const bool single_model = problem_.model_count() == 1;
+  const double first_arrival = problem_.model(ModelId{0}).arrival;
+  double makespan = 0;
+  for (const OpId op : order) {
+    const DeviceId device = placement[op];
+    double ready = single_model ? first_arrival : problem_.model(problem_.op(op).model).arrival;
+    for (const TensorId input : problem_.inputs(op)) {
+      const OpId producer = problem_.producer(input);
+      const DeviceId from = placement[producer];
+      const double there = from == device ? end_[producer] : fetch(input, from, device, recorder);
+      ready = std::max(ready, there);
+    }
+    const double duration = has_overheads_ ? durations_[op] : problem_.time(op, device);
+    const double start = start_on(device, ready, duration);
+    end_[op] = start + duration;
+    makespan = std::max(makespan, end_[op]);
+    recorder.op(op, start, end_[op]);
+  }
+  if (makespan == kInfinity || problem_.objective() == Objective::latency) return makespan;
+  return schedule_value(problem_, end_);
+}
+
+double ScheduleEvaluator::start_on(DeviceId device, double ready, double duration) {
+  if (duration == 0) return ready;
+  double* free = &device_free_[device];
+  if (has_lanes_) {
+    auto& lanes = lanes_[device.index()];
+    free = &*std::min_element(lanes.begin(), lanes.end());
+  }
+  const double start = std::max(ready, *free);
+  *free = start + duration;
+  return start;
+}
+
+template <class Recorder>
+double ScheduleEvaluator::fetch(TensorId tensor, DeviceId from, DeviceId to, Recorder& recorder) {
+  const bool links = problem_.interconnect() == InterconnectKind::links;
+  const auto send = [&] {
+    return links ? fetch_by_link(tensor, from, to, recorder)
+                 : fetch_by_host(tensor, from, to, recorder);
+  };
+  if (problem_.consumers(tensor).size() == 1) return send();
+
+  Arrival* const begin = &arrivals_[arrivals_begin_[tensor]];
+  std::uint32_t& count = arrivals_count_[tensor];
+  for (Arrival* known = begin; known != begin + count; ++known) {
+    if (known->device == to) return known->time;
+  }
+  const double time = send();
+  begin[count++] = Arrival{to, time};
+  return time;
+}
+
+template <class Recorder>
+double ScheduleEvaluator::fetch_by_link(TensorId tensor, DeviceId from, DeviceId to,
+                                        Recorder& recorder) {
+  const double duration = problem_.link_time(tensor, from, to);
+  double start = end_[problem_.producer(tensor)];
+  if (duration > 0 && problem_.rules().congestion) {
+    start = std::max({start, out_free_[from], in_free_[to]});
+    out_free_[from] = in_free_[to] = start + duration;
+  }
+  recorder.transfer({tensor, Leg::direct, from, to, start, start + duration});
+  return start + duration;
+}
+
+template <class Recorder>
+double ScheduleEvaluator::fetch_by_host(TensorId tensor, DeviceId from, DeviceId to,
+                                        Recorder& recorder) {
+  const double duration = problem_.host_time(tensor);
+  const bool congested = duration > 0 && problem_.rules().congestion;
+  double there = end_[problem_.producer(tensor)];
+  if (!problem_.on_host(from)) {
+    double& out_end = out_end_[tensor];
+    if (out_end == kNotSent) {
+      double start = there;
+      if (congested) start = std::max(start, out_free_[from]);
+      out_end = start + duration;
+      if (congested) out_free_[from] = out_end;
+      recorder.transfer({tensor, Leg::out, from, DeviceId{}, start, out_end});
+    }
+    there = out_end;
+  }
+  if (problem_.on_host(to)) return there;
+  double start = there;
+  if (congested) start = std::max(start, in_free_[to]);
+  if (congested) in_free_[to] = start + duration;
+  recorder.transfer({tensor, Leg::in, DeviceId{}, to, start, start + duration});
+  return start + duration;
+}
+
+std::vector<OpId> list_order(const Problem& problem, const Table<OpId, double>& priority) {
+  const auto less_urgent = [&](OpId a, OpId b) {
+    return priority[a] != priority[b] ? priority[a] < priority[b] : a > b;
+  };
+  std::priority_queue<OpId, std::vector<OpId>, decltype(less_urgent)> ready(less_urgent);
+  Table<OpId, std::size_t> missing(problem.op_count());
+  for (const OpId op : problem.ops()) {
+    missing[op] = problem.predecessors(op).size();
+    if (missing[op] == 0) ready.push(op);
+  }
+  std::vector<OpId> order;
+  order.reserve(problem.op_count());
+  while (!ready.empty()) {
+    const OpId op = ready.top();
+    ready.pop();
+    order.push_back(op);
+    for (const OpId successor : problem.successors(op)) {
+      if (--missing[successor] == 0) ready.push(successor);
+    }
+  }
+  return order;
+}
+
+std::vector<OpId> order_of(const Problem& problem, const Schedule& schedule) {
+  std::vector<OpId> order(problem.topological_order().begin(), problem.topological_order().end());
+  std::stable_sort(order.begin(), order.end(),
+                   [&](OpId a, OpId b) { return schedule.start[a] < schedule.start[b]; });
+  return order;
+}
+
+Table<OpId, double> upward_ranks(const Problem& problem) {
+  const double pairs = static_cast<double>(problem.device_count() * problem.device_count());
+  const auto mean_time = [&](OpId op) {
+    double sum = 0;
+    double count = 0;
+    for (const DeviceId device : problem.devices()) {
+      if (!problem.allowed(op, device)) continue;
+      sum += problem.time(op, device);
+      ++count;
+    }
+    return sum / count;
+  };
+  // Mean latency and inverse bandwidth over linked pairs serve every tensor without a table.
+  double latency = 0;
+  double inverse_bandwidth = 0;
+  for (const Link& link : problem.draft().links) {
+    latency += link.latency / pairs;
+    inverse_bandwidth += 1 / link.bandwidth / pairs;
+  }
+  double accelerators = 0;
+  for (const DeviceId device : problem.devices()) accelerators += problem.on_host(device) ? 0 : 1;
+  const double accelerator_share = accelerators / static_cast<double>(problem.device_count());
+  const auto mean_transfer = [&](TensorId id) {
+    const Tensor& tensor = problem.tensor(id);
+    if (problem.interconnect() == InterconnectKind::host) {
+      return tensor.host_time * 2 * accelerator_share;
+    }
+    if (tensor.link_times.empty()) return latency + tensor.bytes * inverse_bandwidth;
+    double sum = 0;
+    for (const double time : tensor.link_times) sum += time < kInfinity ? time : 0;
+    return sum / pairs;
+  };
+
+  Table<OpId, double> rank(problem.op_count(), 0);
+  const auto order = problem.topological_order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    double tail = 0;
+    for (const TensorId output : problem.outputs(*op)) {
+      const auto consumers = problem.consumers(output);
+      if (consumers.empty()) continue;
+      double longest = 0;
+      for (const OpId consumer : consumers) longest = std::max(longest, rank[consumer]);
+      tail = std::max(tail, mean_transfer(output) + longest);
+    }
+    rank[*op] = mean_time(*op) + tail;
+  }
+  return rank;
+}
+
+Plan schedule_plan(const Problem& problem, Placement placement, Schedule schedule) {
+  Plan plan;
+  plan.placement = std::move(placement);
+  plan.value = schedule_value(problem, schedule.end);
+  plan.schedule = std::move(schedule);
+  return plan;
+}
+
+}  // namespace placewright

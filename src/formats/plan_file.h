@@ -1,0 +1,98 @@
+// Plan files: what a planner answered, tied to its problem by path and digest.
+//
+// Our own format, version 1; infinite numbers are null, and there is a placement only where there is
+// a plan:
+//
+//   {"placewright": "plan", "version": 1,
+//    "problem": {"path": "model.json",     relative to the plan's folder
+//                "digest": "…",            SHA-256 of that file
+//                "format": "msr",          where it was forced
+//                "cluster": {"path": "cluster.json", "digest": "…"},
+//                "embedded": {…}},         the whole problem, in our own format
+//    "rules": {…},                         as in a problem file, where they are not the defaults
+//    "status": "feasible", "objective": "latency", "planner": "heft", "settings": {"order": "rank"},
+//    "seed": 1, "value": 1.5, "lower_bound": 1.2, "bound_method": "critical path", "gap": 0.2,
+//    "unit": "ms", "seconds": 0.01, "reason": "time limit",
+//    "placement": {"conv1": "gpu0"},
+//    "schedule": {"ops": [{"op": "conv1", "device": "gpu0", "start": 0, "end": 1}],
+//                 "transfers": [{"tensor": 0, "leg": "direct", "from": "gpu0", "to": "gpu1",
+//                                "start": 1, "end": 2}]},
+//    "stages": [{"devices": ["gpu0"], "ops": ["conv1"], "load": 1}],
+//    "calls": [{"device": "gpu0", "ops": ["conv1"], "start": 0, "end": 1}]}
+//
+// A tensor is numbered, as in the problem, or named. Also read: the MSR expert splits
+// {fpgas: [{nodes}], cpus: [{nodes}]}, which give a placement and nothing else.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/problem_file.h"
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+// Where the problem of a plan is: everything needed to read it again as the planner saw it.
+struct ProblemReference {
+  std::string path;    // as given; "-" or empty: not in a file
+  std::string digest;  // of the file's bytes
+  std::optional<Format> format = {};  // where it was forced
+  std::string cluster_path = {};      // empty: the problem's own devices
+  std::string cluster_digest = {};
+
+  friend bool operator==(const ProblemReference&, const ProblemReference&) = default;
+};
+
+struct PlanFile {
+  Plan plan;  // without a placement: there is no plan
+  Certificate certificate;
+  Status status = Status::unknown;
+  std::string planner;
+  std::map<std::string, std::string> settings;
+  std::uint64_t seed = 0;
+  double seconds = 0;
+  std::string reason;  // no plan: why
+  ProblemReference problem;
+  std::vector<std::string> warnings;  // unknown keys, when read
+
+  [[nodiscard]] bool has_plan() const { return !plan.placement.empty(); }
+};
+
+struct PlanWriteOptions {
+  bool embed = false;     // the whole problem with it
+  std::string path = {};  // where the plan will lie; the problem's path is written relative to it
+};
+
+std::string write_plan(const Problem& problem, const PlanFile& file,
+                       const PlanWriteOptions& options = {});
+
+// What a plan file says about its problem, before the problem is known.
+struct PlanReference {
+  ProblemReference problem;            // paths resolved against the plan's folder
+  std::optional<Objective> objective;  // absent: an expert split
+  std::optional<Rules> rules;          // absent: an expert split, or embedded
+  std::optional<ProblemFile> embedded;  // the whole problem, where the plan holds it
+};
+
+// `path` is the plan's own path, for the folder; it need not exist. Throws InputError.
+PlanReference peek_plan(std::string_view text, const std::string& path);
+
+// The problem of a plan, under the objective and rules of the plan. Where it was given apart
+// (`problem_path`), that file is read instead of the one that the plan names. Throws InputError.
+ProblemFile problem_of_plan(const PlanReference& reference, const std::string& plan_path,
+                            const std::optional<std::string>& problem_path = {});
+
+// The plan itself. `op_ids` (ProblemFile::op_ids) are what an expert split's node ids refer to; where
+// it is empty the ids are the ops' names. Whether the plan is a good one is for the verifier to say;
+// here it only has to name ops and devices of the problem, every op once. Throws InputError.
+PlanFile parse_plan(std::string_view text, const std::string& origin, const Problem& problem,
+                    std::span<const std::string> op_ids = {});
+
+}  // namespace placewright

@@ -1,0 +1,139 @@
+#include "formats/problem_file.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/cluster_file.h"
+#include "formats/input_error.h"
+#include "formats/json.h"
+#include "formats/problem_readers.h"
+#include "formats/text_file.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::array<std::pair<Format, std::string_view>, 4> kFormats{
+    {{Format::placewright, "placewright"},
+     {Format::moirai, "moirai"},
+     {Format::msr, "msr"},
+     {Format::talos, "talos"}}};
+
+bool has(JsonValue object, std::initializer_list<std::string_view> keys) {
+  return std::all_of(keys.begin(), keys.end(),
+                     [&](std::string_view key) { return object.find(key).has_value(); });
+}
+
+bool is_expert_split(JsonValue root) { return root.find("fpgas") && !root.find("nodes"); }
+
+Format recognise(JsonValue root) {
+  if (root.find("placewright")) return Format::placewright;
+  if (root.find("maxFPGAs") || root.find("maxCPUs")) return Format::msr;
+  if (has(root, {"devices", "nodes"})) return Format::moirai;
+  if (root.find("models")) return Format::talos;
+  if (is_expert_split(root)) root.fail("this is an expert split, which is a plan; expected a problem");
+  root.fail(
+      "the format is not known: expected the key 'placewright' (our own format), 'maxFPGAs' or "
+      "'maxCPUs' (msr), 'devices' and 'nodes' (moirai), or 'models' (talos)");
+}
+
+// What a problem is called whose file does not say.
+std::string name_from(const std::string& origin) {
+  std::string stem = std::filesystem::path(origin).stem().string();
+  return stem.empty() ? "problem" : stem;
+}
+
+ProblemFile read_as(Format format, JsonValue root, const std::string& name, bool cluster_follows) {
+  switch (format) {
+    case Format::moirai: return read_moirai(root, name);
+    case Format::msr: return read_msr(root, name);
+    case Format::talos: return read_talos(root, name);
+    case Format::placewright: break;
+  }
+  return read_native(root, name, cluster_follows);
+}
+
+// After a change of the cluster, its records are in the cluster's file.
+PlaceOf places_with_cluster(PlaceOf places, const std::string& cluster_file) {
+  return [places = std::move(places), cluster_file](DraftPart part, std::size_t index) -> Place {
+    switch (part) {
+      case DraftPart::kind: return {cluster_file, fmt::format("/kinds/{}", index)};
+      case DraftPart::device: return {cluster_file, fmt::format("/devices/{}", index)};
+      case DraftPart::link: return {cluster_file, "/interconnect"};
+      default: return places(part, index);
+    }
+  };
+}
+
+// A change of objective may renumber the devices (draft.h).
+void change_objective(ProblemFile& file, Objective objective) {
+  const std::vector<Device> before = file.draft.devices;
+  file.draft = with_objective(std::move(file.draft), objective);
+  if (file.draft.devices == before) return;
+  file.place_of = [places = std::move(file.place_of)](DraftPart part, std::size_t index) {
+    return places(part == DraftPart::device ? DraftPart::problem : part, index);
+  };
+}
+
+}  // namespace
+
+std::string_view name_of(Format format) {
+  return std::find_if(kFormats.begin(), kFormats.end(),
+                      [&](const auto& entry) { return entry.first == format; })
+      ->second;
+}
+
+std::optional<Format> format_named(std::string_view name) {
+  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
+                                  [&](const auto& entry) { return entry.second == name; });
+  if (found == kFormats.end()) return std::nullopt;
+  return found->first;
+}
+
+ProblemFile parse_problem(std::string_view text, const std::string& origin,
+                          const ReadOptions& options) {
+  const JsonDocument document(text, origin);
+  const JsonValue root = document.root();
+  const Format format = options.format ? *options.format : recognise(root);
+  ProblemFile file = read_as(format, root, name_from(origin), options.cluster.has_value());
+  file.file = origin;
+  file.digest = digest_of(text);
+  if (options.cluster) {
+    const ClusterFile cluster = read_cluster(*options.cluster);
+    file.draft = with_cluster(std::move(file.draft), cluster, origin);
+    file.place_of = places_with_cluster(std::move(file.place_of), cluster.file);
+    file.warnings.insert(file.warnings.end(), cluster.warnings.begin(), cluster.warnings.end());
+  }
+  if (options.objective) change_objective(file, *options.objective);
+  return file;
+}
+
+ProblemFile read_problem(const std::string& path, const ReadOptions& options) {
+  return parse_problem(read_whole(path), input_name(path), options);
+}
+
+Problem build_problem(const ProblemFile& file) { return build_problem(file.draft, file); }
+
+Problem build_problem(ProblemDraft draft, const ProblemFile& file) {
+  try {
+    return Problem(std::move(draft));
+  } catch (const InvalidProblem& invalid) {
+    const Place place =
+        file.place_of ? file.place_of(invalid.part(), invalid.index()) : Place{file.file, ""};
+    throw InputError(place.file, place.pointer, invalid.what());
+  }
+}
+
+FileKind kind_of_file(std::string_view text, const std::string& origin) {
+  const JsonDocument document(text, origin);
+  const JsonValue root = document.root();
+  const auto stated = root.find("placewright");
+  if (stated && stated->is_text() && stated->text() == "cluster") return FileKind::cluster;
+  const bool plan = stated && stated->is_text() && stated->text() == "plan";
+  return plan || is_expert_split(root) ? FileKind::plan : FileKind::problem;
+}
+
+}  // namespace placewright

@@ -1,0 +1,27 @@
+// Whole files in and out. The path "-" stands for standard input or standard output.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace placewright {
+
+inline constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+
+// What a file is called in messages: its path, or "standard input".
+std::string input_name(const std::string& path);
+
+// Everything in the file. Throws InputError for a directory, a file that is missing or cannot be
+// read, or one larger than `limit` bytes.
+std::string read_whole(const std::string& path, std::size_t limit = kLargestFile);
+
+// Writes the file whole or not at all: a temporary file in the same folder takes the text and then
+// the path's name. Devices and pipes are written in place. Throws OutputError.
+void write_whole(const std::string& path, std::string_view text);
+
+// SHA-256 of the bytes as 64 hexadecimal digits, as `sha256sum` prints it.
+std::string digest_of(std::string_view bytes);
+
+}  // namespace placewright

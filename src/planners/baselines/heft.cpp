@@ -1,0 +1,50 @@
+// HEFT: heterogeneous earliest finish time.
+//
+// Ops in order of upward rank (mean time to the end of the graph, transfers included); each goes to the device on which it
+// ends first, in gaps between earlier ops where it fits. O(ops x devices) slot searches. A heuristic without guarantee on
+// unrelated devices; memory is respected by leaving out devices without room.
+//
+// Topcuoglu, Hariri, Wu: Performance-effective and low-complexity task scheduling for heterogeneous
+// computing. IEEE TPDS 13(3), 2002.
+
+#include <vector>
+
+#include "evaluate/partial_schedule.h"
+#include "evaluate/schedule.h"
+#include "planners/baselines/baselines.h"
+#include "planners/device_choice.h"
+
+namespace placewright {
+namespace {
+
+std::optional<Plan> build(const Problem& problem, const std::vector<OpId>& order,
+                          DeviceChoice& choice, Control& control) {
+  PartialSchedule schedule(problem, Gaps::insert);
+  for (const OpId op : order) {
+    if (control.should_stop()) return std::nullopt;
+    const DeviceId device = schedule.earliest_end(op, choice.candidates(op));
+    if (!device.valid()) return std::nullopt;
+    choice.take(op, device);
+    schedule.place(op, device);
+  }
+  return schedule.finish();
+}
+
+Answer plan(const Problem& problem, const Settings&, Control& control) {
+  const std::vector<OpId> order = list_order(problem, upward_ranks(problem));
+  return construct(problem, control, [&](DeviceChoice& choice) {
+    return build(problem, order, choice, control);
+  });
+}
+
+}  // namespace
+
+PlannerEntry heft() {
+  return PlannerEntry{
+      .name = "heft",
+      .summary = "upward rank, then the device where the op ends first (HEFT, insertion based)",
+      .objectives = {Objective::latency, Objective::total_completion},
+      .plan = plan};
+}
+
+}  // namespace placewright

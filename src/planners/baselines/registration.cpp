@@ -1,0 +1,16 @@
+#include "planners/baselines/baselines.h"
+#include "planners/registry.h"
+
+namespace placewright {
+
+void register_baselines(Registry& registry) {
+  registry.add(single());
+  registry.add(random_placement());
+  registry.add(topo());
+  registry.add(memory_first());
+  registry.add(proportional());
+  registry.add(heft());
+  registry.add(etf());
+}
+
+}  // namespace placewright

@@ -1,0 +1,46 @@
+// Which devices a constructive planner may still give an op to.
+//
+// Colocated ops are bound to one device by the first of them, and their memory is taken then. The same planner
+// runs in three modes: within memory; ignoring memory (to learn what it would have liked); and held to a placement.
+// `construct` goes through them: the first mode that works, else a packing close to the second.
+
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "evaluate/memory.h"
+#include "planners/planner.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+class DeviceChoice {
+ public:
+  static DeviceChoice within_memory(const Problem& problem);
+  static DeviceChoice ignoring_memory(const Problem& problem);
+  static DeviceChoice held_to(const Problem& problem, const Placement& placement);
+
+  // Valid until the next call. Empty: a dead end.
+  [[nodiscard]] std::span<const DeviceId> candidates(OpId op);
+  void take(OpId op, DeviceId device);
+
+ private:
+  enum class Mode { within_memory, ignoring_memory, held };
+  DeviceChoice(const Problem& problem, Mode mode);
+
+  const Problem* problem_;
+  Mode mode_;
+  MemoryLedger ledger_;
+  Table<GroupId, DeviceId> bound_;
+  std::vector<DeviceId> candidates_;
+};
+
+// Builds a plan with the devices that the choice offers; nothing at a dead end or when told to stop.
+using Construction = std::function<std::optional<Plan>(DeviceChoice&)>;
+
+Answer construct(const Problem& problem, Control& control, const Construction& construction);
+
+}  // namespace placewright

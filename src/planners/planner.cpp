@@ -1,0 +1,128 @@
+#include "planners/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+namespace placewright {
+namespace {
+
+const Option& find_option(const std::vector<Option>& options, const std::string& name) {
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [&](const Option& option) { return option.name == name; });
+  if (found != options.end()) return *found;
+  std::string known;
+  for (const Option& option : options) known += (known.empty() ? "" : ", ") + option.name;
+  throw std::invalid_argument(fmt::format("unknown option '{}' (known: {})", name,
+                                          known.empty() ? "none" : known));
+}
+
+template <class Number>
+Number parse_number(const Option& option, const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw std::invalid_argument(
+        fmt::format("option '{}' is '{}', expected a number", option.name, text));
+  }
+  if (static_cast<double>(value) < option.lower || static_cast<double>(value) > option.upper) {
+    throw std::invalid_argument(fmt::format("option '{}' is {}, expected {} to {}", option.name,
+                                            text, option.lower, option.upper));
+  }
+  return value;
+}
+
+OptionValue parse(const Option& option, const std::string& text) {
+  if (std::holds_alternative<bool>(option.standard)) {
+    if (text == "true" || text == "on" || text == "1") return true;
+    if (text == "false" || text == "off" || text == "0") return false;
+    throw std::invalid_argument(
+        fmt::format("option '{}' is '{}', expected true or false", option.name, text));
+  }
+  if (std::holds_alternative<std::int64_t>(option.standard)) {
+    return parse_number<std::int64_t>(option, text);
+  }
+  if (std::holds_alternative<double>(option.standard)) return parse_number<double>(option, text);
+  const auto& choices = option.choices;
+  if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+    throw std::invalid_argument(fmt::format("option '{}' is '{}', expected one of: {}", option.name,
+                                            text, fmt::join(choices, ", ")));
+  }
+  return text;
+}
+
+}  // namespace
+
+void Settings::set(const std::string& name, const std::string& text) {
+  values_[name] = parse(find_option(options_, name), text);
+}
+
+const OptionValue& Settings::value(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found != values_.end() ? found->second : find_option(options_, name).standard;
+}
+
+bool Settings::flag(const std::string& name) const { return std::get<bool>(value(name)); }
+std::int64_t Settings::integer(const std::string& name) const {
+  return std::get<std::int64_t>(value(name));
+}
+double Settings::number(const std::string& name) const { return std::get<double>(value(name)); }
+const std::string& Settings::text(const std::string& name) const {
+  return std::get<std::string>(value(name));
+}
+
+Control::Control(std::string planner, Budget budget, const std::atomic<bool>* interrupted,
+                 Observer observer)
+    : planner_(std::move(planner)),
+      budget_(budget),
+      interrupted_(interrupted),
+      observer_(std::move(observer)),
+      begin_(Clock::now()) {}
+
+double Control::elapsed() const {
+  return std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+bool Control::should_stop(std::uint64_t steps) {
+  if (stopped_) return true;
+  steps_ += steps;
+  // Reading the clock costs more than a cheap step; look at it every 16th time only.
+  const bool look_at_clock = clock_check_++ % 16 == 0;
+  stopped_ = steps_ > budget_.steps || interrupted() || (look_at_clock && remaining() <= 0);
+  return stopped_;
+}
+
+std::string Control::stop_reason() const {
+  if (interrupted()) return "interrupted";
+  if (steps_ > budget_.steps) return "step limit";
+  return "time limit";
+}
+
+void Control::report(double value, double lower_bound) {
+  if (observer_) observer_(Progress{planner_, elapsed(), value, lower_bound});
+}
+
+void Control::report(const Plan& incumbent, double lower_bound) {
+  if (check_incumbent) check_incumbent(incumbent);
+  report(incumbent.value, lower_bound);
+}
+
+Control Control::part(std::string planner, double seconds) const {
+  Budget budget = budget_;
+  budget.seconds = std::max(0.0, std::min(seconds, remaining()));
+  Control control{std::move(planner), budget, interrupted_, observer_};
+  control.check_incumbent = check_incumbent;
+  return control;
+}
+
+std::string_view name_of(Strength strength) {
+  return strength == Strength::exact ? "exact" : "heuristic";
+}
+
+bool PlannerEntry::serves(Objective objective) const {
+  return std::find(objectives.begin(), objectives.end(), objective) != objectives.end();
+}
+
+}  // namespace placewright

@@ -1,0 +1,147 @@
+// What a planner is: a function from a Problem to an Answer within a Budget.
+//
+// Adding one takes a new file with a function `PlannerEntry name()` and one line in the family's
+// `register_…` function (registry.h). The entry's record feeds `placewright planners`, the flags,
+// the docs and the shared test suite.
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+// One tunable of a planner. Its default's type is the option's type.
+using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
+
+struct Option {
+  std::string name;
+  std::string text;
+  OptionValue standard;
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
+  std::vector<std::string> choices = {};  // strings only; empty: any text
+};
+
+// Option values by name; what is absent has its default.
+class Settings {
+ public:
+  Settings() = default;
+  explicit Settings(std::vector<Option> options) : options_(std::move(options)) {}
+
+  // Parses, checks type, bounds and choices; throws std::invalid_argument with one sentence.
+  void set(const std::string& name, const std::string& text);
+
+  [[nodiscard]] bool flag(const std::string& name) const;
+  [[nodiscard]] std::int64_t integer(const std::string& name) const;
+  [[nodiscard]] double number(const std::string& name) const;
+  [[nodiscard]] const std::string& text(const std::string& name) const;
+  [[nodiscard]] const std::vector<Option>& options() const { return options_; }
+  [[nodiscard]] const OptionValue& value(const std::string& name) const;
+
+ private:
+  std::vector<Option> options_;
+  std::map<std::string, OptionValue> values_;
+};
+
+struct Budget {
+  double seconds = 10;
+  std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();  // work limit, repeatable
+  int threads = 1;
+  std::uint64_t seed = 1;
+};
+
+struct Progress {
+  std::string planner;
+  double seconds = 0;
+  double value = kInfinity;  // best so far
+  double lower_bound = 0;
+};
+
+// A planner's window on the outside: when to stop, and whom to tell. Planners ask `should_stop`
+// often (it is cheap) and then return the best they have.
+class Control {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Observer = std::function<void(const Progress&)>;
+
+  Control(std::string planner, Budget budget, const std::atomic<bool>* interrupted = nullptr,
+          Observer observer = {});
+
+  [[nodiscard]] const Budget& budget() const { return budget_; }
+  [[nodiscard]] double elapsed() const;
+  [[nodiscard]] double remaining() const { return budget_.seconds - elapsed(); }
+
+  // Counts `steps` of work and answers whether time, steps or patience are at an end.
+  [[nodiscard]] bool should_stop(std::uint64_t steps = 0);
+  [[nodiscard]] bool interrupted() const {
+    return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const std::atomic<bool>* interruption() const { return interrupted_; }
+  // Why it stopped, for `reason` and notes: "time limit", "step limit", "interrupted".
+  [[nodiscard]] std::string stop_reason() const;
+
+  // Told of every better plan or bound.
+  void report(double value, double lower_bound);
+  // The same, and the plan itself passes `check_incumbent`, where one is set.
+  void report(const Plan& incumbent, double lower_bound);
+
+  // Throws when a plan is wrong. The planning service sets it in debug builds, since planners do
+  // not know the verifier.
+  std::function<void(const Plan&)> check_incumbent = {};
+
+  // A plan to start from, where the planner can use one.
+  const Plan* start = nullptr;
+
+  // A child for a part of the work: at most `seconds`, the same seed, observer and interruption.
+  [[nodiscard]] Control part(std::string planner, double seconds) const;
+
+ private:
+  std::string planner_;
+  Budget budget_;
+  const std::atomic<bool>* interrupted_;
+  Observer observer_;
+  Clock::time_point begin_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t clock_check_ = 0;
+  bool stopped_ = false;
+};
+
+enum class Strength { heuristic, exact };
+
+// How long it runs, so that those who run several planners know the order and the shares of time.
+enum class Effort {
+  quick,      // ends by itself soon
+  anytime,    // goes on improving while there is time
+  portfolio,  // runs other planners
+};
+
+std::string_view name_of(Strength strength);
+
+struct PlannerEntry {
+  std::string name;
+  std::string summary;  // one line
+  std::vector<Objective> objectives;
+  Strength strength = Strength::heuristic;
+  Effort effort = Effort::quick;
+  std::vector<Option> options = {};
+  // Why it cannot serve this problem although it serves the objective; empty: it can.
+  std::function<std::string(const Problem&)> refuses = {};
+  std::function<Answer(const Problem&, const Settings&, Control&)> plan;
+
+  [[nodiscard]] bool serves(Objective objective) const;
+};
+
+}  // namespace placewright

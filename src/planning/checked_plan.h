@@ -1,0 +1,24 @@
+// What a plan must pass before anyone outside sees it, and how bounds are joined.
+
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "problem/plan.h"
+
+namespace placewright {
+
+// A planner of ours made a plan that the verifier refuses: never the user's mistake.
+class WrongPlan : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+// Why the plan must not be handed out, in one sentence; empty when the verifier accepts it.
+std::string fault_of_plan(const Problem& problem, const std::string& planner, const Plan& plan);
+
+// The certificate with the larger bound.
+const Certificate& better_bound(const Certificate& a, const Certificate& b);
+
+}  // namespace placewright

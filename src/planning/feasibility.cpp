@@ -1,0 +1,87 @@
+#include "planning/feasibility.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "evaluate/memory.h"
+#include "planning/sizes.h"
+
+namespace placewright {
+namespace {
+
+// "op 'a'", "ops 'a' and 'b'", "ops 'a', 'b' and 5 more"
+std::string group_text(const Problem& problem, GroupId group) {
+  const auto ops = problem.group_ops(group);
+  const std::string& first = problem.op(ops[0]).name;
+  if (ops.size() == 1) return fmt::format("op '{}'", first);
+  const std::string& second = problem.op(ops[1]).name;
+  if (ops.size() == 2)
+    return fmt::format("ops '{}' and '{}', which share a device,", first, second);
+  return fmt::format("ops '{}', '{}' and {} more, which share a device,", first, second,
+                     ops.size() - 2);
+}
+
+double group_bytes(const Problem& problem, GroupId group) {
+  double bytes = 0;
+  std::vector<WeightId> weights;
+  for (const OpId op : problem.group_ops(group)) {
+    bytes += problem.memory(op);
+    const auto shared = problem.shared_weights(op);
+    weights.insert(weights.end(), shared.begin(), shared.end());
+  }
+  std::sort(weights.begin(), weights.end());
+  weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
+  for (const WeightId weight : weights) bytes += problem.shared_weight_bytes(weight);
+  return bytes;
+}
+
+std::optional<std::string> proof_from_group(const Problem& problem, GroupId group) {
+  bool placeable = false;
+  double largest = 0;
+  for (const DeviceId device : problem.devices()) {
+    if (!problem.group_allowed(group, device)) continue;
+    placeable = true;
+    largest = std::max(largest, problem.device(device).memory);
+  }
+  if (!placeable) {
+    return fmt::format("{} can all run on no single device", group_text(problem, group));
+  }
+  const double bytes = group_bytes(problem, group);
+  if (within_memory(bytes, largest)) return std::nullopt;
+  return fmt::format("{} {} {} of memory, and the largest device that may run {} has {}",
+                     group_text(problem, group),
+                     problem.group_ops(group).size() == 1 ? "needs" : "need", size_text(bytes),
+                     problem.group_ops(group).size() == 1 ? "it" : "them", size_text(largest));
+}
+
+}  // namespace
+
+double memory_needed(const Problem& problem) {
+  double bytes = 0;
+  for (const OpId op : problem.ops()) bytes += problem.memory(op);
+  for (const WeightId weight : ids<WeightId>(problem.shared_weight_count())) {
+    bytes += problem.shared_weight_bytes(weight);
+  }
+  return bytes;
+}
+
+double memory_available(const Problem& problem) {
+  double bytes = 0;
+  for (const DeviceId device : problem.devices()) bytes += problem.device(device).memory;
+  return bytes;
+}
+
+std::optional<std::string> proof_of_infeasibility(const Problem& problem) {
+  for (const GroupId group : problem.groups()) {
+    if (auto proof = proof_from_group(problem, group)) return proof;
+  }
+  const double needed = memory_needed(problem);
+  const double available = memory_available(problem);
+  if (within_memory(needed, available)) return std::nullopt;
+  return fmt::format("the ops need {} of memory, and the devices have {} together",
+                     size_text(needed), size_text(available));
+}
+
+}  // namespace placewright

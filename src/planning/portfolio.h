@@ -1,0 +1,31 @@
+// The planner `auto`: runs the other planners that fit within one budget and keeps the best.
+//
+// Order: quick heuristics, then exact planners, then those that improve as long as there is time.
+// Whoever comes later starts from the best plan so far and gets an equal share of the time that is
+// left, so that what a quick planner does not use goes to the long ones. It ends as soon as the
+// best plan meets the best bound, or one planner proves that nothing fits.
+//
+// The bound is the best of all planners' bounds. Members are checked by the verifier one by one: a
+// wrong plan of one member does not hide the right plans of the others. Where every plan was wrong,
+// and in debug builds at once, it throws WrongPlan.
+//
+// With a step limit each member has the whole of it, so the answer is repeatable.
+
+#pragma once
+
+#include <vector>
+
+#include "planners/registry.h"
+
+namespace placewright {
+
+// In the order in which those who run several planners run them.
+std::vector<const PlannerEntry*> in_order_of_effort(std::vector<const PlannerEntry*> planners);
+
+// `auto` over the planners that are in the registry now.
+PlannerEntry portfolio(const Registry& members);
+
+// All families and `auto`: what front ends use.
+Registry planning_registry();
+
+}  // namespace placewright

@@ -1,0 +1,219 @@
+#include "planning/service.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "bounds/bounds.h"
+#include "planning/checked_plan.h"
+#include "planning/feasibility.h"
+#include "planning/portfolio.h"
+#include "planning/suggestion.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+// Rounding lets a bound end up a hair above the value of an optimal plan; more than this is a
+// wrong bound.
+constexpr double kBoundTolerance = 1e-6;
+
+std::vector<std::string> names_of(const std::vector<const PlannerEntry*>& entries) {
+  std::vector<std::string> names;
+  for (const PlannerEntry* entry : entries) names.push_back(entry->name);
+  return names;
+}
+
+const PlannerEntry& chosen_planner(const Problem& problem, const Registry& registry,
+                                   const std::string& name) {
+  const PlannerEntry* entry = registry.find(name);
+  if (entry == nullptr) {
+    std::vector<std::string> names;
+    for (const PlannerEntry& known : registry.entries()) names.push_back(known.name);
+    throw RequestError(fmt::format("unknown planner '{}'{}", name, did_you_mean(name, names)));
+  }
+  if (!entry->serves(problem.objective())) {
+    throw RequestError(fmt::format("planner '{}' does not serve the objective '{}' (these do: {})",
+                                   name, name_of(problem.objective()),
+                                   fmt::join(names_of(registry.fitting(problem)), ", ")));
+  }
+  const std::string refusal = entry->refuses ? entry->refuses(problem) : std::string{};
+  if (!refusal.empty()) {
+    throw RequestError(fmt::format("planner '{}' cannot serve this problem: {}", name, refusal));
+  }
+  return *entry;
+}
+
+Settings chosen_settings(const PlannerEntry& entry, const PlanRequest& request) {
+  Settings settings{entry.options};
+  for (const auto& [name, text] : request.options) {
+    try {
+      settings.set(name, text);
+    } catch (const std::invalid_argument& error) {
+      throw RequestError(fmt::format("planner '{}': {}", entry.name, error.what()));
+    }
+  }
+  return settings;
+}
+
+void require_valid_start(const Problem& problem, const Plan* start) {
+  if (start == nullptr) return;
+  const auto violations = verify(problem, *start);
+  if (violations.empty()) return;
+  throw RequestError(
+      fmt::format("the start plan is not valid for this problem: {}", violations.front().message));
+}
+
+// One planner with its settings, about to run.
+struct Run {
+  const Problem& problem;
+  const PlannerEntry& entry;
+  const Settings& settings;
+  const Plan* start;
+};
+
+// The planner's own answer, and its failures as a fault or a reason.
+void plan_into(PlanOutcome& outcome, const Run& run, Control& control) {
+  control.start = run.start;
+  if (PLACEWRIGHT_DEBUG_CHECKS) {
+    control.check_incumbent = [&](const Plan& incumbent) {
+      const std::string fault = fault_of_plan(run.problem, run.entry.name, incumbent);
+      if (!fault.empty()) throw WrongPlan(fault);
+    };
+  }
+  try {
+    outcome.answer = run.entry.plan(run.problem, run.settings, control);
+  } catch (const std::bad_alloc&) {
+    outcome.answer.reason = fmt::format("planner '{}' ran out of memory", run.entry.name);
+  } catch (const WrongPlan& wrong) {
+    outcome.fault = wrong.what();
+  } catch (const std::exception& error) {
+    outcome.fault = fmt::format("planner '{}' failed: {}", run.entry.name, error.what());
+  }
+}
+
+// "Improve this one": what the planner found, or the start itself where that is better.
+void keep_start_if_better(PlanOutcome& outcome, const Plan* start) {
+  if (start == nullptr || !outcome.fault.empty() || outcome.value() <= start->value) return;
+  outcome.answer.plan = *start;
+  outcome.answer.proved_infeasible = false;
+  outcome.answer.reason.clear();
+  outcome.answer.found_by = "start plan";
+}
+
+void join_bound(PlanOutcome& outcome, const Certificate& bound) {
+  Certificate& own = outcome.answer.certificate;
+  own = better_bound(own, bound);
+  if (!outcome.answer.plan) return;
+  const double value = outcome.value();
+  if (own.lower_bound > value && own.lower_bound - value > kBoundTolerance * value) {
+    outcome.fault =
+        fmt::format("planner '{}' made a plan of value {} below the lower bound {} ({})",
+                    outcome.planner, value, own.lower_bound, own.method);
+    outcome.answer.plan.reset();
+    return;
+  }
+  own.lower_bound = std::min(own.lower_bound, value);
+}
+
+void verify_outcome(const Problem& problem, PlanOutcome& outcome) {
+  if (!outcome.answer.plan) return;
+  const std::string fault = fault_of_plan(problem, outcome.planner, *outcome.answer.plan);
+  if (fault.empty()) return;
+  outcome.fault = fault;
+  outcome.answer.plan.reset();
+}
+
+void explain_missing_plan(PlanOutcome& outcome) {
+  Answer& answer = outcome.answer;
+  if (answer.plan) return;
+  if (!outcome.fault.empty()) {
+    answer.proved_infeasible = false;
+    answer.reason = fmt::format("a fault of ours: {}", outcome.fault);
+  } else if (answer.reason.empty()) {
+    answer.reason = fmt::format("planner '{}' found no plan", outcome.planner);
+  }
+}
+
+// The steps of every request. Coarsening stands around the second: coarsen the problem, plan,
+// expand the plan.
+PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bound) {
+  PlanOutcome outcome{.answer = {}, .planner = run.entry.name, .settings = run.settings};
+  plan_into(outcome, run, control);
+  keep_start_if_better(outcome, run.start);
+  verify_outcome(run.problem, outcome);
+  join_bound(outcome, bound);
+  explain_missing_plan(outcome);
+  outcome.seconds = control.elapsed();
+  return outcome;
+}
+
+PlanOutcome infeasible(const PlannerEntry& entry, const Settings& settings, std::string proof) {
+  PlanOutcome outcome{.answer = {}, .planner = entry.name, .settings = settings};
+  outcome.answer.proved_infeasible = true;
+  outcome.answer.reason = std::move(proof);
+  return outcome;
+}
+
+std::vector<const PlannerEntry*> chosen_planners(const Problem& problem, const Registry& registry,
+                                                 const std::vector<std::string>& names) {
+  std::vector<const PlannerEntry*> entries;
+  if (names.empty()) {
+    entries = registry.fitting(problem);
+    std::erase_if(entries, [](const PlannerEntry* e) { return e->effort == Effort::portfolio; });
+  }
+  for (const std::string& name : names) {
+    entries.push_back(&chosen_planner(problem, registry, name));
+  }
+  return in_order_of_effort(std::move(entries));
+}
+
+}  // namespace
+
+PlanOutcome make_plan(const Problem& problem, const Registry& registry, const PlanRequest& request,
+                      const std::atomic<bool>* interrupted, const Control::Observer& observer) {
+  const PlannerEntry& entry = chosen_planner(problem, registry, request.planner);
+  const Settings settings = chosen_settings(entry, request);
+  require_valid_start(problem, request.start);
+  if (auto proof = proof_of_infeasibility(problem)) {
+    return infeasible(entry, settings, std::move(*proof));
+  }
+  Control control(entry.name, request.budget, interrupted, observer);
+  // A portfolio has asked for the same bound already.
+  const Certificate bound =
+      entry.effort == Effort::portfolio ? Certificate{} : best_lower_bound(problem);
+  return run_planner({problem, entry, settings, request.start}, control, bound);
+}
+
+Comparison compare(const Problem& problem, const Registry& registry,
+                   const std::vector<std::string>& planners, const PlanRequest& request,
+                   const std::atomic<bool>* interrupted, const Control::Observer& observer) {
+  const auto entries = chosen_planners(problem, registry, planners);
+  require_valid_start(problem, request.start);
+  const std::optional<std::string> proof = proof_of_infeasibility(problem);
+  Comparison comparison;
+  comparison.bound = best_lower_bound(problem);
+  const Control whole("compare", request.budget, interrupted, observer);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Settings settings{entries[i]->options};
+    if (proof) {
+      comparison.outcomes.push_back(infeasible(*entries[i], settings, *proof));
+      continue;
+    }
+    Control control =
+        whole.part(entries[i]->name, whole.remaining() / static_cast<double>(entries.size() - i));
+    comparison.outcomes.push_back(
+        run_planner({problem, *entries[i], settings, request.start}, control, comparison.bound));
+    comparison.bound =
+        better_bound(comparison.bound, comparison.outcomes.back().answer.certificate);
+  }
+  for (PlanOutcome& outcome : comparison.outcomes) join_bound(outcome, comparison.bound);
+  std::stable_sort(
+      comparison.outcomes.begin(), comparison.outcomes.end(),
+      [](const PlanOutcome& a, const PlanOutcome& b) { return a.value() < b.value(); });
+  return comparison;
+}
+
+}  // namespace placewright

@@ -1,0 +1,56 @@
+#include "problem/draft.h"
+
+#include <algorithm>
+
+namespace placewright {
+namespace {
+
+// Keeps the devices for which `keep` holds and renumbers what refers to the others.
+template <class Keep>
+void keep_devices(ProblemDraft& draft, Keep keep) {
+  Table<DeviceId, DeviceId> renamed(draft.devices.size());
+  std::vector<Device> kept;
+  for (const DeviceId old : renamed.keys()) {
+    if (!keep(old)) continue;
+    renamed[old] = DeviceId{kept.size()};
+    kept.push_back(draft.devices[old.index()]);
+  }
+  draft.devices = std::move(kept);
+  for (Op& op : draft.ops) {
+    if (op.pinned_to.valid()) op.pinned_to = renamed[op.pinned_to];
+  }
+}
+
+}  // namespace
+
+ProblemDraft with_objective(ProblemDraft draft, Objective objective) {
+  draft.objective = objective;
+  if (objective != Objective::call_latency || draft.interconnect != InterconnectKind::host) {
+    return draft;
+  }
+  const auto host_kind = std::find_if(draft.kinds.begin(), draft.kinds.end(),
+                                      [](const DeviceKind& kind) { return kind.on_host; });
+  if (host_kind == draft.kinds.end()) return draft;
+  const KindId kind{static_cast<std::size_t>(host_kind - draft.kinds.begin())};
+
+  // Ops pinned to any of the host devices stay on the host.
+  const auto is_host = [&](DeviceId id) {
+    return id.index() < draft.devices.size() &&
+           draft.kinds[draft.devices[id.index()].kind.index()].on_host;
+  };
+  std::vector<OpId> host_ops;
+  for (const OpId op : ids<OpId>(draft.ops.size())) {
+    DeviceId& pin = draft.ops[op.index()].pinned_to;
+    if (pin.valid() && is_host(pin)) {
+      host_ops.push_back(op);
+      pin = DeviceId{};
+    }
+  }
+  keep_devices(draft, [&](DeviceId id) { return !is_host(id); });
+  const DeviceId cpu{draft.devices.size()};
+  draft.devices.push_back(Device{.name = "cpu", .kind = kind});
+  for (const OpId op : host_ops) draft.ops[op.index()].pinned_to = cpu;
+  return draft;
+}
+
+}  // namespace placewright

@@ -1,0 +1,123 @@
+// A problem as a reader or a generator writes it down: plain records, nothing checked yet.
+//
+// `Problem` (problem.h) checks a draft and freezes it into the arrays that planners work on.
+
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "problem/ids.h"
+#include "problem/objective.h"
+
+namespace placewright {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The time of an op on a device kind that cannot run it.
+inline constexpr double kUnsupported = kInfinity;
+
+// Devices of one kind run every op in the same time.
+struct DeviceKind {
+  std::string name;
+  bool on_host = false;  // host interconnect: reads and writes host memory for nothing
+
+  friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
+};
+
+struct Device {
+  std::string name;
+  KindId kind;
+  double memory = kInfinity;    // bytes
+  int lanes = 1;                // ops it runs at once
+  double send_overhead = 0;     // time added to the device for each tensor it sends
+  double receive_overhead = 0;  // ... and for each that it receives
+
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+// How one device reaches another: latency + bytes / bandwidth.
+struct Link {
+  DeviceId from;
+  DeviceId to;
+  double latency = 0;
+  double bandwidth = kInfinity;  // bytes per time unit
+
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
+enum class InterconnectKind {
+  host,   // accelerators exchange tensors through host memory: out, then in
+  links,  // each pair of devices has its own link, or none
+};
+
+struct Op {
+  std::string name;          // unique within the problem
+  std::string type;          // "Convolution", ...; may be empty
+  ModelId model{0};
+  double memory = 0;         // resident bytes of its own
+  bool backward = false;     // belongs to the backward pass of training
+  DeviceId pinned_to;        // valid: it must run there
+  std::vector<double> time;  // by kind; kUnsupported where the kind cannot run it
+
+  friend bool operator==(const Op&, const Op&) = default;
+};
+
+struct Tensor {
+  std::string name;  // may be empty
+  OpId producer;
+  std::vector<OpId> consumers;
+  double bytes = 0;
+  double host_time = 0;             // host interconnect: time out of, and into, an accelerator
+  std::vector<double> link_times;   // links interconnect: devices x devices, row = sender;
+                                    // empty: the links' latency and bandwidth decide
+
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+
+struct Model {
+  std::string name;
+  double arrival = 0;
+  double weight = 1;
+  std::optional<double> deadline;
+
+  friend bool operator==(const Model&, const Model&) = default;
+};
+
+// Weights that several ops read: they occupy a device once, however many of the ops are there.
+struct SharedWeight {
+  std::string name;
+  double bytes = 0;
+  std::vector<OpId> ops;
+
+  friend bool operator==(const SharedWeight&, const SharedWeight&) = default;
+};
+
+struct ProblemDraft {
+  std::string name;
+  TimeUnit unit = TimeUnit::none;
+  Objective objective = Objective::latency;
+  Rules rules;
+
+  std::vector<DeviceKind> kinds;
+  std::vector<Device> devices;
+  InterconnectKind interconnect = InterconnectKind::links;
+  std::vector<Link> links;
+
+  std::vector<Model> models;
+  std::vector<Op> ops;
+  std::vector<Tensor> tensors;
+  std::vector<std::vector<OpId>> colocated;  // ops that must share a device
+  std::vector<SharedWeight> shared_weights;
+
+  friend bool operator==(const ProblemDraft&, const ProblemDraft&) = default;
+};
+
+// The same problem under another objective. Going to `call-latency` the host devices become the
+// single device `cpu` (algorithms.md, section 2); nothing else changes.
+ProblemDraft with_objective(ProblemDraft draft, Objective objective);
+
+}  // namespace placewright

@@ -1,0 +1,427 @@
+#include "problem/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+[[noreturn]] void reject(DraftPart part, std::size_t index, const std::string& message) {
+  throw InvalidProblem(part, index, message);
+}
+
+// "memory of op 'conv' is -1, expected a finite number that is not negative"
+struct NumberCheck {
+  DraftPart part;
+  std::size_t index;
+  std::string_view noun;
+  std::string_view name;
+
+  void finite(std::string_view what, double value) const {
+    if (!std::isfinite(value) || value < 0) {
+      reject(part, index,
+             fmt::format("{} of {} '{}' is {}, expected a finite number that is not negative", what,
+                         noun, name, value));
+    }
+  }
+  void not_negative(std::string_view what, double value) const {
+    if (std::isnan(value) || value < 0) {
+      reject(part, index,
+             fmt::format("{} of {} '{}' is {}, expected a number that is not negative", what, noun,
+                         name, value));
+    }
+  }
+};
+
+template <class Record>
+void check_unique_names(const std::vector<Record>& records, DraftPart part, std::string_view noun) {
+  std::unordered_map<std::string_view, std::size_t> seen;
+  seen.reserve(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (records[i].name.empty()) reject(part, i, fmt::format("{} {} has no name", noun, i));
+    const auto [first, inserted] = seen.emplace(records[i].name, i);
+    if (!inserted) {
+      reject(part, i,
+             fmt::format("two {}s are called '{}' (numbers {} and {})", noun, records[i].name,
+                         first->second, i));
+    }
+  }
+}
+
+// One cycle among the ops that a topological sort could not reach, as "'a' -> 'b' -> 'a'".
+std::string describe_cycle(const ProblemDraft& draft, const Rows<OpId, OpId>& predecessors,
+                           const Table<OpId, std::size_t>& missing) {
+  OpId walker;
+  for (const OpId op : missing.keys()) {
+    if (missing[op] > 0) walker = op;
+  }
+  // Every op left over has a predecessor left over, so walking backwards must repeat an op.
+  Table<OpId, std::size_t> visited(missing.size(), 0);
+  std::vector<OpId> path;
+  while (visited[walker] == 0) {
+    path.push_back(walker);
+    visited[walker] = path.size();
+    for (const OpId previous : predecessors[walker]) {
+      if (missing[previous] > 0) {
+        walker = previous;
+        break;
+      }
+    }
+  }
+  std::vector<OpId> cycle(path.begin() + static_cast<std::ptrdiff_t>(visited[walker] - 1),
+                          path.end());
+  cycle.push_back(walker);
+  std::reverse(cycle.begin(), cycle.end());
+  constexpr std::size_t kShown = 12;
+  std::string text;
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    if (cycle.size() > kShown + 2 && i == kShown) {
+      text += fmt::format(" -> … ({} more)", cycle.size() - kShown - 1);
+      i = cycle.size() - 1;
+    }
+    text += fmt::format("{}'{}'", i == 0 ? "" : " -> ", draft.ops[cycle[i].index()].name);
+  }
+  return text;
+}
+
+}  // namespace
+
+Problem::Problem(ProblemDraft draft) : draft_(std::move(draft)) {
+  check_names_and_numbers();
+  check_cluster();
+  build_graph();
+  build_groups();
+  build_costs();
+  check_support();
+}
+
+std::optional<OpId> Problem::find_op(std::string_view name) const {
+  const auto found = op_by_name_.find(name);
+  if (found == op_by_name_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<DeviceId> Problem::find_device(std::string_view name) const {
+  for (const DeviceId device : devices()) {
+    if (draft_.devices[device.index()].name == name) return device;
+  }
+  return std::nullopt;
+}
+
+bool Problem::group_allowed(GroupId group, DeviceId device) const {
+  const auto members = group_ops(group);
+  return std::all_of(members.begin(), members.end(),
+                     [&](OpId op) { return allowed(op, device); });
+}
+
+void Problem::check_names_and_numbers() const {
+  if (draft_.ops.empty()) reject(DraftPart::problem, 0, "the problem has no ops");
+  if (draft_.devices.empty()) reject(DraftPart::problem, 0, "the problem has no devices");
+  if (draft_.models.empty()) reject(DraftPart::problem, 0, "the problem has no models");
+  check_unique_names(draft_.kinds, DraftPart::kind, "kind");
+  check_unique_names(draft_.devices, DraftPart::device, "device");
+  check_unique_names(draft_.models, DraftPart::model, "model");
+  check_unique_names(draft_.ops, DraftPart::op, "op");
+
+  const Rules& rules = draft_.rules;
+  if (rules.calls_per_device < 1) {
+    reject(DraftPart::problem, 0,
+           fmt::format("calls per device is {}, expected at least 1", rules.calls_per_device));
+  }
+  if (rules.max_replicas < 1) {
+    reject(DraftPart::problem, 0,
+           fmt::format("the number of replicas is {}, expected at least 1", rules.max_replicas));
+  }
+  NumberCheck{DraftPart::problem, 0, "problem", draft_.name}.finite("replica bandwidth",
+                                                                    rules.replica_bandwidth);
+
+  for (std::size_t i = 0; i < draft_.models.size(); ++i) {
+    const Model& model = draft_.models[i];
+    const NumberCheck check{DraftPart::model, i, "model", model.name};
+    check.finite("arrival", model.arrival);
+    check.finite("weight", model.weight);
+    if (model.deadline) check.finite("deadline", *model.deadline);
+  }
+  for (std::size_t i = 0; i < draft_.ops.size(); ++i) {
+    const Op& op = draft_.ops[i];
+    const NumberCheck check{DraftPart::op, i, "op", op.name};
+    check.finite("memory", op.memory);
+    if (op.model.index() >= draft_.models.size()) {
+      reject(DraftPart::op, i, fmt::format("op '{}' belongs to no model", op.name));
+    }
+    if (op.time.size() != draft_.kinds.size()) {
+      reject(DraftPart::op, i,
+             fmt::format("op '{}' has {} times for {} device kinds", op.name, op.time.size(),
+                         draft_.kinds.size()));
+    }
+    for (const double time : op.time) check.not_negative("time", time);
+    if (op.pinned_to.valid() && op.pinned_to.index() >= draft_.devices.size()) {
+      reject(DraftPart::op, i, fmt::format("op '{}' is pinned to no device", op.name));
+    }
+  }
+  for (std::size_t i = 0; i < draft_.shared_weights.size(); ++i) {
+    const SharedWeight& weight = draft_.shared_weights[i];
+    NumberCheck{DraftPart::shared_weight, i, "weight", weight.name}.finite("size", weight.bytes);
+    for (const OpId op : weight.ops) {
+      if (op.index() >= draft_.ops.size()) {
+        reject(DraftPart::shared_weight, i,
+               fmt::format("weight '{}' is read by an op that does not exist", weight.name));
+      }
+    }
+  }
+}
+
+void Problem::check_cluster() const {
+  std::size_t host_devices = 0;
+  for (std::size_t i = 0; i < draft_.devices.size(); ++i) {
+    const Device& device = draft_.devices[i];
+    if (device.kind.index() >= draft_.kinds.size()) {
+      reject(DraftPart::device, i, fmt::format("device '{}' has no kind", device.name));
+    }
+    const NumberCheck check{DraftPart::device, i, "device", device.name};
+    check.not_negative("memory", device.memory);
+    check.finite("send overhead", device.send_overhead);
+    check.finite("receive overhead", device.receive_overhead);
+    if (device.lanes < 1) {
+      reject(DraftPart::device, i,
+             fmt::format("device '{}' has {} lanes, expected at least 1", device.name,
+                         device.lanes));
+    }
+    if (draft_.kinds[device.kind.index()].on_host) ++host_devices;
+  }
+  for (std::size_t i = 0; i < draft_.links.size(); ++i) {
+    const Link& link = draft_.links[i];
+    if (link.from.index() >= draft_.devices.size() || link.to.index() >= draft_.devices.size()) {
+      reject(DraftPart::link, i, "a link joins devices that do not exist");
+    }
+    const NumberCheck check{DraftPart::link, i, "the link to",
+                            draft_.devices[link.to.index()].name};
+    check.finite("latency", link.latency);
+    check.not_negative("bandwidth", link.bandwidth);
+    if (link.bandwidth == 0) {
+      reject(DraftPart::link, i, "the bandwidth of a link is 0; leave the link out instead");
+    }
+  }
+  if (draft_.objective == Objective::call_latency) {
+    if (draft_.interconnect != InterconnectKind::host) {
+      reject(DraftPart::problem, 0,
+             "the objective call-latency is defined for a host interconnect only, and this problem "
+             "has links");
+    }
+    if (host_devices > 1) {
+      reject(DraftPart::problem, 0,
+             fmt::format("the objective call-latency takes one host device, this problem has {}",
+                         host_devices));
+    }
+  }
+}
+
+void Problem::build_graph() {
+  op_by_name_.reserve(op_count());
+  for (const OpId id : ops()) op_by_name_.emplace(op(id).name, id);
+
+  std::vector<std::pair<OpId, TensorId>> input_pairs;
+  std::vector<std::pair<OpId, TensorId>> output_pairs;
+  std::vector<std::pair<OpId, OpId>> edges;
+  producers_.assign(tensor_count(), OpId{});
+  Table<OpId, TensorId> last_read(op_count());  // finds a consumer listed twice
+  for (const TensorId id : tensors()) {
+    const Tensor& tensor = draft_.tensors[id.index()];
+    const auto called = [&] {
+      return tensor.name.empty() ? fmt::format("tensor {}", id.index())
+                                 : fmt::format("tensor '{}'", tensor.name);
+    };
+    if (tensor.producer.index() >= op_count()) {
+      reject(DraftPart::tensor, id.index(), fmt::format("{} has no producer", called()));
+    }
+    producers_[id] = tensor.producer;
+    output_pairs.emplace_back(tensor.producer, id);
+    for (const OpId consumer : tensor.consumers) {
+      if (consumer.index() >= op_count()) {
+        reject(DraftPart::tensor, id.index(),
+               fmt::format("{} is read by an op that does not exist", called()));
+      }
+      if (last_read[consumer] == id) {
+        reject(DraftPart::tensor, id.index(),
+               fmt::format("{} lists the reader '{}' twice", called(), op(consumer).name));
+      }
+      if (op(consumer).model != op(tensor.producer).model) {
+        reject(DraftPart::tensor, id.index(),
+               fmt::format("{} goes from op '{}' to op '{}' of another model", called(),
+                           op(tensor.producer).name, op(consumer).name));
+      }
+      last_read[consumer] = id;
+      input_pairs.emplace_back(consumer, id);
+      edges.emplace_back(tensor.producer, consumer);
+    }
+    consumers_.append(tensor.consumers);
+  }
+  inputs_ = Rows<OpId, TensorId>::from_pairs(op_count(), input_pairs);
+  outputs_ = Rows<OpId, TensorId>::from_pairs(op_count(), output_pairs);
+
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  successors_ = Rows<OpId, OpId>::from_pairs(op_count(), edges);
+  for (auto& [from, to] : edges) std::swap(from, to);
+  predecessors_ = Rows<OpId, OpId>::from_pairs(op_count(), edges);
+
+  // Kahn's algorithm with a first-in first-out queue: breadth first, ties by op number.
+  Table<OpId, std::size_t> missing(op_count(), 0);
+  for (const OpId id : ops()) missing[id] = predecessors_[id].size();
+  topological_order_.reserve(op_count());
+  for (const OpId id : ops()) {
+    if (missing[id] == 0) topological_order_.push_back(id);
+  }
+  for (std::size_t next = 0; next < topological_order_.size(); ++next) {
+    for (const OpId successor : successors_[topological_order_[next]]) {
+      if (--missing[successor] == 0) topological_order_.push_back(successor);
+    }
+  }
+  if (topological_order_.size() < op_count()) {
+    reject(DraftPart::problem, 0,
+           fmt::format("the graph has a cycle: {}", describe_cycle(draft_, predecessors_, missing)));
+  }
+  topological_rank_.assign(op_count(), 0);
+  for (std::size_t rank = 0; rank < topological_order_.size(); ++rank) {
+    topological_rank_[topological_order_[rank]] = rank;
+  }
+  has_backward_ops_ = std::any_of(draft_.ops.begin(), draft_.ops.end(),
+                                  [](const Op& candidate) { return candidate.backward; });
+}
+
+void Problem::build_groups() {
+  // Union-find over the colocation lists; a group is numbered by its first op.
+  std::vector<std::size_t> parent(op_count());
+  std::iota(parent.begin(), parent.end(), std::size_t{0});
+  const auto find = [&](std::size_t node) {
+    while (parent[node] != node) node = parent[node] = parent[parent[node]];
+    return node;
+  };
+  for (std::size_t i = 0; i < draft_.colocated.size(); ++i) {
+    const auto& members = draft_.colocated[i];
+    for (const OpId member : members) {
+      if (member.index() >= op_count()) {
+        reject(DraftPart::colocation, i, "a colocation group names an op that does not exist");
+      }
+      const std::size_t a = find(members.front().index());
+      const std::size_t b = find(member.index());
+      parent[std::max(a, b)] = std::min(a, b);
+    }
+  }
+  groups_.assign(op_count(), GroupId{});
+  std::size_t count = 0;
+  for (const OpId id : ops()) {
+    const OpId root{find(id.index())};
+    groups_[id] = root == id ? GroupId{count++} : groups_[root];
+  }
+  std::vector<std::pair<GroupId, OpId>> members;
+  members.reserve(op_count());
+  for (const OpId id : ops()) members.emplace_back(groups_[id], id);
+  group_ops_ = Rows<GroupId, OpId>::from_pairs(count, members);
+
+  pins_.assign(op_count(), DeviceId{});
+  for (const GroupId group : groups()) {
+    OpId pinned;
+    for (const OpId member : group_ops(group)) {
+      if (!op(member).pinned_to.valid()) continue;
+      if (pinned.valid() && op(pinned).pinned_to != op(member).pinned_to) {
+        reject(DraftPart::op, member.index(),
+               fmt::format("ops '{}' and '{}' must share a device but are pinned to '{}' and '{}'",
+                           op(pinned).name, op(member).name, device(op(pinned).pinned_to).name,
+                           device(op(member).pinned_to).name));
+      }
+      pinned = member;
+    }
+    if (!pinned.valid()) continue;
+    for (const OpId member : group_ops(group)) pins_[member] = op(pinned).pinned_to;
+  }
+
+  std::vector<std::pair<OpId, WeightId>> reads;
+  for (const WeightId id : ids<WeightId>(draft_.shared_weights.size())) {
+    std::vector<OpId> readers = draft_.shared_weights[id.index()].ops;
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    for (const OpId reader : readers) reads.emplace_back(reader, id);
+  }
+  op_weights_ = Rows<OpId, WeightId>::from_pairs(op_count(), reads);
+}
+
+void Problem::build_costs() {
+  const std::size_t device_total = device_count();
+  kind_index_.assign(device_total, 0);
+  on_host_.assign(device_total, 0);
+  for (const DeviceId id : devices()) {
+    kind_index_[id] = device(id).kind.index();
+    on_host_[id] = draft_.kinds[kind_index_[id]].on_host ? 1 : 0;
+  }
+  times_.reserve(op_count() * kind_count());
+  memory_.assign(op_count(), 0);
+  for (const OpId id : ops()) {
+    times_.insert(times_.end(), op(id).time.begin(), op(id).time.end());
+    memory_[id] = op(id).memory;
+  }
+
+  bytes_.assign(tensor_count(), 0);
+  host_times_.assign(tensor_count(), 0);
+  link_tables_.assign(tensor_count(), nullptr);
+  for (const TensorId id : tensors()) {
+    const Tensor& tensor = draft_.tensors[id.index()];
+    const NumberCheck check{DraftPart::tensor, id.index(), "tensor from op",
+                            op(tensor.producer).name};
+    check.finite("size", tensor.bytes);
+    check.finite("transfer time", tensor.host_time);
+    bytes_[id] = tensor.bytes;
+    host_times_[id] = tensor.host_time;
+    if (tensor.link_times.empty()) continue;
+    if (tensor.link_times.size() != device_total * device_total) {
+      reject(DraftPart::tensor, id.index(),
+             fmt::format("the transfer table of the tensor from op '{}' has {} entries, expected {} "
+                         "x {}",
+                         op(tensor.producer).name, tensor.link_times.size(), device_total,
+                         device_total));
+    }
+    for (const DeviceId from : devices()) {
+      for (const DeviceId to : devices()) {
+        const double time = tensor.link_times[from.index() * device_total + to.index()];
+        check.not_negative("transfer time", time);
+        if (from == to && time != 0) {
+          reject(DraftPart::tensor, id.index(),
+                 fmt::format("the tensor from op '{}' takes {} from device '{}' to itself, expected 0",
+                             op(tensor.producer).name, time, device(from).name));
+        }
+      }
+    }
+    link_tables_[id] = tensor.link_times.data();
+  }
+
+  link_latency_.assign(device_total * device_total, kInfinity);
+  link_inverse_bandwidth_.assign(device_total * device_total, 0);
+  for (const DeviceId id : devices()) link_latency_[id.index() * device_total + id.index()] = 0;
+  for (const Link& link : draft_.links) {
+    if (link.from == link.to) continue;
+    const std::size_t pair = link.from.index() * device_total + link.to.index();
+    link_latency_[pair] = link.latency;
+    link_inverse_bandwidth_[pair] = 1.0 / link.bandwidth;
+  }
+}
+
+void Problem::check_support() const {
+  for (const OpId id : ops()) {
+    const auto all = devices();
+    const bool placeable =
+        std::any_of(all.begin(), all.end(), [&](DeviceId device) { return allowed(id, device); });
+    if (placeable) continue;
+    const DeviceId pin = pins_[id];
+    reject(DraftPart::op, id.index(),
+           pin.valid() ? fmt::format("op '{}' is pinned to device '{}', which does not support it",
+                                     op(id).name, device(pin).name)
+                       : fmt::format("op '{}' is supported by no device", op(id).name));
+  }
+}
+
+}  // namespace placewright

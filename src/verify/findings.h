@@ -1,0 +1,56 @@
+// Where the checks put what they find, and how they name things in a sentence.
+
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "problem/problem.h"
+#include "verify/verifier.h"
+
+namespace placewright::verifying {
+
+class Findings {
+ public:
+  template <class... Args>
+  void add(ViolationCode code, std::vector<OpId> ops, std::vector<DeviceId> devices,
+           fmt::format_string<Args...> sentence, Args&&... args) {
+    if (++count_ > kListedViolations) return;
+    listed_.push_back({code, fmt::format(sentence, std::forward<Args>(args)...), std::move(ops),
+                       std::move(devices)});
+  }
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] std::vector<Violation> take() &&;
+
+ private:
+  std::vector<Violation> listed_;
+  std::size_t count_ = 0;
+};
+
+// "op 'conv'", "device 'gpu'", "tensor 'x'" or "the tensor of op 'conv'".
+std::string called(const Problem& problem, OpId op);
+std::string called(const Problem& problem, DeviceId device);
+std::string called(const Problem& problem, TensorId tensor);
+
+// A time of a plan can be judged at all.
+inline bool is_time(double time) {
+  return std::isfinite(time) && time >= 0;
+}
+
+inline constexpr double kTimeTolerance = 1e-9;    // of the plan's horizon
+inline constexpr double kValueTolerance = 1e-6;   // of the value
+inline constexpr double kMemoryTolerance = 1e-9;  // of the device's memory
+
+// Equal up to kValueTolerance; never when one of them is infinite or not a number.
+bool same_value(double left, double right);
+
+// Adds `value_wrong` when the plan states another value.
+void check_value(double stated, double computed, Findings& findings);
+
+}  // namespace placewright::verifying

@@ -1,0 +1,15 @@
+// Schedules: `latency` and `total-completion`.
+
+#pragma once
+
+#include "problem/plan.h"
+#include "problem/problem.h"
+#include "verify/findings.h"
+
+namespace placewright::verifying {
+
+// Both suppose a placement that check_placement accepts.
+void check_schedule(const Problem& problem, const Plan& plan, Findings& findings);
+double schedule_value(const Problem& problem, const Plan& plan);
+
+}  // namespace placewright::verifying

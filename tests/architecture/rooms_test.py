@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Checks the house rules of src/ by reading its #include lines: who may open whose door, which room may see a
+third party's headers, and that only the program prints."""
+
+import pathlib
+import re
+import sys
+
+# room: the other rooms whose headers it may include.
+MAY_INCLUDE = {
+    "problem": "",
+    "evaluate": "problem",
+    "verify": "problem",
+    "solvers": "",
+    "coarsen": "problem",
+    "bounds": "problem evaluate solvers coarsen",
+    "planners": "problem evaluate solvers coarsen bounds",
+    "planning": "problem evaluate verify solvers coarsen bounds planners",
+    "formats": "problem",
+    "openvino": "problem evaluate coarsen formats",
+    "analysis": "problem evaluate verify solvers coarsen bounds planners planning",
+    "report": "problem evaluate analysis formats",
+    "cli": "problem evaluate verify solvers coarsen bounds planners planning formats openvino analysis report",
+}
+
+# room: headers that no other room may include.
+OWNS_HEADERS = {
+    "solvers": re.compile(r"highs|ortools/|lemon/|scotch|protozero/", re.IGNORECASE),
+    "openvino": re.compile(r"openvino/"),
+}
+
+MAY_PRINT = {"cli"}
+PRINTS = re.compile(r"std::(cout|cerr|clog)\b|\b(f|v|vf)?printf\s*\(|\bputs\s*\(|\bfmt::print\s*\(")
+
+SOURCE_SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".inc"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def without_comments_and_strings(text):
+    """The code alone, with the line breaks kept so that line numbers stay true."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+    return pattern.sub(lambda match: "\n" * match.group().count("\n"), text)
+
+
+def faults_of_include(room, bracket, header):
+    for owner, owned in OWNS_HEADERS.items():
+        foreign = bracket == "<" or header.split("/")[0] not in MAY_INCLUDE
+        if foreign and owned.search(header) and room != owner:
+            yield f"includes {header}, a header that only {owner}/ may see"
+    if bracket == "<":
+        return
+    other = header.split("/")[0]
+    if "/" not in header:
+        yield f'includes "{header}": write "{room}/{header}", headers are named from src/'
+    elif other in MAY_INCLUDE:
+        if other != room and other not in MAY_INCLUDE[room].split():
+            yield f'includes "{header}": {room}/ may include only: {MAY_INCLUDE[room] or "nothing of ours"}'
+    elif other != "placewright":
+        yield f'includes "{header}", which is in no room (third-party headers go in <>)'
+
+
+def faults_of_file(room, text):
+    for number, line in enumerate(text.splitlines(), start=1):
+        if match := INCLUDE.match(line):
+            for fault in faults_of_include(room, *match.groups()):
+                yield number, fault
+    if room not in MAY_PRINT:
+        for number, line in enumerate(without_comments_and_strings(text).splitlines(), start=1):
+            if PRINTS.search(line):
+                yield number, "prints: only cli/ may, the library hands back values"
+
+
+def faults(source_root):
+    for entry in sorted(source_root.iterdir()):
+        if not entry.is_dir():
+            yield f"{entry}: lies in no room of src/"
+        elif entry.name not in MAY_INCLUDE:
+            yield f"{entry}: unknown room; name it in architecture.md and in the table of this test"
+        else:
+            for path in sorted(entry.rglob("*")):
+                if path.suffix in SOURCE_SUFFIXES:
+                    for number, fault in faults_of_file(entry.name, path.read_text()):
+                        yield f"{path}:{number}: {fault}"
+
+
+def check_the_checker():
+    """The rules catch what they are for; a test that cannot fail proves nothing."""
+    cases = [
+        ("problem", '#include "evaluate/schedule.h"', True),
+        ("verify", '#include "evaluate/schedule.h"', True),
+        ("planners", '#include "solvers/cp_sat.h"', False),
+        ("planners", "#include <lemon/network_simplex.h>", True),
+        ("planners", "#include <interfaces/highs_c_api.h>", True),
+        ("solvers", "#include <scotch.h>", False),
+        ("formats", "#include <openvino/openvino.hpp>", True),
+        ("openvino", "#include <openvino/openvino.hpp>", False),
+        ("cli", '#include "openvino/import.h"', False),
+        ("problem", '#include "graph.h"', True),
+        ("problem", 'std::cout << "x";', True),
+        ("problem", "// std::cout is for cli/", False),
+        ("formats", "snprintf(buffer, size, format);", False),
+        ("cli", "std::cout << x;", False),
+    ]
+    for room, line, expected in cases:
+        assert bool(list(faults_of_file(room, line))) == expected, f"{room}: {line}"
+
+
+def main():
+    check_the_checker()
+    root = pathlib.Path(__file__).resolve().parents[2]
+    found = list(faults(root / "src"))
+    print("\n".join(found) if found else "every room keeps to its doors")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

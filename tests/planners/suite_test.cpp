@@ -1,0 +1,323 @@
+// What every planner promises, asked of all that are registered and of none by name.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "formats/problem_file.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
+#include "support/random_problem.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+using testing::random_draft;
+using testing::RandomProblemOptions;
+
+struct Case {
+  std::string planner;
+  Objective objective;
+};
+
+// Prints the case, also as a part of the test's name.
+std::string name_of(const Case& test_case) {
+  std::string name = test_case.planner + "_" + std::string{name_of(test_case.objective)};
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+void PrintTo(const Case& test_case, std::ostream* out) {
+  *out << name_of(test_case);
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  const Registry registry = planning_registry();
+  for (const PlannerEntry& entry : registry.entries()) {
+    for (const Objective objective : entry.objectives) cases.push_back({entry.name, objective});
+  }
+  return cases;
+}
+
+const Registry& registry() {
+  static const Registry all = planning_registry();
+  return all;
+}
+
+bool fits(const std::string& planner, const Problem& problem) {
+  const PlannerEntry& entry = *registry().find(planner);
+  return entry.serves(problem.objective()) && (!entry.refuses || entry.refuses(problem).empty());
+}
+
+PlanRequest repeatable_request(const std::string& planner) {
+  PlanRequest request;
+  request.planner = planner;
+  request.budget = Budget{.seconds = 60, .steps = 300, .threads = 1, .seed = 11};
+  return request;
+}
+
+RandomProblemOptions plain(Objective objective, InterconnectKind interconnect) {
+  RandomProblemOptions options;
+  options.objective = objective;
+  options.interconnect = interconnect;
+  options.ops = 12;
+  options.models = objective == Objective::total_completion ? 3 : 1;
+  return options;
+}
+
+std::vector<InterconnectKind> interconnects(Objective objective) {
+  if (objective == Objective::call_latency) return {InterconnectKind::host};
+  return {InterconnectKind::host, InterconnectKind::links};
+}
+
+// Problems on which a plan surely exists and is easy to find.
+std::vector<ProblemDraft> easy_drafts(Objective objective) {
+  std::vector<ProblemDraft> drafts;
+  for (const InterconnectKind interconnect : interconnects(objective)) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      RandomProblemOptions options = plain(objective, interconnect);
+      options.congestion = seed % 2 == 0;
+      options.lanes = seed == 3 && is_schedule(objective);
+      options.overheads = seed == 4;
+      options.zero_times = seed == 1;
+      options.training = seed == 2 && objective == Objective::throughput;
+      drafts.push_back(random_draft(options, seed));
+    }
+  }
+  return drafts;
+}
+
+// Problems with everything that can stand in the way; not all of them have a plan.
+std::vector<ProblemDraft> hard_drafts(Objective objective) {
+  std::vector<ProblemDraft> drafts;
+  for (const InterconnectKind interconnect : interconnects(objective)) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      RandomProblemOptions options = plain(objective, interconnect);
+      options.binding_memory = seed % 2 == 0;
+      options.unsupported = seed % 3 == 0;
+      options.pins = seed % 3 == 1;
+      options.colocation = seed % 4 != 0;
+      options.shared_weights = seed % 5 == 0;
+      options.missing_links = seed % 6 == 5 && interconnect == InterconnectKind::links;
+      options.congestion = seed % 4 < 2;
+      options.training = seed % 5 == 2 && objective == Objective::throughput;
+      drafts.push_back(random_draft(options, 100 + seed));
+    }
+  }
+  return drafts;
+}
+
+std::vector<std::string> published(Objective objective) {
+  switch (objective) {
+    case Objective::throughput:
+      return {"msr/throughput/LayerGraphs/bert24_inference.json",
+              "msr/throughput/LayerGraphs/bert24_training.json"};
+    case Objective::call_latency:
+      return {"msr/latency/LayerGraphs/bert24_inference.json"};
+    case Objective::latency:
+      return {"moirai/example-1.json", "moirai/GoogLeNet.json"};
+    case Objective::total_completion:
+      return {"talos/six_ops.json"};
+  }
+  return {};
+}
+
+Problem read_example(const std::string& path, Objective objective) {
+  ReadOptions options;
+  options.objective = objective;
+  return build_problem(
+      read_problem(std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/" + path, options));
+}
+
+void expect_sound(const Problem& problem, const PlanOutcome& outcome) {
+  EXPECT_EQ(outcome.fault, "");
+  if (!outcome.answer.plan) {
+    EXPECT_NE(outcome.answer.reason, "");
+    return;
+  }
+  for (const Violation& violation : verify(problem, *outcome.answer.plan)) {
+    ADD_FAILURE() << name_of(violation.code) << ": " << violation.message;
+  }
+  EXPECT_LE(outcome.answer.certificate.lower_bound, outcome.value());
+  EXPECT_NE(outcome.answer.certificate.method, "");
+}
+
+class Planners : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Planners, FindSoundPlansWhereNothingStandsInTheWay) {
+  for (ProblemDraft& draft : easy_drafts(GetParam().objective)) {
+    const Problem problem(std::move(draft));
+    SCOPED_TRACE(problem.name());
+    if (!fits(GetParam().planner, problem)) continue;
+    const auto outcome = make_plan(problem, registry(), repeatable_request(GetParam().planner));
+    expect_sound(problem, outcome);
+    EXPECT_TRUE(outcome.answer.plan) << outcome.answer.reason;
+  }
+}
+
+TEST_P(Planners, AreSoundUnderEveryRule) {
+  for (ProblemDraft& draft : hard_drafts(GetParam().objective)) {
+    const Problem problem(std::move(draft));
+    SCOPED_TRACE(problem.name());
+    if (!fits(GetParam().planner, problem)) continue;
+    const auto outcome = make_plan(problem, registry(), repeatable_request(GetParam().planner));
+    expect_sound(problem, outcome);
+  }
+}
+
+TEST_P(Planners, PlanPublishedInputs) {
+  for (const std::string& path : published(GetParam().objective)) {
+    SCOPED_TRACE(path);
+    const Problem problem = read_example(path, GetParam().objective);
+    if (!fits(GetParam().planner, problem)) continue;
+    const auto outcome = make_plan(problem, registry(), repeatable_request(GetParam().planner));
+    expect_sound(problem, outcome);
+  }
+}
+
+TEST_P(Planners, GiveTheSamePlanForTheSameSeed) {
+  for (ProblemDraft& draft : easy_drafts(GetParam().objective)) {
+    const Problem problem(std::move(draft));
+    if (!fits(GetParam().planner, problem)) continue;
+    const PlanRequest request = repeatable_request(GetParam().planner);
+    const auto first = make_plan(problem, registry(), request);
+    const auto second = make_plan(problem, registry(), request);
+    EXPECT_EQ(first.answer.plan, second.answer.plan) << problem.name();
+  }
+}
+
+// Three ops of six bytes on two devices of ten: the sums fit, the ops do not.
+TEST_P(Planners, HandOutNothingWhereNothingFits) {
+  for (const InterconnectKind interconnect : interconnects(GetParam().objective)) {
+    RandomProblemOptions options = plain(GetParam().objective, interconnect);
+    options.ops = 3;
+    options.models = 1;
+    ProblemDraft draft = random_draft(options, 5);
+    for (Op& op : draft.ops) op.memory = 6;
+    for (Device& device : draft.devices) device.memory = 0;
+    draft.devices[0].memory = draft.devices[1].memory = 10;
+    const Problem problem(std::move(draft));
+    if (!fits(GetParam().planner, problem)) continue;
+    const auto outcome = make_plan(problem, registry(), repeatable_request(GetParam().planner));
+    EXPECT_EQ(outcome.fault, "");
+    EXPECT_FALSE(outcome.answer.plan);
+    EXPECT_NE(outcome.answer.reason, "");
+  }
+}
+
+TEST_P(Planners, ProveThatTooLittleMemoryIsInfeasible) {
+  ProblemDraft draft = easy_drafts(GetParam().objective).front();
+  for (Op& op : draft.ops) op.memory = 6;
+  for (Device& device : draft.devices) device.memory = 10;
+  const Problem problem(std::move(draft));
+  if (!fits(GetParam().planner, problem)) return;
+  const auto outcome = make_plan(problem, registry(), repeatable_request(GetParam().planner));
+  EXPECT_EQ(outcome.answer.status(), Status::infeasible) << outcome.answer.reason;
+  EXPECT_NE(outcome.answer.reason.find("72 bytes"), std::string::npos) << outcome.answer.reason;
+}
+
+TEST_P(Planners, RespectPinsAndColocation) {
+  for (ProblemDraft& draft : easy_drafts(GetParam().objective)) {
+    draft.ops[0].pinned_to = DeviceId{draft.devices.size() - 1};
+    // Neighbours in the order of numbers, so that contiguous sets remain possible.
+    draft.colocated = {{OpId{0}, OpId{1}}};
+    draft.ops[1].model = draft.ops[0].model;
+    const auto problem = [&]() -> std::optional<Problem> {
+      try {
+        return Problem(std::move(draft));
+      } catch (const InvalidProblem&) {
+        return std::nullopt;
+      }
+    }();
+    if (!problem || !fits(GetParam().planner, *problem)) continue;
+    const auto outcome = make_plan(*problem, registry(), repeatable_request(GetParam().planner));
+    expect_sound(*problem, outcome);
+    if (!outcome.answer.plan) continue;
+    const Placement& placement = outcome.answer.plan->placement;
+    EXPECT_EQ(placement[OpId{0}], DeviceId{problem->device_count() - 1});
+    EXPECT_EQ(placement[OpId{0}], placement[OpId{1}]);
+  }
+}
+
+TEST_P(Planners, KeepTheTimeLimit) {
+  const Problem problem =
+      read_example(published(GetParam().objective).back(), GetParam().objective);
+  if (!fits(GetParam().planner, problem)) return;
+  PlanRequest request;
+  request.planner = GetParam().planner;
+  request.budget.seconds = 0.2;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto outcome = make_plan(problem, registry(), request);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  // Generous: other tests run beside this one, perhaps under a sanitizer.
+  EXPECT_LT(taken.count(), 0.2 + 5);
+  expect_sound(problem, outcome);
+}
+
+TEST_P(Planners, StopWhenInterrupted) {
+  const std::atomic<bool> interrupted{true};
+  const Problem problem =
+      read_example(published(GetParam().objective).back(), GetParam().objective);
+  if (!fits(GetParam().planner, problem)) return;
+  PlanRequest request;
+  request.planner = GetParam().planner;
+  request.budget.seconds = 600;
+  expect_sound(problem, make_plan(problem, registry(), request, &interrupted));
+}
+
+TEST_P(Planners, NeverMakeTheStartPlanWorse) {
+  for (ProblemDraft& draft : easy_drafts(GetParam().objective)) {
+    const Problem problem(std::move(draft));
+    if (!fits(GetParam().planner, problem)) continue;
+    const auto start = make_plan(problem, registry(), repeatable_request("auto"));
+    if (!start.answer.plan) continue;
+    PlanRequest request = repeatable_request(GetParam().planner);
+    request.start = &*start.answer.plan;
+    const auto outcome = make_plan(problem, registry(), request);
+    expect_sound(problem, outcome);
+    EXPECT_LE(outcome.value(), start.value());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, Planners, ::testing::ValuesIn(all_cases()),
+                         [](const auto& info) { return name_of(info.param); });
+
+TEST(RegistryOfPlanners, RecordsAreComplete) {
+  std::set<std::string> names;
+  for (const PlannerEntry& entry : registry().entries()) {
+    SCOPED_TRACE(entry.name);
+    EXPECT_TRUE(names.insert(entry.name).second);
+    EXPECT_NE(entry.name, "");
+    EXPECT_NE(entry.summary, "");
+    EXPECT_EQ(entry.summary.find('\n'), std::string::npos);
+    EXPECT_LE(entry.summary.size(), 100U);
+    EXPECT_FALSE(entry.objectives.empty());
+    EXPECT_TRUE(entry.plan);
+  }
+}
+
+TEST(RegistryOfPlanners, DefaultsOfOptionsAreWithinTheirBounds) {
+  for (const PlannerEntry& entry : registry().entries()) {
+    for (const Option& option : entry.options) {
+      SCOPED_TRACE(entry.name + ": " + option.name);
+      EXPECT_NE(option.text, "");
+      Settings settings(entry.options);
+      const std::string standard =
+          std::visit([](const auto& value) { return fmt::format("{}", value); }, option.standard);
+      EXPECT_NO_THROW(settings.set(option.name, standard));
+      EXPECT_EQ(settings.value(option.name), option.standard);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace placewright

@@ -1,0 +1,82 @@
+#include "support/program.h"
+
+#include <csignal>
+#include <stdexcept>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace placewright::testing {
+namespace {
+
+std::string contents(std::FILE* file) {
+  std::string text;
+  std::rewind(file);
+  char buffer[1 << 14];
+  for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, file)) > 0;) {
+    text.append(buffer, count);
+  }
+  return text;
+}
+
+std::FILE* temporary_file() {
+  std::FILE* file = std::tmpfile();
+  if (file == nullptr) throw std::runtime_error("no temporary file can be made");
+  return file;
+}
+
+}  // namespace
+
+RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const std::string& input)
+    : in_(temporary_file()), out_(temporary_file()), err_(temporary_file()) {
+  std::fwrite(input.data(), 1, input.size(), in_);
+  std::fflush(in_);
+  std::rewind(in_);
+  std::string program = PLACEWRIGHT_PROGRAM;
+  std::vector<std::string> words = arguments;
+  std::vector<char*> argv = {program.data()};
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  process_ = fork();
+  if (process_ == 0) {
+    dup2(fileno(in_), STDIN_FILENO);
+    dup2(fileno(out_), STDOUT_FILENO);
+    dup2(fileno(err_), STDERR_FILENO);
+    execv(program.c_str(), argv.data());
+    _exit(127);
+  }
+  if (process_ < 0) throw std::runtime_error("the program cannot be started");
+}
+
+RunningProgram::~RunningProgram() {
+  if (process_ > 0) {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  for (std::FILE* file : {in_, out_, err_}) std::fclose(file);
+}
+
+void RunningProgram::send(int signal) const {
+  kill(process_, signal);
+}
+
+ProgramResult RunningProgram::wait() {
+  int status = 0;
+  waitpid(process_, &status, 0);
+  process_ = -1;
+  ProgramResult result;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.out = contents(out_);
+  result.err = contents(err_);
+  return result;
+}
+
+ProgramResult run(const std::vector<std::string>& arguments, const std::string& input) {
+  return RunningProgram(arguments, input).wait();
+}
+
+std::string example(const std::string& path) {
+  return std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/" + path;
+}
+
+}  // namespace placewright::testing

@@ -1,0 +1,45 @@
+// Runs the real program as a user does, and hands back what it printed.
+
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <sys/types.h>
+
+namespace placewright::testing {
+
+struct ProgramResult {
+  int exit_code = -1;  // 128 + signal when a signal ended it
+  std::string out;
+  std::string err;
+
+  [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out); }
+};
+
+// A program that runs beside the test, for signals.
+class RunningProgram {
+ public:
+  explicit RunningProgram(const std::vector<std::string>& arguments, const std::string& input = "");
+  ~RunningProgram();
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  void send(int signal) const;
+  ProgramResult wait();
+
+ private:
+  pid_t process_ = -1;
+  std::FILE* in_;
+  std::FILE* out_;
+  std::FILE* err_;
+};
+
+ProgramResult run(const std::vector<std::string>& arguments, const std::string& input = "");
+
+// A published input: "moirai/GoogLeNet.json".
+std::string example(const std::string& path);
+
+}  // namespace placewright::testing

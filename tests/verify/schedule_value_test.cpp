@@ -1,0 +1,153 @@
+// Schedules worked out by hand: what the verifier accepts and what it says they are worth.
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "problem/problem.h"
+#include "samples.h"
+#include "verify/verifier.h"
+
+namespace placewright::testing {
+namespace {
+
+std::vector<std::string> codes_of(const Sample& sample) {
+  std::vector<std::string> codes;
+  for (const Violation& violation : verify(Problem(sample.draft), sample.plan)) {
+    codes.emplace_back(name_of(violation.code));
+  }
+  return codes;
+}
+
+double value_of(const Sample& sample) {
+  return verified_value(Problem(sample.draft), sample.plan);
+}
+
+TEST(ScheduleValue, MakespanIgnoresWhatThePlanStates) {
+  Sample sample = links_schedule();
+  sample.plan.value = 1;
+  EXPECT_DOUBLE_EQ(value_of(sample), 10);
+  sample.plan.schedule.reset();
+  EXPECT_EQ(value_of(sample), kInfinity);
+  EXPECT_DOUBLE_EQ(value_of(host_schedule()), 9);
+}
+
+TEST(ScheduleValue, TotalCompletionWeighsModelsFromTheirArrival) {
+  Sample sample = links_schedule();
+  sample.draft.objective = Objective::total_completion;
+  sample.draft.models = {{"first", 0, 2, {}}, {"second", 4, 3, {}}, {"empty", 7, 5, {}}};
+  sample.draft.ops[4].model = ModelId{1};  // v, 5-6
+  sample.plan.value = 2 * 10 + 3 * (6 - 4);
+  EXPECT_DOUBLE_EQ(value_of(sample), 26);
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+TEST(ScheduleValue, WithoutCongestionTransfersMayOverlap) {
+  Sample sample = links_schedule();
+  sample.draft.rules.congestion = false;
+  sample.plan.schedule->transfers[2] = direct(2, 0, 1, 5, 7);
+  sample.plan.schedule->start[OpId{3}] = 7;
+  sample.plan.schedule->end[OpId{3}] = 8;
+  sample.plan.value = 8;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+// b sends t3 to a while a sends t1 and t2 to b: in and out are separate ports.
+TEST(ScheduleValue, PortsAreFullDuplex) {
+  Sample sample = links_schedule();
+  sample.draft.tensors.push_back(tensor(2, {4}, 8));
+  sample.plan.schedule->transfers.push_back(direct(4, 1, 0, 6, 8));
+  sample.plan.schedule->start[OpId{4}] = 8;
+  sample.plan.schedule->end[OpId{4}] = 9;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+TEST(ScheduleValue, ZeroLengthOccupiesNothing) {
+  Sample sample = links_schedule();
+  sample.draft.ops[4].time = {0, 0};                               // v in the middle of y
+  sample.draft.tensors[2].link_times = std::vector<double>(9, 0);  // t2 while t1 travels
+  sample.plan.schedule->start[OpId{4}] = sample.plan.schedule->end[OpId{4}] = 3;
+  sample.plan.schedule->transfers[2] = direct(2, 0, 1, 6, 6);
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+TEST(ScheduleValue, LanesRunOpsAtOnce) {
+  Sample sample = links_schedule();
+  sample.plan.schedule->start[OpId{4}] = 3;
+  sample.plan.schedule->end[OpId{4}] = 4;
+  EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("device-overlap"));
+  sample.draft.devices[0].lanes = 2;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+// x sends one tensor (0.5 more), y two (1 more); on b the tensor of x is received by z, and of the
+// two from y and none from z by w (0.25 each).
+TEST(ScheduleValue, OverheadsBelongToProducerAndFirstConsumer) {
+  Sample sample = links_schedule();
+  sample.draft.devices[0].send_overhead = 0.5;
+  sample.draft.devices[1].receive_overhead = 0.25;
+  sample.draft.devices[1].send_overhead = 100;     // b sends nothing
+  sample.draft.devices[0].receive_overhead = 100;  // a receives nothing
+  sample.plan.schedule =
+      Schedule{Table<OpId, double>(std::vector<double>{0, 2.5, 4.5, 10.5, 6.5}),
+               Table<OpId, double>(std::vector<double>{2.5, 6.5, 6.75, 12, 7.5}),
+               {direct(0, 0, 1, 2.5, 4.5), direct(1, 0, 1, 6.5, 8.5), direct(2, 0, 1, 8.5, 10.5)}};
+  sample.plan.value = 12;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+// The tensor of x goes to both readers on b once; the first in the graph pays for receiving it.
+TEST(ScheduleValue, OnlyTheFirstConsumerPaysForReceiving) {
+  Sample sample;
+  ProblemDraft& draft = sample.draft;
+  draft.kinds = {{"kind"}};
+  draft.devices = {{"a", KindId{0}}, {"b", KindId{0}}};
+  draft.devices[1].receive_overhead = 1;
+  draft.links = {{DeviceId{0}, DeviceId{1}, 1, kInfinity}};
+  draft.models = {{"model", 0, 1, {}}};
+  // z has the smaller number, but comes after y.
+  draft.ops = {op("x", {1}), op("z", {1}), op("y", {1})};
+  draft.tensors = {tensor(0, {1, 2}, 4), tensor(2, {1}, 4)};
+  sample.plan.placement = placed({0, 1, 1});
+  sample.plan.schedule = Schedule{Table<OpId, double>(std::vector<double>{0, 4, 2}),
+                                  Table<OpId, double>(std::vector<double>{1, 5, 4}),
+                                  {direct(0, 0, 1, 1, 2)}};
+  sample.plan.value = 5;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+// From 5 to 6 device a holds t1, t2 (y's outputs, until they are sent) but no longer t0.
+TEST(ScheduleValue, PeakMemoryCountsTensorsWhileTheyAreAlive) {
+  Sample sample = links_schedule();
+  sample.draft.rules.memory = MemoryModel::peak;
+  // Sent after y has ended, t0 is still on a together with v's tensor.
+  sample.draft.tensors.push_back(tensor(4, {}, 8));
+  sample.draft.devices[0].memory = 30 + 24;
+  sample.draft.devices[1].memory = 20 + 32;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+  sample.draft.devices[0].memory = 30 + 23;
+  EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
+}
+
+TEST(ScheduleValue, HostMemoryIsNotCounted) {
+  Sample sample = host_schedule();
+  sample.draft.rules.memory = MemoryModel::peak;
+  sample.draft.devices[2].memory = 0;  // its weights are none, its tensors in host memory
+  sample.draft.devices[0].memory = 4;
+  sample.draft.devices[1].memory = 8;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+  sample.draft.devices[1].memory = 7;
+  EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
+}
+
+TEST(ScheduleValue, RoundingErrorsAreForgiven) {
+  Sample sample = links_schedule();
+  sample.plan.schedule->start[OpId{4}] -= 1e-12;
+  sample.plan.schedule->transfers[1].start -= 1e-12;
+  sample.plan.value *= 1 + 1e-9;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace placewright::testing
