@@ -197,16 +197,18 @@ std::string load_rows(const Problem& problem, const Plan& plan, const Canvas& ca
 }  // namespace
 
 std::string gantt(const Problem& problem, const Plan& plan, int width) {
-  const std::size_t label = longest_device_name(problem) + 2;
-  const Canvas canvas(label, std::max(static_cast<std::size_t>(std::max(width, 40)), label + 20),
+  const std::size_t label_width = longest_device_name(problem) + 2;
+  const Canvas canvas(label_width,
+                      std::max(static_cast<std::size_t>(std::max(width, 40)), label_width + 20),
                       problem.objective() == Objective::throughput ? plan.value : end_of(plan));
   const std::string rows = plan.schedule          ? schedule_rows(problem, plan, canvas)
                            : !plan.stages.empty() ? load_rows(problem, plan, canvas)
                                                   : call_rows(problem, plan, canvas);
-  const std::string label = problem.unit() != TimeUnit::none ? std::string{name_of(problem.unit())}
-                            : plan.stages.empty()            ? "time"
-                                                             : "load";
-  return rows + canvas.axis(label);
+  const std::string axis_label = problem.unit() != TimeUnit::none
+                                     ? std::string{name_of(problem.unit())}
+                                 : plan.stages.empty() ? "time"
+                                                       : "load";
+  return rows + canvas.axis(axis_label);
 }
 
 }  // namespace placewright::cli

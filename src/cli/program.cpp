@@ -120,6 +120,10 @@ ExitCode run_action(const Action& action) {
   } catch (const std::bad_alloc&) {
     return fail(ExitCode::fault, "out of memory");
   } catch (const std::exception& error) {
+    // fmt reports a full disk behind stdout as an exception of its own.
+    if (std::ferror(stdout) != 0) {
+      return fail(ExitCode::bad_input, "standard output: cannot be written");
+    }
     return fail(ExitCode::fault, fmt::format("a fault of ours: {}", error.what()));
   }
 }

@@ -18,15 +18,22 @@ void sort_and_deduplicate(std::vector<std::pair<GroupId, GroupId>>& edges) {
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 }
 
-// Tarjan's strongly connected components without recursion. Components are numbered in reverse
-// topological order, roots being tried from the last group to the first, so that reversing the numbers gives a
-// depth-first topological order.
+// Tarjan's strongly connected components without recursion. Components are numbered in reverse topological order.
+// The search starts at the groups that nothing precedes, the last first, so reversing the numbers
+// gives a depth-first topological order from the first group on.
 class Components {
  public:
   explicit Components(const GroupGraph& graph)
       : graph_(graph), index_(graph.size(), 0), low_(graph.size(), 0), component_(graph.size()) {
-    for (std::size_t i = graph.size(); i-- > 0;) {
-      if (index_[GroupId{i}] == 0) visit(GroupId{i});
+    Table<GroupId, char> preceded(graph.size(), 0);
+    for (const GroupId group : preceded.keys()) {
+      for (const GroupId successor : graph[group]) preceded[successor] = 1;
+    }
+    for (const bool roots_only : {true, false}) {
+      for (std::size_t i = graph.size(); i-- > 0;) {
+        const GroupId group{i};
+        if (index_[group] == 0 && !(roots_only && preceded[group])) visit(group);
+      }
     }
   }
 

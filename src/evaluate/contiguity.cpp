@@ -1,6 +1,8 @@
 #include "evaluate/contiguity.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "evaluate/device_graph.h"
@@ -26,24 +28,29 @@ bool jointly_contiguous(const Problem& problem, const Placement& placement) {
 }
 
 bool per_device_contiguous(const Problem& problem, const Placement& placement) {
-  // Bit d of an op: some path of forward ops that ends in it was on device d and has left it.
+  std::vector<std::pair<OpId, OpId>> edges = forward_edges(problem);
+  // Along the order of ops one round is enough, unless turned edges lead against it.
+  std::ranges::sort(edges, {},
+                    [&](const auto& edge) { return problem.topological_rank(edge.first); });
+
+  // Bit d of a node: some path that ends in it was on device d and has left it.
   const std::size_t words = (problem.device_count() + 63) / 64;
   std::vector<std::uint64_t> left(problem.op_count() * words, 0);
-  const auto word = [&](OpId op, DeviceId device) -> std::uint64_t& {
-    return left[op.index() * words + device.index() / 64];
-  };
-  const auto bit = [](DeviceId device) { return std::uint64_t{1} << (device.index() % 64); };
-  for (const OpId op : problem.topological_order()) {
-    if (problem.op(op).backward) continue;
-    for (const OpId predecessor : problem.predecessors(op)) {
-      if (problem.op(predecessor).backward) continue;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto& [from, to] : edges) {
+      const DeviceId device = placement[from];
+      const bool leaves = device != placement[to];
       for (std::size_t i = 0; i < words; ++i) {
-        left[op.index() * words + i] |= left[predecessor.index() * words + i];
+        std::uint64_t bits = left[from.index() * words + i];
+        if (leaves && i == device.index() / 64) bits |= std::uint64_t{1} << (device.index() % 64);
+        std::uint64_t& target = left[to.index() * words + i];
+        changed = changed || (bits & ~target) != 0;
+        target |= bits;
       }
-      const DeviceId from = placement[predecessor];
-      if (from != placement[op]) word(op, from) |= bit(from);
+      const std::size_t home = placement[to].index();
+      if ((left[to.index() * words + home / 64] >> (home % 64) & 1U) != 0) return false;
     }
-    if ((word(op, placement[op]) & bit(placement[op])) != 0) return false;
   }
   return true;
 }

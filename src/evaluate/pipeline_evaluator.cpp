@@ -372,6 +372,8 @@ void PipelineEvaluator::keep_change() {
 
 double PipelineEvaluator::value_if_moved(OpId op, DeviceId to) {
   if (placement_[op] == to) return value();
+  const GroupId group = problem_->group(op);
+  if (problem_->group_ops(group).size() == 1) return value_if_moved(group, to);
   change_op(op, placement_[op], to);
   return value_of_change();
 }
@@ -420,8 +422,12 @@ void PipelineEvaluator::move_together(GroupId group, DeviceId to) {
 }
 
 void PipelineEvaluator::move(OpId op, DeviceId to) {
-  move_op(op, to);
   const GroupId group = problem_->group(op);
+  if (problem_->group_ops(group).size() == 1) {
+    move(group, to);
+    return;
+  }
+  move_op(op, to);
   const auto elsewhere = [&](OpId mate) { return placement_[mate] != to; };
   scattered_[group] = std::ranges::any_of(problem_->group_ops(group), elsewhere) ? 1 : 0;
   if (++moves_ == kMovesBetweenSums) sum_up();

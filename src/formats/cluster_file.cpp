@@ -169,10 +169,10 @@ void move_times(ProblemDraft& draft, const ClusterFile& cluster, const std::stri
   const auto old_kinds = old_numbers(draft.kinds, cluster.cluster.kinds);
   for (std::size_t kind = 0; kind < old_kinds.size(); ++kind) {
     if (old_kinds[kind]) continue;
-    throw InputError(cluster.file, fmt::format("/kinds/{}", kind),
-                     fmt::format("the ops of {} have no times for the kind '{}', only for {}",
-                                 origin, cluster.cluster.kinds[kind].name,
-                                 listed(names_of(draft.kinds))));
+    throw InputError(
+        cluster.file, fmt::format("/kinds/{}", kind),
+        fmt::format("the ops of {} have no times for the kind '{}', only for {}", origin,
+                    cluster.cluster.kinds[kind].name, listed(names_of(draft.kinds))));
   }
   for (Op& op : draft.ops) {
     std::vector<double> time(old_kinds.size(), kUnsupported);

@@ -8,8 +8,8 @@
 //                  | {"kind": "links", "all": {"latency": 0.01, "bandwidth": 1e6},
 //                     "links": [{"from": "gpu0", "to": "gpu1", "latency": 0, "bandwidth": 1e9}]}}
 //
-// Absent: memory and bandwidth are unlimited, lanes is 1, the rest 0. `all` joins every ordered pair
-// of devices; a link of `links` replaces the pair's. Problem files use the same three keys.
+// Absent: memory and bandwidth are unlimited, lanes is 1, the rest 0. `all` joins every ordered
+// pair of devices; a link of `links` replaces the pair's. Problem files use the same three keys.
 
 #pragma once
 

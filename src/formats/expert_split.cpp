@@ -54,7 +54,8 @@ class SplitReader {
  private:
   void place_node(JsonValue id, DeviceId device) {
     const auto found = ops_.find(id.id());
-    if (found == ops_.end()) id.fail(fmt::format("the problem has no node with the id {}", id.id()));
+    if (found == ops_.end())
+      id.fail(fmt::format("the problem has no node with the id {}", id.id()));
     DeviceId& place = placement_[found->second];
     if (place.valid() && place != device) {
       id.fail(fmt::format("the node {} is on '{}' already", id.id(), problem_.device(place).name));

@@ -1,5 +1,5 @@
-// The two ways in which a file can go wrong: what was read is not what it should be, or what is to be
-// written cannot be.
+// The two ways in which a file can go wrong: what was read is not what it should be, or what is to
+// be written cannot be.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace placewright {
 
-// "FILE: PLACE: message". The place is a JSON pointer ("/nodes/12/time"), or "line 3, column 7" where
-// the text is no JSON; it is empty where the file as a whole is at fault.
+// "FILE: PLACE: message". The place is a JSON pointer ("/nodes/12/time"), or "line 3, column 7"
+// where the text is no JSON; it is empty where the file as a whole is at fault.
 class InputError : public std::runtime_error {
  public:
   InputError(std::string file, std::string place, std::string message)

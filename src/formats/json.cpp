@@ -195,8 +195,8 @@ class JsonBuilder {
       const bool innermost = depth + 1 == open_.size();
       if (container.kind == Kind::object) {
         append_pointer_token(
-            pointer, document_.characters(innermost ? key_
-                                                    : document_.nodes_[open_[depth + 1]].key));
+            pointer,
+            document_.characters(innermost ? key_ : document_.nodes_[open_[depth + 1]].key));
       } else {
         pointer += fmt::format("/{}", innermost ? container.count : container.count - 1);
       }
@@ -227,7 +227,9 @@ JsonDocument::JsonDocument(std::string_view text, std::string file) : file_(std:
   nlohmann::json::sax_parse(content.begin(), content.end(), &builder);
 }
 
-JsonValue JsonDocument::root() const { return {*this, 0}; }
+JsonValue JsonDocument::root() const {
+  return {*this, 0};
+}
 
 double JsonValue::number() const {
   if (node().kind == JsonDocument::Kind::real) return node().real;
@@ -280,8 +282,8 @@ std::string JsonValue::id() const {
   if (!is_integer() && node().kind != JsonDocument::Kind::real) {
     fail_expecting("an id (a whole number or a text)");
   }
-  return std::to_string(integer(std::numeric_limits<std::int64_t>::min(),
-                                std::numeric_limits<std::int64_t>::max()));
+  return std::to_string(
+      integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()));
 }
 
 JsonValue::Children<JsonValue> JsonValue::elements() const {
@@ -332,14 +334,22 @@ void JsonValue::fail(const std::string& message) const {
 
 std::string JsonValue::described() const {
   switch (node().kind) {
-    case JsonDocument::Kind::null: return "null";
-    case JsonDocument::Kind::boolean: return node().integer != 0 ? "true" : "false";
-    case JsonDocument::Kind::integer: return fmt::format("{}", node().integer);
-    case JsonDocument::Kind::natural: return fmt::format("{}", node().natural);
-    case JsonDocument::Kind::real: return fmt::format("{}", node().real);
-    case JsonDocument::Kind::text: return fmt::format("the text '{}'", shortened(text()));
-    case JsonDocument::Kind::array: return "a list";
-    case JsonDocument::Kind::object: return "an object";
+    case JsonDocument::Kind::null:
+      return "null";
+    case JsonDocument::Kind::boolean:
+      return node().integer != 0 ? "true" : "false";
+    case JsonDocument::Kind::integer:
+      return fmt::format("{}", node().integer);
+    case JsonDocument::Kind::natural:
+      return fmt::format("{}", node().natural);
+    case JsonDocument::Kind::real:
+      return fmt::format("{}", node().real);
+    case JsonDocument::Kind::text:
+      return fmt::format("the text '{}'", shortened(text()));
+    case JsonDocument::Kind::array:
+      return "a list";
+    case JsonDocument::Kind::object:
+      return "an object";
   }
   return "something else";
 }
@@ -388,8 +398,7 @@ void append_quoted(std::string& text, std::string_view content) {
     text += '"';
     return;
   }
-  text += nlohmann::json(content).dump(-1, ' ', false,
-                                       nlohmann::json::error_handler_t::replace);
+  text += nlohmann::json(content).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace placewright

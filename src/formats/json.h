@@ -81,14 +81,14 @@ class JsonValue {
   [[nodiscard]] double number() const;
   [[nodiscard]] double amount() const;  // a number that is not negative
   [[nodiscard]] std::int64_t integer(std::int64_t least, std::int64_t most) const;  // also 6.0
-  [[nodiscard]] std::uint64_t natural() const;  // 0 .. 2^64 - 1
+  [[nodiscard]] std::uint64_t natural() const;                                      // 0 .. 2^64 - 1
   [[nodiscard]] bool flag() const;  // true, false, 1, 0
   [[nodiscard]] std::string_view text() const;
   [[nodiscard]] std::string id() const;  // a text, or an integer as text
 
-  [[nodiscard]] std::size_t size() const { return node().count; }  // arrays and objects
-  [[nodiscard]] Children<JsonValue> elements() const;              // of an array
-  [[nodiscard]] Children<Member> members() const;                  // of an object
+  [[nodiscard]] std::size_t size() const { return node().count; }           // arrays and objects
+  [[nodiscard]] Children<JsonValue> elements() const;                       // of an array
+  [[nodiscard]] Children<Member> members() const;                           // of an object
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const;  // in an object
   [[nodiscard]] JsonValue at(std::string_view key) const;                   // ... or throws
 

@@ -27,8 +27,8 @@ Op read_node(JsonValue node, const std::string& name, std::size_t device_count) 
   op.memory = node.at("memory").amount();
   const JsonValue times = node.at("time");
   if (times.elements().size() != device_count) {
-    times.fail(fmt::format("has {} times, expected {}, one for each device", times.size(),
-                           device_count));
+    times.fail(
+        fmt::format("has {} times, expected {}, one for each device", times.size(), device_count));
   }
   for (const JsonValue time : times.elements()) op.time.push_back(time_or_null(time));
   return op;
@@ -37,10 +37,14 @@ Op read_node(JsonValue node, const std::string& name, std::size_t device_count) 
 Place place_in_moirai(const std::string& file, DraftPart part, std::size_t index) {
   switch (part) {
     case DraftPart::kind:
-    case DraftPart::device: return {file, fmt::format("/devices/{}", index)};
-    case DraftPart::op: return {file, fmt::format("/nodes/{}", index)};
-    case DraftPart::tensor: return {file, fmt::format("/edges/{}", index)};
-    default: return {file, ""};
+    case DraftPart::device:
+      return {file, fmt::format("/devices/{}", index)};
+    case DraftPart::op:
+      return {file, fmt::format("/nodes/{}", index)};
+    case DraftPart::tensor:
+      return {file, fmt::format("/edges/{}", index)};
+    default:
+      return {file, ""};
   }
 }
 

@@ -1,5 +1,5 @@
-// The MSR format (Tarnawski et al.): equal accelerators ("FPGAs") that exchange tensors through host
-// memory, and CPU cores beside them.
+// The MSR format (Tarnawski et al.): equal accelerators ("FPGAs") that exchange tensors through
+// host memory, and CPU cores beside them.
 
 #include <algorithm>
 #include <map>
@@ -119,10 +119,14 @@ ProblemFile read_msr(JsonValue root, const std::string& name) {
 
   file.place_of = [origin = root.file(), first_edges](DraftPart part, std::size_t index) -> Place {
     switch (part) {
-      case DraftPart::op: return {origin, fmt::format("/nodes/{}", index)};
-      case DraftPart::tensor: return {origin, fmt::format("/edges/{}", first_edges.at(index))};
-      case DraftPart::colocation: return {origin, "/nodes"};
-      default: return {origin, ""};
+      case DraftPart::op:
+        return {origin, fmt::format("/nodes/{}", index)};
+      case DraftPart::tensor:
+        return {origin, fmt::format("/edges/{}", first_edges.at(index))};
+      case DraftPart::colocation:
+        return {origin, "/nodes"};
+      default:
+        return {origin, ""};
     }
   };
   return file;

@@ -30,9 +30,9 @@ class NativeReader {
 
   ProblemFile read(const std::string& name) {
     check_header(root_, "problem");
-    unknown_.check(root_, {"placewright", "version", "name", "unit", "objective", "rules", "kinds",
-                           "devices", "interconnect", "models", "ops", "tensors", "colocate",
-                           "weights"});
+    unknown_.check(
+        root_, {"placewright", "version", "name", "unit", "objective", "rules", "kinds", "devices",
+                "interconnect", "models", "ops", "tensors", "colocate", "weights"});
     read_head(name);
     read_cluster_part();
     read_models();
@@ -57,17 +57,25 @@ class NativeReader {
       return Place{file, fmt::format("/{}/{}", list, index)};
     };
     switch (part) {
-      case DraftPart::kind: return at("kinds");
-      case DraftPart::device: return at("devices");
+      case DraftPart::kind:
+        return at("kinds");
+      case DraftPart::device:
+        return at("devices");
       case DraftPart::link:
         if (index < all) return {file, "/interconnect/all"};
         return {file, fmt::format("/interconnect/links/{}", index - all)};
-      case DraftPart::model: return at("models");
-      case DraftPart::op: return at("ops");
-      case DraftPart::tensor: return at("tensors");
-      case DraftPart::colocation: return at("colocate");
-      case DraftPart::shared_weight: return at("weights");
-      case DraftPart::problem: break;
+      case DraftPart::model:
+        return at("models");
+      case DraftPart::op:
+        return at("ops");
+      case DraftPart::tensor:
+        return at("tensors");
+      case DraftPart::colocation:
+        return at("colocate");
+      case DraftPart::shared_weight:
+        return at("weights");
+      case DraftPart::problem:
+        break;
     }
     return {file, ""};
   }
@@ -88,8 +96,9 @@ class NativeReader {
   void read_cluster_part() {
     const bool given = root_.find("kinds") || root_.find("devices") || root_.find("interconnect");
     if (!given && !cluster_follows_) {
-      root_.fail("has no devices: the keys 'kinds', 'devices' and 'interconnect' are missing, and no "
-                 "cluster file is given");
+      root_.fail(
+          "has no devices: the keys 'kinds', 'devices' and 'interconnect' are missing, and no "
+          "cluster file is given");
     }
     own_cluster_ = given;
     if (!given) return;
@@ -107,7 +116,8 @@ class NativeReader {
   void read_models() {
     const auto models = root_.find("models");
     if (!models) {
-      draft_.models.push_back({.name = draft_.name.empty() ? "model" : draft_.name, .deadline = {}});
+      draft_.models.push_back(
+          {.name = draft_.name.empty() ? "model" : draft_.name, .deadline = {}});
     } else {
       for (const JsonValue record : models->elements()) {
         unknown_.check(record, {"name", "arrival", "weight", "deadline"});
@@ -130,7 +140,8 @@ class NativeReader {
     draft_.ops.reserve(ops.elements().size());
     for (const JsonValue record : ops.elements()) read_op(record);
     // Kinds met late: the ops before them gave no time for them.
-    for (Op& op : draft_.ops) op.time.resize(std::max(op.time.size(), draft_.kinds.size()), kUnsupported);
+    for (Op& op : draft_.ops)
+      op.time.resize(std::max(op.time.size(), draft_.kinds.size()), kUnsupported);
     ops_.reserve(draft_.ops.size());
     for (std::size_t i = 0; i < draft_.ops.size(); ++i) ops_.emplace(draft_.ops[i].name, i);
   }
@@ -213,7 +224,8 @@ class NativeReader {
       }
       reference.fail(fmt::format("there is no {} number {}, only {} of them", noun, number, count));
     }
-    if (!reference.is_text()) reference.fail(fmt::format("expected the name or number of a {}", noun));
+    if (!reference.is_text())
+      reference.fail(fmt::format("expected the name or number of a {}", noun));
     const auto found = numbers.find(typename Numbers::key_type(reference.text()));
     if (found == numbers.end()) {
       reference.fail(fmt::format("no {} is called '{}'", noun, reference.text()));
@@ -302,9 +314,8 @@ class NativeWriter {
       append_list("colocate", draft_.colocated, [this](const auto& group) { append_ops(group); });
     }
     if (!draft_.shared_weights.empty()) {
-      append_list("weights", draft_.shared_weights, [this](const SharedWeight& weight) {
-        append(weight);
-      });
+      append_list("weights", draft_.shared_weights,
+                  [this](const SharedWeight& weight) { append(weight); });
     }
     text_ += "}\n";
     return std::move(text_);
@@ -478,6 +489,8 @@ ProblemFile read_native(JsonValue root, const std::string& name, bool cluster_fo
   return NativeReader(root, cluster_follows).read(name);
 }
 
-std::string write_problem(const ProblemDraft& draft) { return NativeWriter(draft).write(); }
+std::string write_problem(const ProblemDraft& draft) {
+  return NativeWriter(draft).write();
+}
 
 }  // namespace placewright

@@ -24,7 +24,9 @@ std::vector<std::string> unique_names(JsonValue nodes) {
 
 }  // namespace
 
-double time_or_null(JsonValue value) { return value.is_null() ? kInfinity : value.amount(); }
+double time_or_null(JsonValue value) {
+  return value.is_null() ? kInfinity : value.amount();
+}
 
 std::vector<double> transfer_table(JsonValue rows, std::size_t device_count) {
   const auto check_length = [device_count](JsonValue list, std::string_view what) {

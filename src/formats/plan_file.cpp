@@ -20,14 +20,19 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view name_of_leg(Leg leg) {
   switch (leg) {
-    case Leg::out: return "out";
-    case Leg::in: return "in";
-    case Leg::direct: break;
+    case Leg::out:
+      return "out";
+    case Leg::in:
+      return "in";
+    case Leg::direct:
+      break;
   }
   return "direct";
 }
 
-bool is_file(const std::string& path) { return !path.empty() && path != "-"; }
+bool is_file(const std::string& path) {
+  return !path.empty() && path != "-";
+}
 
 // A path that leads from the plan's folder to the file, so that both can be moved together.
 std::string relative_to_plan(const std::string& path, const std::string& plan_path) {
@@ -120,8 +125,8 @@ class PlanWriter {
     const double value = file_.has_plan() ? file_.plan.value : kInfinity;
     append_value("\"value\": ", value);
     append_value(", \"lower_bound\": ", file_.certificate.lower_bound);
-    append_value(", \"gap\": ", value < kInfinity ? gap(value, file_.certificate.lower_bound)
-                                                  : kInfinity);
+    append_value(", \"gap\": ",
+                 value < kInfinity ? gap(value, file_.certificate.lower_bound) : kInfinity);
     append_text(", \"bound_method\": ", file_.certificate.method);
     append_text(",\n\"unit\": ", name_of(problem_.unit()));
     append_value(", \"seconds\": ", file_.seconds);
@@ -199,7 +204,9 @@ class PlanWriter {
   std::string text_;
 };
 
-double number_or_infinity(JsonValue value) { return value.is_null() ? kInfinity : value.number(); }
+double number_or_infinity(JsonValue value) {
+  return value.is_null() ? kInfinity : value.number();
+}
 
 std::string text_or_empty(JsonValue object, std::string_view key) {
   const auto value = object.find(key);
@@ -237,10 +244,10 @@ class PlanReader {
 
   PlanFile read() {
     check_header(root_, "plan");
-    unknown_.check(root_, {"placewright", "version", "problem", "rules", "status", "objective",
-                           "planner", "settings", "seed", "value", "lower_bound", "gap",
-                           "bound_method", "unit", "seconds", "reason", "placement", "schedule",
-                           "stages", "calls"});
+    unknown_.check(root_, {"placewright", "version",   "problem",      "rules",  "status",
+                           "objective",   "planner",   "settings",     "seed",   "value",
+                           "lower_bound", "gap",       "bound_method", "unit",   "seconds",
+                           "reason",      "placement", "schedule",     "stages", "calls"});
     if (const auto reference = root_.find("problem")) {
       unknown_.check(*reference, {"path", "digest", "format", "cluster", "embedded"});
       file_.problem = reference_from_json(*reference);
@@ -320,8 +327,8 @@ class PlanReader {
          {Status::optimal, Status::feasible, Status::infeasible, Status::unknown}) {
       if (name_of(candidate) == value.text()) return candidate;
     }
-    value.fail(fmt::format(
-        "expected 'optimal', 'feasible', 'infeasible' or 'unknown', found '{}'", value.text()));
+    value.fail(fmt::format("expected 'optimal', 'feasible', 'infeasible' or 'unknown', found '{}'",
+                           value.text()));
   }
 
   void read_placement() {
@@ -329,8 +336,9 @@ class PlanReader {
     const bool there_is_one = placement && !placement->is_null() && placement->members().size() > 0;
     const bool promised = file_.status == Status::optimal || file_.status == Status::feasible;
     if (!there_is_one) {
-      if (promised) root_.fail(fmt::format("the status is {}, but there is no placement",
-                                           name_of(file_.status)));
+      if (promised)
+        root_.fail(
+            fmt::format("the status is {}, but there is no placement", name_of(file_.status)));
       return;
     }
     Placement result(problem_.op_count());
@@ -362,7 +370,8 @@ class PlanReader {
     for (const JsonValue record : object.at("ops").elements()) {
       unknown_.check(record, {"op", "device", "start", "end"});
       const OpId id = op(record.at("op"));
-      if (scheduled[id]) record.fail(fmt::format("the op '{}' is scheduled twice", problem_.op(id).name));
+      if (scheduled[id])
+        record.fail(fmt::format("the op '{}' is scheduled twice", problem_.op(id).name));
       scheduled[id] = 1;
       const auto where = record.find("device");
       if (where && device(*where) != file_.plan.placement[id]) {
@@ -452,8 +461,9 @@ ProblemFile embedded_problem(JsonValue object, const std::string& digest) {
 
 void check_is_plan(JsonValue root) {
   if (!root.find("placewright") && !root.find("fpgas")) {
-    root.fail("is no plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert "
-              "split)");
+    root.fail(
+        "is no plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert "
+        "split)");
   }
 }
 

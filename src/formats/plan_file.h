@@ -1,7 +1,7 @@
 // Plan files: what a planner answered, tied to its problem by path and digest.
 //
-// Our own format, version 1; infinite numbers are null, and there is a placement only where there is
-// a plan:
+// Our own format, version 1; infinite numbers are null, and there is a placement only where there
+// is a plan:
 //
 //   {"placewright": "plan", "version": 1,
 //    "problem": {"path": "model.json",     relative to the plan's folder
@@ -10,8 +10,9 @@
 //                "cluster": {"path": "cluster.json", "digest": "…"},
 //                "embedded": {…}},         the whole problem, in our own format
 //    "rules": {…},                         as in a problem file, where they are not the defaults
-//    "status": "feasible", "objective": "latency", "planner": "heft", "settings": {"order": "rank"},
-//    "seed": 1, "value": 1.5, "lower_bound": 1.2, "bound_method": "critical path", "gap": 0.2,
+//    "status": "feasible", "objective": "latency",
+//    "planner": "heft", "settings": {"order": "rank"}, "seed": 1,
+//    "value": 1.5, "lower_bound": 1.2, "gap": 0.2, "bound_method": "critical path",
 //    "unit": "ms", "seconds": 0.01, "reason": "time limit",
 //    "placement": {"conv1": "gpu0"},
 //    "schedule": {"ops": [{"op": "conv1", "device": "gpu0", "start": 0, "end": 1}],
@@ -41,8 +42,8 @@ namespace placewright {
 
 // Where the problem of a plan is: everything needed to read it again as the planner saw it.
 struct ProblemReference {
-  std::string path;    // as given; "-" or empty: not in a file
-  std::string digest;  // of the file's bytes
+  std::string path;                   // as given; "-" or empty: not in a file
+  std::string digest;                 // of the file's bytes
   std::optional<Format> format = {};  // where it was forced
   std::string cluster_path = {};      // empty: the problem's own devices
   std::string cluster_digest = {};
@@ -75,9 +76,9 @@ std::string write_plan(const Problem& problem, const PlanFile& file,
 
 // What a plan file says about its problem, before the problem is known.
 struct PlanReference {
-  ProblemReference problem;            // paths resolved against the plan's folder
-  std::optional<Objective> objective;  // absent: an expert split
-  std::optional<Rules> rules;          // absent: an expert split, or embedded
+  ProblemReference problem;             // paths resolved against the plan's folder
+  std::optional<Objective> objective;   // absent: an expert split
+  std::optional<Rules> rules;           // absent: an expert split
   std::optional<ProblemFile> embedded;  // the whole problem, where the plan holds it
 };
 
@@ -89,9 +90,10 @@ PlanReference peek_plan(std::string_view text, const std::string& path);
 ProblemFile problem_of_plan(const PlanReference& reference, const std::string& plan_path,
                             const std::optional<std::string>& problem_path = {});
 
-// The plan itself. `op_ids` (ProblemFile::op_ids) are what an expert split's node ids refer to; where
-// it is empty the ids are the ops' names. Whether the plan is a good one is for the verifier to say;
-// here it only has to name ops and devices of the problem, every op once. Throws InputError.
+// The plan itself. `op_ids` (ProblemFile::op_ids) are what an expert split's node ids refer to;
+// where it is empty the ids are the ops' names. Whether the plan is a good one is for the verifier
+// to say; here it only has to name ops and devices of the problem, every op once. Throws
+// InputError.
 PlanFile parse_plan(std::string_view text, const std::string& origin, const Problem& problem,
                     std::span<const std::string> op_ids = {});
 

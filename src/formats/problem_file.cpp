@@ -27,14 +27,17 @@ bool has(JsonValue object, std::initializer_list<std::string_view> keys) {
                      [&](std::string_view key) { return object.find(key).has_value(); });
 }
 
-bool is_expert_split(JsonValue root) { return root.find("fpgas") && !root.find("nodes"); }
+bool is_expert_split(JsonValue root) {
+  return root.find("fpgas") && !root.find("nodes");
+}
 
 Format recognise(JsonValue root) {
   if (root.find("placewright")) return Format::placewright;
   if (root.find("maxFPGAs") || root.find("maxCPUs")) return Format::msr;
   if (has(root, {"devices", "nodes"})) return Format::moirai;
   if (root.find("models")) return Format::talos;
-  if (is_expert_split(root)) root.fail("this is an expert split, which is a plan; expected a problem");
+  if (is_expert_split(root))
+    root.fail("this is an expert split, which is a plan; expected a problem");
   root.fail(
       "the format is not known: expected the key 'placewright' (our own format), 'maxFPGAs' or "
       "'maxCPUs' (msr), 'devices' and 'nodes' (moirai), or 'models' (talos)");
@@ -48,10 +51,14 @@ std::string name_from(const std::string& origin) {
 
 ProblemFile read_as(Format format, JsonValue root, const std::string& name, bool cluster_follows) {
   switch (format) {
-    case Format::moirai: return read_moirai(root, name);
-    case Format::msr: return read_msr(root, name);
-    case Format::talos: return read_talos(root, name);
-    case Format::placewright: break;
+    case Format::moirai:
+      return read_moirai(root, name);
+    case Format::msr:
+      return read_msr(root, name);
+    case Format::talos:
+      return read_talos(root, name);
+    case Format::placewright:
+      break;
   }
   return read_native(root, name, cluster_follows);
 }
@@ -60,16 +67,21 @@ ProblemFile read_as(Format format, JsonValue root, const std::string& name, bool
 PlaceOf places_with_cluster(PlaceOf places, const std::string& cluster_file) {
   return [places = std::move(places), cluster_file](DraftPart part, std::size_t index) -> Place {
     switch (part) {
-      case DraftPart::kind: return {cluster_file, fmt::format("/kinds/{}", index)};
-      case DraftPart::device: return {cluster_file, fmt::format("/devices/{}", index)};
-      case DraftPart::link: return {cluster_file, "/interconnect"};
-      default: return places(part, index);
+      case DraftPart::kind:
+        return {cluster_file, fmt::format("/kinds/{}", index)};
+      case DraftPart::device:
+        return {cluster_file, fmt::format("/devices/{}", index)};
+      case DraftPart::link:
+        return {cluster_file, "/interconnect"};
+      default:
+        return places(part, index);
     }
   };
 }
 
 // A change of objective may renumber the devices (draft.h).
 void change_objective(ProblemFile& file, Objective objective) {
+  if (objective == file.draft.objective) return;
   const std::vector<Device> before = file.draft.devices;
   file.draft = with_objective(std::move(file.draft), objective);
   if (file.draft.devices == before) return;
@@ -104,6 +116,7 @@ ProblemFile parse_problem(std::string_view text, const std::string& origin,
   if (options.cluster) {
     const ClusterFile cluster = read_cluster(*options.cluster);
     file.draft = with_cluster(std::move(file.draft), cluster, origin);
+    file.cluster_digest = cluster.digest;
     file.place_of = places_with_cluster(std::move(file.place_of), cluster.file);
     file.warnings.insert(file.warnings.end(), cluster.warnings.begin(), cluster.warnings.end());
   }
@@ -115,7 +128,9 @@ ProblemFile read_problem(const std::string& path, const ReadOptions& options) {
   return parse_problem(read_whole(path), input_name(path), options);
 }
 
-Problem build_problem(const ProblemFile& file) { return build_problem(file.draft, file); }
+Problem build_problem(const ProblemFile& file) {
+  return build_problem(file.draft, file);
+}
 
 Problem build_problem(ProblemDraft draft, const ProblemFile& file) {
   try {

@@ -5,7 +5,8 @@
 //   msr          maxFPGAs, maxCPUs, maxSizePerFPGA, nodes[]{cpuLatency, ...}, edges[]{cost, ...}
 //   talos        models[]{ops[]{cpu, gpu}, edges[][2]}
 //
-// Our own format, one record per line as we write it; what is optional has its default from draft.h:
+// Our own format, one record per line as we write it; what is optional has its default from
+// draft.h:
 //
 //   {"placewright": "problem", "version": 1, "name": "bert", "unit": "ms", "objective": "latency",
 //    "rules": {"contiguity": "joint", "transfers": "sequential", "training": "interleaved",
@@ -25,8 +26,8 @@
 // Ops and models are named, or numbered from 0. A file without kinds, devices and interconnect is
 // completed by a cluster file; its times are then by kind name.
 //
-// Reading gives a draft; build_problem checks it. Whatever is wrong, in either step, is an InputError
-// with the file and the place in it.
+// Reading gives a draft; build_problem checks it. Whatever is wrong, in either step, is an
+// InputError with the file and the place in it.
 
 #pragma once
 
@@ -58,6 +59,7 @@ struct ProblemFile {
   Format format = Format::placewright;
   std::string file;                   // as messages call it
   std::string digest;                 // of the file's bytes
+  std::string cluster_digest;         // of the cluster file's, where there is one
   std::vector<std::string> warnings;  // unknown keys in our own format
   std::vector<std::string> op_ids;    // by op, where the file has ids beside the names
   PlaceOf place_of;

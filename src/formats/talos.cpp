@@ -78,7 +78,8 @@ ModelOps read_ops(ProblemDraft& draft, JsonValue ops, ModelId model) {
     op.name = id ? id->id() : std::to_string(result.in_order.size());
     if (const auto type = record.find("type")) op.type = type->id();
     if (const auto memory = record.find("memory")) op.memory = memory->amount();
-    for (const DeviceKind& kind : draft.kinds) op.time.push_back(time_or_null(record.at(kind.name)));
+    for (const DeviceKind& kind : draft.kinds)
+      op.time.push_back(time_or_null(record.at(kind.name)));
     const OpId number{draft.ops.size()};
     if (!result.by_id.emplace(op.name, number).second) {
       (id ? *id : record).fail(fmt::format("the id {} is taken already in this model", op.name));
@@ -166,20 +167,23 @@ ProblemFile read_talos(JsonValue root, const std::string& name) {
   file.place_of = [origin = root.file(), first_ops, producers](DraftPart part,
                                                                std::size_t index) -> Place {
     const auto model_of = [&](std::size_t op) {
-      return static_cast<std::size_t>(
-          std::upper_bound(first_ops.begin(), first_ops.end(), op) - first_ops.begin() - 1);
+      return static_cast<std::size_t>(std::upper_bound(first_ops.begin(), first_ops.end(), op) -
+                                      first_ops.begin() - 1);
     };
     switch (part) {
       case DraftPart::kind:
-      case DraftPart::device: return {origin, fmt::format("/devices/{}", index)};
-      case DraftPart::model: return {origin, fmt::format("/models/{}", index)};
+      case DraftPart::device:
+        return {origin, fmt::format("/devices/{}", index)};
+      case DraftPart::model:
+        return {origin, fmt::format("/models/{}", index)};
       case DraftPart::op: {
         const std::size_t model = model_of(index);
         return {origin, fmt::format("/models/{}/ops/{}", model, index - first_ops[model])};
       }
       case DraftPart::tensor:
         return {origin, fmt::format("/models/{}", model_of(producers.at(index)))};
-      default: return {origin, ""};
+      default:
+        return {origin, ""};
     }
   };
   return file;

@@ -121,8 +121,8 @@ class Sha256 {
     for (std::size_t i = 0; i < 64; ++i) {
       const std::uint32_t first = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
                                   ((e & f) ^ (~e & g)) + kConstants[i] + words[i];
-      const std::uint32_t second = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) +
-                                   ((a & b) ^ (a & c) ^ (b & c));
+      const std::uint32_t second =
+          (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
       h = g;
       g = f;
       f = e;
@@ -157,7 +157,9 @@ class Sha256 {
 
 }  // namespace
 
-std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
+std::string input_name(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
 
 std::string read_whole(const std::string& path, std::size_t limit) {
   const std::string name = input_name(path);

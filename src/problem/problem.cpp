@@ -75,8 +75,9 @@ std::string describe_cycle(const ProblemDraft& draft, const Rows<OpId, OpId>& pr
   }
   std::vector<OpId> cycle(path.begin() + static_cast<std::ptrdiff_t>(visited[walker] - 1),
                           path.end());
-  cycle.push_back(walker);
   std::reverse(cycle.begin(), cycle.end());
+  std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
+  cycle.push_back(cycle.front());
   constexpr std::size_t kShown = 12;
   std::string text;
   for (std::size_t i = 0; i < cycle.size(); ++i) {

@@ -1,13 +1,12 @@
 #include "verify/pipeline.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "verify/contiguity.h"
 #include "verify/movements.h"
 #include "verify/placement.h"
-#include "verify/waiting.h"
 
 namespace placewright::verifying {
 namespace {
@@ -94,127 +93,6 @@ void check_replicas(const Problem& problem, const Stage& stage, Findings& findin
   }
 }
 
-// Contiguity. Nodes are stages; only edges between forward ops count.
-
-struct StageGraph {
-  Table<OpId, std::size_t> stage_of;
-  std::vector<std::pair<std::size_t, std::size_t>> edges;  // sorted, each once
-  std::vector<std::pair<OpId, OpId>> witnesses;            // for each edge, ops that make it
-};
-
-StageGraph stage_graph(const Problem& problem, const std::vector<Stage>& stages) {
-  StageGraph graph;
-  graph.stage_of.assign(problem.op_count(), 0);
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    for (const OpId op : stages[i].ops) graph.stage_of[op] = i;
-  }
-  using Feed = std::pair<std::pair<std::size_t, std::size_t>, std::pair<OpId, OpId>>;
-  std::vector<Feed> feeds;
-  for (const OpId from : problem.ops()) {
-    if (problem.op(from).backward) continue;
-    for (const OpId to : problem.successors(from)) {
-      if (problem.op(to).backward || graph.stage_of[from] == graph.stage_of[to]) continue;
-      feeds.push_back({{graph.stage_of[from], graph.stage_of[to]}, {from, to}});
-    }
-  }
-  std::sort(feeds.begin(), feeds.end());
-  for (const auto& [edge, ops] : feeds) {
-    if (!graph.edges.empty() && graph.edges.back() == edge) continue;
-    graph.edges.push_back(edge);
-    graph.witnesses.push_back(ops);
-  }
-  return graph;
-}
-
-std::pair<OpId, OpId> witness(const StageGraph& graph, std::size_t from, std::size_t to) {
-  const auto edge =
-      std::lower_bound(graph.edges.begin(), graph.edges.end(), std::make_pair(from, to));
-  return graph.witnesses[static_cast<std::size_t>(edge - graph.edges.begin())];
-}
-
-void check_joint_contiguity(const Problem& problem, const Plan& plan,
-                            const std::vector<Stage>& stages, Findings& findings) {
-  const StageGraph graph = stage_graph(problem, stages);
-  const std::vector<std::size_t> cycle = waiting_order(stages.size(), graph.edges).cycle;
-  if (!cycle.empty()) {
-    std::string circle;
-    std::vector<OpId> ops;
-    std::vector<DeviceId> devices;
-    for (std::size_t i = 0; i < cycle.size(); ++i) {
-      const auto [from, to] = witness(graph, cycle[i], cycle[(i + 1) % cycle.size()]);
-      devices.push_back(stages[cycle[i]].devices.front());
-      ops.insert(ops.end(), {from, to});
-      circle += fmt::format("'{}' ({} feeds {}) -> ", problem.device(devices.back()).name,
-                            called(problem, from), called(problem, to));
-    }
-    circle += fmt::format("'{}'", problem.device(devices.front()).name);
-    findings.add(ViolationCode::not_contiguous, ops, devices,
-                 "devices wait for each other in a circle: {}", circle);
-    return;
-  }
-  if (plan.stages.empty()) return;
-  for (std::size_t i = 0; i < graph.edges.size(); ++i) {
-    const auto [from, to] = graph.edges[i];
-    if (from < to) continue;
-    const auto [producer, consumer] = graph.witnesses[i];
-    findings.add(ViolationCode::stages_out_of_order, {producer, consumer},
-                 {stages[from].devices.front(), stages[to].devices.front()},
-                 "{} in stage {} feeds {} in stage {}, which is earlier in the list",
-                 called(problem, producer), from, called(problem, consumer), to);
-  }
-}
-
-// A path of forward ops that leaves the stage and comes back, from its last op in the stage to the
-// first one in it again; empty when there is none. `left_from[v]` is the op before v on a path to v
-// that has left the stage; the ops of the stage themselves have none.
-std::vector<OpId> returning_path(const Problem& problem, const Table<OpId, std::size_t>& stage_of,
-                                 std::size_t stage) {
-  Table<OpId, OpId> left_from(problem.op_count());
-  for (const OpId op : problem.topological_order()) {
-    if (problem.op(op).backward) continue;
-    OpId previous;
-    for (const OpId candidate : problem.predecessors(op)) {
-      if (problem.op(candidate).backward) continue;
-      const bool inside = stage_of[candidate] == stage;
-      if (stage_of[op] == stage ? !inside && left_from[candidate].valid()
-                                : inside || left_from[candidate].valid()) {
-        previous = candidate;
-      }
-    }
-    if (!previous.valid()) continue;
-    if (stage_of[op] != stage) {
-      left_from[op] = previous;
-      continue;
-    }
-    std::vector<OpId> path{op};
-    for (OpId at = previous; at.valid(); at = left_from[at]) path.push_back(at);
-    std::reverse(path.begin(), path.end());
-    return path;
-  }
-  return {};
-}
-
-void check_own_contiguity(const Problem& problem, const std::vector<Stage>& stages,
-                          Findings& findings) {
-  const StageGraph graph = stage_graph(problem, stages);
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const std::vector<OpId> path = returning_path(problem, graph.stage_of, i);
-    if (path.empty()) continue;
-    std::vector<DeviceId> devices;
-    std::string names;
-    for (const OpId op : path) {
-      const DeviceId device = stages[graph.stage_of[op]].devices.front();
-      if (!devices.empty() && devices.back() == device) continue;
-      names += fmt::format("{}'{}'", devices.empty() ? "" : " -> ", problem.device(device).name);
-      devices.push_back(device);
-    }
-    devices.pop_back();
-    findings.add(ViolationCode::not_contiguous, path, devices,
-                 "a path from {} to {} leaves {} and comes back: {}", called(problem, path.front()),
-                 called(problem, path.back()), called(problem, devices.front()), names);
-  }
-}
-
 // The plan's stages, or one for each device with ops: in the order in which they feed each other,
 // of several candidates the smallest device number first; in the order of devices where there is
 // none.
@@ -225,10 +103,10 @@ std::vector<Stage> stages_of(const Problem& problem, const Plan& plan) {
   for (const DeviceId device : problem.devices()) {
     if (!ops[device].empty()) stages.push_back({{device}, std::move(ops[device]), 0});
   }
-  const WaitingOrder waiting = waiting_order(stages.size(), stage_graph(problem, stages).edges);
-  if (!waiting.cycle.empty()) return stages;
+  const std::vector<std::size_t> order = feeding_order(problem, stages);
+  if (order.empty()) return stages;
   std::vector<Stage> ordered;
-  for (const std::size_t i : waiting.order) ordered.push_back(std::move(stages[i]));
+  for (const std::size_t i : order) ordered.push_back(std::move(stages[i]));
   return ordered;
 }
 
@@ -411,7 +289,7 @@ void check_pipeline(const Problem& problem, const Plan& plan, Findings& findings
     check_peak_memory(problem, plan.placement, stages, findings);
   }
   if (problem.rules().contiguity == Contiguity::joint) {
-    check_joint_contiguity(problem, plan, stages, findings);
+    check_joint_contiguity(problem, stages, !plan.stages.empty(), findings);
   }
   if (problem.rules().contiguity == Contiguity::per_device) {
     check_own_contiguity(problem, stages, findings);

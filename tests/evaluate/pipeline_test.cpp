@@ -12,6 +12,7 @@
 
 #include "evaluate/contiguity.h"
 #include "evaluate/memory.h"
+#include "evaluate/pipeline_evaluator.h"
 #include "support/published.h"
 #include "support/random_problem.h"
 #include "support/records.h"
@@ -284,17 +285,19 @@ Placement best_runs(const Problem& problem) {
   std::vector<std::vector<Row>> best(accelerators + 1, std::vector<Row>(2, Row(count + 1)));
   best[0][0][0].value = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    Placement run(problem.op_count(), cpu);
+    PipelineEvaluator run(problem, Placement(problem.op_count(), cpu));
+    MemoryLedger memory(problem);
     double cpu_time = 0;
+    bool can_run = true;
     for (std::size_t j = i + 1; j <= count; ++j) {
       for (const OpId op : sets[j - 1]) {
-        run[op] = accelerator;
+        run.move(op, accelerator);
+        memory.add(op, accelerator);
+        if (!problem.allowed(op, accelerator)) can_run = false;
         cpu_time += problem.time(op, cpu);
       }
-      const bool fits = within_memory(resident_memory(problem, run)[accelerator],
-                                      problem.device(accelerator).memory);
-      const double load =
-          fits ? pipeline_loads(problem, run)[accelerator].load(problem.rules()) : kInfinity;
+      const bool fits = can_run && memory.within(accelerator);
+      const double load = fits ? run.load(accelerator) : kInfinity;
       for (std::size_t a = 0; a <= accelerators; ++a) {
         for (std::size_t c = 0; c < 2; ++c) {
           const double before = best[a][c][i].value;
@@ -330,11 +333,18 @@ Placement best_runs(const Problem& problem) {
   return placement;
 }
 
-TEST(Pipeline, ReachesTheKnownOptimaOnALine) {
+// Published optima; for GNMT inference, where a line misses the optimum (32.9107), the published
+// value of the linearised method.
+TEST(Pipeline, ReachesThePublishedValuesOnALine) {
   const std::vector<std::pair<std::string, double>> optima = {
-      {"LayerGraphs/bert24_inference", 17.7899},      {"LayerGraphs/bert24_training", 41.7458},
-      {"LayerGraphs/resnet50_inference", 33.7747},    {"LayerGraphs/gnmt_training", 107.0044},
-      {"OperatorGraphs/bert_l-3_inference", 27.9186}, {"OperatorGraphs/bert_l-3_training", 65.3031},
+      {"LayerGraphs/bert24_inference", 17.7899},
+      {"LayerGraphs/bert24_training", 41.7458},
+      {"LayerGraphs/gnmt_inference", 33.0326},
+      {"LayerGraphs/resnet50_inference", 33.7747},
+      {"LayerGraphs/gnmt_training", 107.0044},
+      {"OperatorGraphs/resnet50_inference", 124.3488},
+      {"OperatorGraphs/bert_l-3_inference", 27.9186},
+      {"OperatorGraphs/bert_l-3_training", 65.3031},
   };
   for (const auto& [name, optimum] : optima) {
     const Problem problem =

@@ -1,4 +1,5 @@
-// Everything that can be wrong with an input, each with the place and the sentence that it must give.
+// Everything that can be wrong with an input, each with the place and the sentence that it must
+// give.
 
 #include <ostream>
 #include <string>
@@ -10,13 +11,13 @@
 #include "formats/input_error.h"
 #include "formats/plan_file.h"
 #include "formats/problem_file.h"
-#include "formats/published.h"
 #include "formats/text_file.h"
+#include "support/folder.h"
 
 namespace placewright {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::Folder;
 
 struct BadInput {
   std::string what;
@@ -25,7 +26,9 @@ struct BadInput {
   std::string message;
 };
 
-void PrintTo(const BadInput& input, std::ostream* out) { *out << input.what; }
+void PrintTo(const BadInput& input, std::ostream* out) {
+  *out << input.what;
+}
 
 std::string moirai(const std::string& nodes, const std::string& edges = "") {
   return R"({"devices": [{"memory": 9}, {"memory": 9}], "nodes": [)" + nodes + R"(], "edges": [)" +
@@ -36,7 +39,8 @@ const std::string kTwoNodes =
 
 std::string msr(const std::string& head, const std::string& node, const std::string& edges = "") {
   return "{" + head + R"(, "nodes": [{"id": 1, "supportedOnFpga": 1, "cpuLatency": 1,
-    "fpgaLatency": 1, "size": 0}, {"id": 2, "size": 0, )" + node + R"(}], "edges": [)" + edges + "]}";
+    "fpgaLatency": 1, "size": 0}, {"id": 2, "size": 0, )" +
+         node + R"(}], "edges": [)" + edges + "]}";
 }
 const std::string kHead = R"("maxSizePerFPGA": 5, "maxFPGAs": 1, "maxCPUs": 1)";
 const std::string kNode = R"("supportedOnFpga": 1, "cpuLatency": 1, "fpgaLatency": 1)";
@@ -45,7 +49,8 @@ std::string native(const std::string& ops, const std::string& rest = "",
                    const std::string& version = "1") {
   return R"({"placewright": "problem", "version": )" + version + R"(, "kinds": [{"name": "k"}],
     "devices": [{"name": "a", "kind": "k"}, {"name": "b", "kind": "k"}],
-    "interconnect": {"kind": "links", "all": {"latency": 1}}, "ops": [)" + ops + "]" + rest + "}";
+    "interconnect": {"kind": "links", "all": {"latency": 1}}, "ops": [)" +
+         ops + "]" + rest + "}";
 }
 const std::string kOps = R"({"name": "x", "time": [1]}, {"name": "y", "time": [1]})";
 
@@ -62,10 +67,9 @@ std::string nested_place() {
 const std::vector<BadInput>& bad_problems() {
   static const std::vector<BadInput> inputs = {
       // graphs
-      {"a cycle",
-       moirai(kTwoNodes, R"({"source": 0, "target": 1, "comm": [[0,1],[1,0]]},
+      {"a cycle", moirai(kTwoNodes, R"({"source": 0, "target": 1, "comm": [[0,1],[1,0]]},
                             {"source": 1, "target": 0, "comm": [[0,1],[1,0]]})"),
-       "", "the graph has a cycle: '1' -> '0' -> '1'"},
+       "", "the graph has a cycle: '0' -> '1' -> '0'"},
       {"an op that feeds itself", native(kOps, R"(, "tensors": [{"from": "x", "to": ["x"]}])"), "",
        "the graph has a cycle: 'x' -> 'x'"},
       {"a missing id", moirai(R"({"time": [1, 2], "memory": 1})"), "/nodes/0",
@@ -79,24 +83,27 @@ const std::vector<BadInput>& bad_problems() {
        R"({"models": [{"ops": [{"id": 1, "cpu": 1, "gpu": 1}, {"id": 1, "cpu": 1, "gpu": 1}]}]})",
        "/models/0/ops/1/id", "the id 1 is taken already in this model"},
       {"an edge from nowhere",
-       moirai(kTwoNodes, R"({"source": 7, "target": 1, "comm": [[0,1],[1,0]]})"),
-       "/edges/0/source", "no node has the id 7"},
+       moirai(kTwoNodes, R"({"source": 7, "target": 1, "comm": [[0,1],[1,0]]})"), "/edges/0/source",
+       "no node has the id 7"},
       {"an edge to nowhere", msr(kHead, kNode, R"({"sourceId": 1, "destId": 3, "cost": 1})"),
        "/edges/0/destId", "no node has the id 3"},
-      {"an edge out of a model", R"({"models": [{"ops": [{"cpu": 1, "gpu": 1}], "edges": [[0, 1]]}]})",
-       "/models/0/edges/0/1", "no op of this model has the id 1"},
+      {"an edge out of a model",
+       R"({"models": [{"ops": [{"cpu": 1, "gpu": 1}], "edges": [[0, 1]]}]})", "/models/0/edges/0/1",
+       "no op of this model has the id 1"},
       {"an edge of three", R"({"models": [{"ops": [{"cpu": 1, "gpu": 1}], "edges": [[0, 0, 0]]}]})",
        "/models/0/edges/0", "expected a pair of op ids"},
       {"a tensor without producer", native(kOps, R"(, "tensors": [{"to": ["x"]}])"), "/tensors/0",
        "the tensor has no producer: the key 'from' is missing"},
-      {"a tensor of an unknown producer", native(kOps, R"(, "tensors": [{"from": "z", "to": ["x"]}])"),
-       "/tensors/0/from", "no op is called 'z'"},
-      {"a tensor of a producer out of range", native(kOps, R"(, "tensors": [{"from": 2, "to": ["x"]}])"),
-       "/tensors/0/from", "there is no op number 2, only 2 of them"},
+      {"a tensor of an unknown producer",
+       native(kOps, R"(, "tensors": [{"from": "z", "to": ["x"]}])"), "/tensors/0/from",
+       "no op is called 'z'"},
+      {"a tensor of a producer out of range",
+       native(kOps, R"(, "tensors": [{"from": 2, "to": ["x"]}])"), "/tensors/0/from",
+       "there is no op number 2, only 2 of them"},
       {"a reader listed twice", native(kOps, R"(, "tensors": [{"from": "x", "to": ["y", "y"]}])"),
        "/tensors/0", "tensor 0 lists the reader 'y' twice"},
-      {"an op that no device supports", native(kOps + R"(, {"name": "z", "time": [null]})"), "/ops/2",
-       "op 'z' is supported by no device"},
+      {"an op that no device supports", native(kOps + R"(, {"name": "z", "time": [null]})"),
+       "/ops/2", "op 'z' is supported by no device"},
       {"an op that no accelerator there is supports",
        msr(R"("maxSizePerFPGA": 5, "maxFPGAs": 1, "maxCPUs": 0)",
            R"("supportedOnFpga": 0, "cpuLatency": 1)"),
@@ -108,7 +115,8 @@ const std::vector<BadInput>& bad_problems() {
       // numbers
       {"a negative time", moirai(R"({"id": 0, "time": [1, -2], "memory": 1})"), "/nodes/0/time/1",
        "expected a number that is not negative, found -2"},
-      {"a negative latency", msr(kHead, R"("supportedOnFpga": 1, "cpuLatency": -1, "fpgaLatency": 1)"),
+      {"a negative latency",
+       msr(kHead, R"("supportedOnFpga": 1, "cpuLatency": -1, "fpgaLatency": 1)"),
        "/nodes/1/cpuLatency", "expected a number that is not negative, found -1"},
       {"NaN", moirai(R"({"id": 0, "time": [1, NaN], "memory": 1})"), "/nodes/0/time/1",
        "found NaN, expected a finite number"},
@@ -124,12 +132,14 @@ const std::vector<BadInput>& bad_problems() {
        moirai(kTwoNodes, R"({"source": 0, "target": 1, "comm": [[0,1],[1,3]]})"), "/edges/0",
        "the tensor from op '0' takes 3 from device 'd1' to itself, expected 0"},
       {"edges of one op that cost differently",
-       msr(kHead, kNode, R"({"sourceId": 1, "destId": 2, "cost": 1}, {"sourceId": 1, "destId": 2, "cost": 2})"),
+       msr(kHead, kNode,
+           R"({"sourceId": 1, "destId": 2, "cost": 1}, {"sourceId": 1, "destId": 2, "cost": 2})"),
        "/edges/1/cost", "the edges from node '1' cost 1 and 2, expected one cost for all of them"},
-      {"a negative number of devices", msr(R"("maxSizePerFPGA": 5, "maxFPGAs": -1, "maxCPUs": 1)", kNode),
-       "/maxFPGAs", "expected a whole number from 0 to 10000, found -1"},
-      {"half a device", msr(R"("maxSizePerFPGA": 5, "maxFPGAs": 1.5, "maxCPUs": 1)", kNode), "/maxFPGAs",
-       "expected a whole number from 0 to 10000, found 1.5"},
+      {"a negative number of devices",
+       msr(R"("maxSizePerFPGA": 5, "maxFPGAs": -1, "maxCPUs": 1)", kNode), "/maxFPGAs",
+       "expected a whole number from 0 to 10000, found -1"},
+      {"half a device", msr(R"("maxSizePerFPGA": 5, "maxFPGAs": 1.5, "maxCPUs": 1)", kNode),
+       "/maxFPGAs", "expected a whole number from 0 to 10000, found 1.5"},
       {"no devices", msr(R"("maxSizePerFPGA": 5, "maxFPGAs": 0, "maxCPUs": 0)", kNode), "/maxFPGAs",
        "there are no devices: maxCPUs is 0 too"},
       {"a bandwidth of zero",
@@ -139,14 +149,15 @@ const std::vector<BadInput>& bad_problems() {
        "/interconnect/links/0", "the bandwidth of a link is 0; leave the link out instead"},
 
       // types and shapes
-      {"a text for a number", moirai(R"({"id": 0, "time": [1, "2"], "memory": 1})"), "/nodes/0/time/1",
-       "expected a number, found the text '2'"},
+      {"a text for a number", moirai(R"({"id": 0, "time": [1, "2"], "memory": 1})"),
+       "/nodes/0/time/1", "expected a number, found the text '2'"},
       {"a number for a list", moirai(R"({"id": 0, "time": 1, "memory": 1})"), "/nodes/0/time",
        "expected a list, found 1"},
       {"a list for an object", moirai("[]"), "/nodes/0", "expected an object, found a list"},
       {"an object for an id", moirai(R"({"id": {}, "time": [1, 2], "memory": 1})"), "/nodes/0/id",
        "expected an id (a whole number or a text), found an object"},
-      {"a flag that is none", msr(kHead, R"("supportedOnFpga": 2, "cpuLatency": 1, "fpgaLatency": 1)"),
+      {"a flag that is none",
+       msr(kHead, R"("supportedOnFpga": 2, "cpuLatency": 1, "fpgaLatency": 1)"),
        "/nodes/1/supportedOnFpga", "expected true or false (or 1 or 0), found 2"},
       {"too few times", moirai(R"({"id": 0, "time": [1], "memory": 1})"), "/nodes/0/time",
        "has 1 times, expected 2, one for each device"},
@@ -160,11 +171,14 @@ const std::vector<BadInput>& bad_problems() {
       {"an unknown unit", R"({"unit": "h", "models": []})", "/unit",
        "expected 's', 'ms', 'us' or 'none', found 'h'"},
       {"an unknown objective", native(kOps, R"(, "objective": "speed")"), "/objective",
-       "expected one of 'throughput', 'call-latency', 'latency' and 'total-completion', found 'speed'"},
+       "expected one of 'throughput', 'call-latency', 'latency' and 'total-completion', found "
+       "'speed'"},
       {"an unknown rule", native(kOps, R"(, "rules": {"contiguity": "some"})"), "/rules/contiguity",
        "expected one of 'none', 'joint' and 'per-device', found 'some'"},
-      {"an objective that the interconnect does not have", native(kOps, R"(, "objective": "call-latency")"), "",
-       "the objective call-latency is defined for a host interconnect only, and this problem has links"},
+      {"an objective that the interconnect does not have",
+       native(kOps, R"(, "objective": "call-latency")"), "",
+       "the objective call-latency is defined for a host interconnect only, and this problem has "
+       "links"},
       {"another version", native(kOps, "", "2"), "/version",
        "the version of this problem file is not known: version 1 is read"},
       {"a plan for a problem", R"({"placewright": "plan", "version": 1})", "/placewright",
@@ -184,7 +198,7 @@ const std::vector<BadInput>& bad_problems() {
       // texts that are no JSON
       {"nothing", "", "", "is empty, expected JSON"},
       {"white space", " \n\t", "", "is empty, expected JSON"},
-      {"a text that is cut off", "{\"nodes\": [\n  {\"id\": 1,", "line 2, column 11",
+      {"a text that is cut off", "{\"nodes\": [\n  {\"id\": 1,", "line 2, column 12",
        "the text ends in the middle, it seems to be cut off"},
       {"a string that is cut off", "{\"nodes\": \"abc", "line 1, column 15",
        "is not JSON: invalid string: missing closing quote"},
@@ -210,8 +224,8 @@ TEST_P(BadProblem, IsOneSentenceWithFileAndPlace) {
     EXPECT_EQ(error.file(), "bad.json");
     EXPECT_EQ(error.place(), input.place);
     EXPECT_EQ(error.message(), input.message);
-    EXPECT_EQ(error.what(), "bad.json: " + (input.place.empty() ? "" : input.place + ": ") +
-                                input.message);
+    EXPECT_EQ(error.what(),
+              "bad.json: " + (input.place.empty() ? "" : input.place + ": ") + input.message);
   }
 }
 
@@ -230,7 +244,7 @@ const std::string kCluster = R"({"placewright": "cluster", "version": 1, "kinds"
   "devices": [{"name": "NAME", "kind": "d0"}], "interconnect": {"kind": "links"}})";
 
 InputError error_with_cluster(const std::string& problem, const std::string& cluster_text) {
-  const TemporaryFolder folder;
+  const Folder folder;
   ReadOptions options;
   options.cluster = folder.file("cluster.json");
   write_whole(*options.cluster, cluster_text);

@@ -9,13 +9,13 @@
 #include "formats/input_error.h"
 #include "formats/plan_file.h"
 #include "formats/problem_file.h"
-#include "formats/published.h"
 #include "formats/text_file.h"
+#include "support/published.h"
 
 namespace placewright {
 namespace {
 
-using testing::example;
+using testing::example_path;
 
 class Damage {
  public:
@@ -32,17 +32,27 @@ class Damage {
 
   void damage(std::string& text) {
     static const std::vector<std::string> kPieces = {
-        "null", "-1",  "1e999", "\"\"",  "[]", "{}",   "NaN", "true",     "0",    "99",
-        "]",    "}",   ",",     ":",     "\"", "1e-5", "[[",  "\xff\xfe", "\\u0", "3.5",
-        "-0",   "1e9", "[0,",   "\"id\"", "\n"};
+        "null", "-1",  "1e999", "\"\"", "[]",  "{}",     "NaN",  "true", "0",
+        "99",   "]",   "}",     ",",    ":",   "\"",     "1e-5", "[[",   "\xff\xfe",
+        "\\u0", "3.5", "-0",    "1e9",  "[0,", "\"id\"", "\n"};
     const std::size_t at = place(text);
     const std::size_t length = std::min<std::size_t>(text.size() - at, random_() % 30);
     switch (random_() % 6) {
-      case 0: text.resize(at); break;
-      case 1: text.erase(at, length); break;
-      case 2: text.insert(at, text.substr(place(text), random_() % 60)); break;
-      case 3: text.insert(at, kPieces[random_() % kPieces.size()]); break;
-      case 4: replace_a_value(text, at, kPieces[random_() % kPieces.size()]); break;
+      case 0:
+        text.resize(at);
+        break;
+      case 1:
+        text.erase(at, length);
+        break;
+      case 2:
+        text.insert(at, text.substr(place(text), random_() % 60));
+        break;
+      case 3:
+        text.insert(at, kPieces[random_() % kPieces.size()]);
+        break;
+      case 4:
+        replace_a_value(text, at, kPieces[random_() % kPieces.size()]);
+        break;
       default:
         if (at < text.size()) text[at] = static_cast<char>(random_());
     }
@@ -86,11 +96,11 @@ Outcome read_damaged(const std::string& text, unsigned seed, int times, Read rea
 TEST(DamagedFiles, AreReadOrRefused) {
   Outcome total;
   unsigned seed = 11;
-  for (const std::string name : {"moirai/example-1.json", "talos/six_ops.json",
-                                 "talos/two_chains.json",
-                                 "msr/throughput/LayerGraphs/bert24_training.json"}) {
-    const ProblemDraft draft = read_problem(example(name)).draft;
-    for (const std::string& text : {read_whole(example(name)), write_problem(draft)}) {
+  for (const std::string name :
+       {"moirai/example-1.json", "talos/six_ops.json", "talos/two_chains.json",
+        "msr/throughput/LayerGraphs/bert24_training.json"}) {
+    const ProblemDraft draft = read_problem(example_path(name)).draft;
+    for (const std::string& text : {read_whole(example_path(name)), write_problem(draft)}) {
       const Outcome outcome = read_damaged(text, seed++, 400, [](const std::string& damaged) {
         (void)build_problem(parse_problem(damaged, "damaged.json"));
       });
@@ -105,12 +115,11 @@ TEST(DamagedFiles, AreReadOrRefused) {
 
 TEST(DamagedFiles, ClustersAndPlansToo) {
   const ProblemFile file =
-      read_problem(example("msr/throughput/LayerGraphs/bert24_training.json"));
+      read_problem(example_path("msr/throughput/LayerGraphs/bert24_training.json"));
   const Problem problem = build_problem(file);
-  read_damaged(write_cluster(cluster_of(file.draft)), 1, 300, [](const std::string& damaged) {
-    (void)parse_cluster(damaged, "damaged.json");
-  });
-  read_damaged(read_whole(example("msr/human-experts/bert24_training_expert.json")), 2, 300,
+  read_damaged(write_cluster(cluster_of(file.draft)), 1, 300,
+               [](const std::string& damaged) { (void)parse_cluster(damaged, "damaged.json"); });
+  read_damaged(read_whole(example_path("msr/human-experts/bert24_training_expert.json")), 2, 300,
                [&](const std::string& damaged) {
                  (void)parse_plan(damaged, "damaged.json", problem, file.op_ids);
                });

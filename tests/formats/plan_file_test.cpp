@@ -8,15 +8,17 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/input_error.h"
-#include "formats/published.h"
+#include "formats/published_inputs.h"
 #include "formats/text_file.h"
+#include "support/folder.h"
+#include "support/published.h"
 
 namespace placewright {
 namespace {
 
-using testing::example;
+using testing::example_path;
+using testing::Folder;
 using testing::published_inputs;
-using testing::TemporaryFolder;
 
 double any_number(std::mt19937& random) {
   return std::uniform_real_distribution<double>(0, 100)(random);
@@ -76,7 +78,7 @@ TEST(PlanFile, RoundTripOnEveryPublishedInput) {
   unsigned seed = 1;
   for (const auto& input : published_inputs()) {
     SCOPED_TRACE(input.path);
-    const Problem problem = build_problem(read_problem(example(input.path)));
+    const Problem problem = build_problem(read_problem(example_path(input.path)));
     const PlanFile plan = random_plan(problem, seed++);
     const std::string text = write_plan(problem, plan);
     expect_equal(parse_plan(text, "plan.json", problem), plan);
@@ -84,7 +86,7 @@ TEST(PlanFile, RoundTripOnEveryPublishedInput) {
 }
 
 TEST(PlanFile, HasTheKeysOfTheContract) {
-  const Problem problem = build_problem(read_problem(example("talos/six_ops.json")));
+  const Problem problem = build_problem(read_problem(example_path("talos/six_ops.json")));
   const PlanFile plan = random_plan(problem, 1);
   const auto json = nlohmann::json::parse(write_plan(problem, plan));
   EXPECT_EQ(json.at("status"), "feasible");
@@ -96,12 +98,11 @@ TEST(PlanFile, HasTheKeysOfTheContract) {
   EXPECT_EQ(json.at("unit"), "ms");
   EXPECT_EQ(json.at("seconds"), plan.seconds);
   ASSERT_EQ(json.at("placement").size(), 6U);
-  EXPECT_EQ(json.at("placement").at("op1"),
-            problem.device(plan.plan.placement[OpId{0}]).name);
+  EXPECT_EQ(json.at("placement").at("op1"), problem.device(plan.plan.placement[OpId{0}]).name);
 }
 
 TEST(PlanFile, NoPlanIsAnAnswerToo) {
-  const Problem problem = build_problem(read_problem(example("talos/six_ops.json")));
+  const Problem problem = build_problem(read_problem(example_path("talos/six_ops.json")));
   PlanFile none;
   none.status = Status::infeasible;
   none.certificate = {kInfinity, "memory"};
@@ -119,12 +120,12 @@ TEST(PlanFile, NoPlanIsAnAnswerToo) {
 }
 
 TEST(PlanFile, FindsItsProblemFromItsOwnFolder) {
-  const TemporaryFolder folder;
+  const Folder folder;
   std::filesystem::create_directories(folder.file("models"));
   std::filesystem::create_directories(folder.file("plans"));
   const std::string problem_path = folder.file("models/six.json");
   const std::string plan_path = folder.file("plans/plan.json");
-  std::filesystem::copy_file(example("talos/six_ops.json"), problem_path);
+  std::filesystem::copy_file(example_path("talos/six_ops.json"), problem_path);
   ReadOptions options;
   options.objective = Objective::latency;
   ProblemFile file = read_problem(problem_path, options);
@@ -152,28 +153,46 @@ TEST(PlanFile, FindsItsProblemFromItsOwnFolder) {
 }
 
 TEST(PlanFile, KeepsTheClusterOfItsProblem) {
-  const TemporaryFolder folder;
+  const Folder folder;
   const std::string cluster = folder.file("cluster.json");
   write_whole(cluster, R"({"placewright": "cluster", "version": 1, "kinds": [{"name": "gpu"}],
     "devices": [{"name": "g", "kind": "gpu"}], "interconnect": {"kind": "links"}})");
   ReadOptions options;
   options.cluster = cluster;
-  const ProblemFile file = read_problem(example("talos/six_ops.json"), options);
+  const ProblemFile file = read_problem(example_path("talos/six_ops.json"), options);
   const Problem problem = build_problem(file);
   PlanFile plan = random_plan(problem, 3);
-  plan.problem = {example("talos/six_ops.json"), file.digest, {}, cluster, "d"};
+  plan.problem = {
+      example_path("talos/six_ops.json"), file.digest, {}, cluster, file.cluster_digest};
   const std::string plan_path = folder.file("plan.json");
   const std::string text = write_plan(problem, plan, {.path = plan_path});
   const PlanReference reference = peek_plan(text, plan_path);
   EXPECT_EQ(reference.problem.cluster_path, cluster);
-  EXPECT_EQ(reference.problem.cluster_digest, "d");
+  EXPECT_EQ(reference.problem.cluster_digest, digest_of(read_whole(cluster)));
   EXPECT_TRUE(problem_of_plan(reference, plan_path).draft == file.draft);
+}
+
+// The plan's objective is the file's own, so nothing of the file may change by stating it again.
+TEST(PlanFile, KeepsTheHostDeviceOfACallLatencyProblem) {
+  const Folder folder;
+  const std::string path = folder.file("calls.json");
+  write_whole(path, R"({"placewright": "problem", "version": 1, "objective": "call-latency",
+    "kinds": [{"name": "k", "host": true}], "devices": [{"name": "box", "kind": "k", "memory": 7}],
+    "interconnect": {"kind": "host"}, "ops": [{"name": "x", "time": [1]}]})");
+  const ProblemFile file = read_problem(path);
+  const Problem problem = build_problem(file);
+  PlanFile plan;
+  plan.status = Status::feasible;
+  plan.plan.placement = Placement(1, DeviceId{0});
+  plan.problem = {path, file.digest, {}, {}, {}};
+  const PlanReference reference = peek_plan(write_plan(problem, plan), "plan.json");
+  EXPECT_TRUE(problem_of_plan(reference, "plan.json").draft == file.draft);
 }
 
 TEST(PlanFile, CanHoldItsProblem) {
   for (const auto& input : published_inputs()) {
     SCOPED_TRACE(input.path);
-    const ProblemFile file = read_problem(example(input.path));
+    const ProblemFile file = read_problem(example_path(input.path));
     const Problem problem = build_problem(file);
     PlanFile plan = random_plan(problem, 5);
     plan.problem = {"-", file.digest, {}, {}, {}};
@@ -188,7 +207,7 @@ TEST(PlanFile, CanHoldItsProblem) {
 }
 
 TEST(PlanFile, WithoutAProblemSaysSo) {
-  const Problem problem = build_problem(read_problem(example("talos/six_ops.json")));
+  const Problem problem = build_problem(read_problem(example_path("talos/six_ops.json")));
   PlanFile plan = random_plan(problem, 5);
   plan.problem = {"-", "", {}, {}, {}};
   const PlanReference reference = peek_plan(write_plan(problem, plan), "plan.json");
@@ -200,12 +219,13 @@ TEST(PlanFile, WithoutAProblemSaysSo) {
                  "plan.json: does not say in which file its problem is; give the problem's file as "
                  "well");
   }
-  EXPECT_EQ(problem_of_plan(reference, "plan.json", example("talos/six_ops.json")).draft.ops.size(),
-            6U);
+  EXPECT_EQ(
+      problem_of_plan(reference, "plan.json", example_path("talos/six_ops.json")).draft.ops.size(),
+      6U);
 }
 
 TEST(PlanFile, FaultsOfAnEmbeddedProblemAreNamedInThePlan) {
-  const Problem problem = build_problem(read_problem(example("talos/six_ops.json")));
+  const Problem problem = build_problem(read_problem(example_path("talos/six_ops.json")));
   PlanFile plan = random_plan(problem, 5);
   std::string text = write_plan(problem, plan, {.embed = true});
   text.replace(text.find("\"op2\""), 5, "\"op1\"");  // the name of the second op
@@ -228,7 +248,7 @@ struct BadPlan {
 };
 
 TEST(PlanFile, BadPlansNameTheirPlace) {
-  const Problem problem = build_problem(read_problem(example("talos/six_ops.json")));
+  const Problem problem = build_problem(read_problem(example_path("talos/six_ops.json")));
   PlanFile plan = random_plan(problem, 5);
   for (const OpId op : problem.ops()) plan.plan.placement[op] = DeviceId{1};
   const std::string good = write_plan(problem, plan);
@@ -252,8 +272,7 @@ TEST(PlanFile, BadPlansNameTheirPlace) {
        "the plan is for the objective latency, the problem for total-completion"},
       {"\"version\": 1", "\"version\": 7", "/version",
        "the version of this plan file is not known: version 1 is read"},
-      {"\"placement\"", "\"placements\"", "",
-       "the status is feasible, but there is no placement"},
+      {"\"placement\"", "\"placements\"", "", "the status is feasible, but there is no placement"},
       {"\"placewright\"", "\"x\"", "",
        "is no plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert split)"},
       {"\"value\": ", "\"value\": \"", "line 3, column 11", ""},
@@ -275,7 +294,7 @@ TEST(PlanFile, BadPlansNameTheirPlace) {
 }
 
 TEST(PlanFile, UnknownKeysAreWarnings) {
-  const Problem problem = build_problem(read_problem(example("talos/six_ops.json")));
+  const Problem problem = build_problem(read_problem(example_path("talos/six_ops.json")));
   std::string text = write_plan(problem, random_plan(problem, 5));
   text.replace(text.find("\"seed\""), 6, "\"seeds\"");
   const PlanFile plan = parse_plan(text, "plan.json", problem);
@@ -288,9 +307,9 @@ TEST(ExpertSplit, GivesAPlacementOfEveryPublishedSplit) {
                                  "gnmt_training", "resnet50_inference"}) {
     SCOPED_TRACE(name);
     const ProblemFile file =
-        read_problem(example("msr/throughput/LayerGraphs/" + name + ".json"));
+        read_problem(example_path("msr/throughput/LayerGraphs/" + name + ".json"));
     const Problem problem = build_problem(file);
-    const std::string path = example("msr/human-experts/" + name + "_expert.json");
+    const std::string path = example_path("msr/human-experts/" + name + "_expert.json");
     const std::string text = read_whole(path);
     const PlanFile plan = parse_plan(text, path, problem, file.op_ids);
     ASSERT_TRUE(plan.has_plan());
@@ -308,10 +327,10 @@ TEST(ExpertSplit, GivesAPlacementOfEveryPublishedSplit) {
 
 TEST(ExpertSplit, UnlistedOpsFollowTheirColour) {
   const ProblemFile file =
-      read_problem(example("msr/throughput/LayerGraphs/bert24_training.json"));
+      read_problem(example_path("msr/throughput/LayerGraphs/bert24_training.json"));
   const Problem problem = build_problem(file);
   auto split = nlohmann::json::parse(
-      read_whole(example("msr/human-experts/bert24_training_expert.json")));
+      read_whole(example_path("msr/human-experts/bert24_training_expert.json")));
   const PlanFile whole = parse_plan(split.dump(), "split.json", problem, file.op_ids);
   for (auto& list : split["fpgas"]) {
     std::vector<int> forward;
@@ -326,7 +345,7 @@ TEST(ExpertSplit, UnlistedOpsFollowTheirColour) {
 
 TEST(ExpertSplit, BadSplitsNameTheirPlace) {
   const ProblemFile file =
-      read_problem(example("msr/throughput/LayerGraphs/bert24_inference.json"));
+      read_problem(example_path("msr/throughput/LayerGraphs/bert24_inference.json"));
   const Problem problem = build_problem(file);
   const auto complaint = [&](const std::string& text) -> std::string {
     try {

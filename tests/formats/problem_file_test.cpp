@@ -9,33 +9,35 @@
 
 #include "formats/cluster_file.h"
 #include "formats/input_error.h"
-#include "formats/published.h"
+#include "formats/published_inputs.h"
 #include "formats/text_file.h"
+#include "support/folder.h"
+#include "support/published.h"
 
 namespace placewright {
 namespace {
 
-using testing::example;
+using testing::example_path;
+using testing::Folder;
 using testing::published_inputs;
-using testing::TemporaryFolder;
 
 TEST(PublishedInputs, HaveTheirPublishedSizes) {
   for (const auto& input : published_inputs()) {
     SCOPED_TRACE(input.path);
-    const ProblemFile file = read_problem(example(input.path));
+    const ProblemFile file = read_problem(example_path(input.path));
     const Problem problem = build_problem(file);
     EXPECT_EQ(problem.op_count(), input.ops);
     EXPECT_EQ(problem.edge_count(), input.edges);
     EXPECT_EQ(problem.device_count(), input.devices);
     EXPECT_TRUE(file.warnings.empty());
-    EXPECT_EQ(file.digest, digest_of(read_whole(example(input.path))));
+    EXPECT_EQ(file.digest, digest_of(read_whole(example_path(input.path))));
   }
 }
 
 TEST(PublishedInputs, SurviveOurOwnFormat) {
   for (const auto& input : published_inputs()) {
     SCOPED_TRACE(input.path);
-    const ProblemDraft draft = read_problem(example(input.path)).draft;
+    const ProblemDraft draft = read_problem(example_path(input.path)).draft;
     const ProblemFile again = parse_problem(write_problem(draft), "again.json");
     EXPECT_EQ(again.format, Format::placewright);
     EXPECT_TRUE(again.draft == draft);
@@ -45,7 +47,7 @@ TEST(PublishedInputs, SurviveOurOwnFormat) {
 }
 
 TEST(Moirai, OneTensorForEachEdgeAndOneKindForEachDevice) {
-  const ProblemFile file = read_problem(example("moirai/example-1.json"));
+  const ProblemFile file = read_problem(example_path("moirai/example-1.json"));
   EXPECT_EQ(file.format, Format::moirai);
   const Problem problem = build_problem(file);
   EXPECT_EQ(problem.objective(), Objective::latency);
@@ -64,7 +66,7 @@ TEST(Moirai, OneTensorForEachEdgeAndOneKindForEachDevice) {
 
 TEST(Msr, OneTensorForEachOpWithReaders) {
   const ProblemFile file =
-      read_problem(example("msr/throughput/OperatorGraphs/bert_l-3_training.json"));
+      read_problem(example_path("msr/throughput/OperatorGraphs/bert_l-3_training.json"));
   EXPECT_EQ(file.format, Format::msr);
   const Problem problem = build_problem(file);
   EXPECT_EQ(problem.objective(), Objective::throughput);
@@ -86,7 +88,7 @@ TEST(Msr, CallLatencyHasOneHostDevice) {
   ReadOptions options;
   options.objective = Objective::call_latency;
   const Problem problem = build_problem(
-      read_problem(example("msr/latency/LayerGraphs/bert24_inference.json"), options));
+      read_problem(example_path("msr/latency/LayerGraphs/bert24_inference.json"), options));
   ASSERT_EQ(problem.device_count(), 6U);
   EXPECT_EQ(problem.device(DeviceId{4}).name, "acc4");
   EXPECT_EQ(problem.device(DeviceId{5}).name, "cpu");
@@ -135,7 +137,7 @@ TEST(Names, AreUsedWhereAllHaveOneAndNoTwoTheSame) {
 }
 
 TEST(Talos, ReadsModelsAndChains) {
-  const Problem six = build_problem(read_problem(example("talos/six_ops.json")));
+  const Problem six = build_problem(read_problem(example_path("talos/six_ops.json")));
   EXPECT_EQ(six.objective(), Objective::total_completion);
   EXPECT_EQ(six.unit(), TimeUnit::milliseconds);
   EXPECT_EQ(six.model_count(), 2U);
@@ -147,7 +149,7 @@ TEST(Talos, ReadsModelsAndChains) {
   EXPECT_EQ(six.predecessors(op6).size(), 2U);
   EXPECT_EQ(six.link_time(TensorId{0}, DeviceId{0}, DeviceId{1}), 0);
 
-  const Problem chains = build_problem(read_problem(example("talos/two_chains.json")));
+  const Problem chains = build_problem(read_problem(example_path("talos/two_chains.json")));
   EXPECT_EQ(chains.unit(), TimeUnit::microseconds);
   EXPECT_EQ(chains.op(OpId{0}).name, "first/0");
   EXPECT_EQ(chains.op(OpId{25}).name, "second/0");
@@ -172,7 +174,7 @@ TEST(Talos, EqualIdsOfTwoModelsAreToldApart) {
 }
 
 TEST(Format, CanBeForced) {
-  const std::string text = read_whole(example("talos/six_ops.json"));
+  const std::string text = read_whole(example_path("talos/six_ops.json"));
   ReadOptions options;
   options.format = Format::talos;
   EXPECT_EQ(parse_problem(text, "x", options).draft.ops.size(), 6U);
@@ -185,9 +187,10 @@ TEST(Format, CanBeForced) {
 }
 
 TEST(Format, KindOfFile) {
-  EXPECT_EQ(kind_of_file(read_whole(example("talos/six_ops.json")), "x"), FileKind::problem);
-  EXPECT_EQ(kind_of_file(read_whole(example("msr/human-experts/gnmt_inference_expert.json")), "x"),
-            FileKind::plan);
+  EXPECT_EQ(kind_of_file(read_whole(example_path("talos/six_ops.json")), "x"), FileKind::problem);
+  EXPECT_EQ(
+      kind_of_file(read_whole(example_path("msr/human-experts/gnmt_inference_expert.json")), "x"),
+      FileKind::plan);
   EXPECT_EQ(kind_of_file(R"({"placewright": "plan"})", "x"), FileKind::plan);
   EXPECT_EQ(kind_of_file(R"({"placewright": "cluster"})", "x"), FileKind::cluster);
   EXPECT_THROW(kind_of_file("[]", "x"), InputError);
@@ -199,9 +202,14 @@ ProblemDraft elaborate_draft() {
   draft.name = "quotes \" and \\ and \n and Zürich";
   draft.unit = TimeUnit::seconds;
   draft.objective = Objective::throughput;
-  draft.rules = {Contiguity::per_device, TransferMode::duplex, TrainingMode::phased,
-                 MemoryModel::peak,      false,                3,
-                 2,                      1.0 / 3};
+  draft.rules = {Contiguity::per_device,
+                 TransferMode::duplex,
+                 TrainingMode::phased,
+                 MemoryModel::peak,
+                 false,
+                 3,
+                 2,
+                 1.0 / 3};
   draft.kinds = {{"gpu", false}, {"host", true}};
   draft.devices = {
       {"g0", KindId{0}, 1e9, 2, 0.1, 0.2}, {"g1", KindId{0}}, {"h", KindId{1}, 0.1 + 0.2}};
@@ -300,14 +308,14 @@ TEST(OurFormat, ManyUnknownKeysAreCounted) {
 
 TEST(ClusterFile, RoundTrip) {
   for (const auto& input : published_inputs()) {
-    const Cluster cluster = cluster_of(read_problem(example(input.path)).draft);
+    const Cluster cluster = cluster_of(read_problem(example_path(input.path)).draft);
     EXPECT_TRUE(parse_cluster(write_cluster(cluster), "cluster.json").cluster == cluster)
         << input.path;
   }
 }
 
 TEST(ClusterFile, ReplacesTheDevicesByKindName) {
-  const TemporaryFolder folder;
+  const Folder folder;
   const std::string cluster = folder.file("cluster.json");
   write_whole(cluster, R"({"placewright": "cluster", "version": 1,
     "kinds": [{"name": "cpu", "host": true}, {"name": "acc"}],
@@ -315,7 +323,7 @@ TEST(ClusterFile, ReplacesTheDevicesByKindName) {
     "interconnect": {"kind": "host"}})");
   ReadOptions options;
   options.cluster = cluster;
-  const std::string path = example("msr/throughput/LayerGraphs/bert24_inference.json");
+  const std::string path = example_path("msr/throughput/LayerGraphs/bert24_inference.json");
   const Problem before = build_problem(read_problem(path));
   const Problem after = build_problem(read_problem(path, options));
   ASSERT_EQ(after.device_count(), 2U);
@@ -327,7 +335,7 @@ TEST(ClusterFile, ReplacesTheDevicesByKindName) {
 }
 
 TEST(ClusterFile, TablesGoWithTheNamesOfTheDevices) {
-  const TemporaryFolder folder;
+  const Folder folder;
   const std::string cluster = folder.file("cluster.json");
   write_whole(cluster, R"({"placewright": "cluster", "version": 1,
     "kinds": [{"name": "d2"}, {"name": "d0"}],
@@ -335,7 +343,7 @@ TEST(ClusterFile, TablesGoWithTheNamesOfTheDevices) {
     "interconnect": {"kind": "links"}})");
   ReadOptions options;
   options.cluster = cluster;
-  const std::string path = example("moirai/GoogLeNet.json");
+  const std::string path = example_path("moirai/GoogLeNet.json");
   const Problem before = build_problem(read_problem(path));
   const Problem after = build_problem(read_problem(path, options));
   for (const TensorId id : before.tensors()) {
@@ -350,7 +358,7 @@ TEST(ClusterFile, CompletesAProblemWithoutDevices) {
   const std::string text = R"({"placewright": "problem", "version": 1, "objective": "latency",
     "ops": [{"name": "x", "time": {"big": 1}, "pin": "b"}, {"name": "y", "time": {"small": 3, "big": 2}}],
     "tensors": [{"from": "x", "to": ["y"], "bytes": 8}]})";
-  const TemporaryFolder folder;
+  const Folder folder;
   const std::string cluster = folder.file("cluster.json");
   write_whole(cluster, R"({"placewright": "cluster", "version": 1,
     "kinds": [{"name": "small"}, {"name": "big"}],

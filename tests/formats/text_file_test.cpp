@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "formats/input_error.h"
-#include "formats/published.h"
+#include "support/folder.h"
 
 namespace placewright {
 namespace {
 
-using testing::TemporaryFolder;
+using testing::Folder;
 
 template <class Error, class Action>
 std::string complaint(Action action) {
@@ -26,16 +26,16 @@ std::string complaint(Action action) {
 }
 
 TEST(TextFile, KeepsEveryByte) {
-  const TemporaryFolder folder;
+  const Folder folder;
   std::string bytes;
-  for (int i = 0; i < 3'000'000; ++i) bytes += static_cast<char>(i * 7919 >> 3);
+  for (unsigned i = 0; i < 3'000'000; ++i) bytes += static_cast<char>(i * 7919 >> 3);
   write_whole(folder.file("bytes"), bytes);
   EXPECT_EQ(read_whole(folder.file("bytes")), bytes);
-  EXPECT_EQ(folder.count(), 1U);
+  EXPECT_EQ(folder.file_count(), 1U);
 }
 
 TEST(TextFile, RefusesWhatIsNoReadableFile) {
-  const TemporaryFolder folder;
+  const Folder folder;
   const std::string missing = folder.file("missing.json");
   EXPECT_EQ(complaint<InputError>([&] { (void)read_whole(missing); }),
             missing + ": cannot be read: No such file or directory");
@@ -50,7 +50,7 @@ TEST(TextFile, RefusesWhatIsNoReadableFile) {
 }
 
 TEST(TextFile, RefusesAHugeFileWithoutReadingIt) {
-  const TemporaryFolder folder;
+  const Folder folder;
   const std::string huge = folder.file("huge.json");
   write_whole(huge, "{}");
   ASSERT_EQ(truncate(huge.c_str(), off_t{1} << 40), 0);  // sparse
@@ -59,7 +59,7 @@ TEST(TextFile, RefusesAHugeFileWithoutReadingIt) {
 }
 
 TEST(TextFile, AFailedWriteLeavesNothingBehind) {
-  const TemporaryFolder folder;
+  const Folder folder;
   const std::string nowhere = folder.file("no/such/folder/plan.json");
   EXPECT_EQ(complaint<OutputError>([&] { write_whole(nowhere, "x"); }),
             nowhere + ": cannot be written: No such file or directory");
@@ -72,7 +72,7 @@ TEST(TextFile, AFailedWriteLeavesNothingBehind) {
   EXPECT_EQ(complaint<OutputError>([&] { write_whole(under_a_file + "/x", "x"); }),
             under_a_file + "/x: cannot be written: Not a directory");
   EXPECT_EQ(read_whole(under_a_file), "old");
-  EXPECT_EQ(folder.count(), 2U);
+  EXPECT_EQ(folder.file_count(), 2U);
 }
 
 TEST(TextFile, AFullDeviceIsAnError) {
@@ -83,7 +83,7 @@ TEST(TextFile, AFullDeviceIsAnError) {
 }
 
 TEST(TextFile, ReplacesContentButKeepsLinksAndPermissions) {
-  const TemporaryFolder folder;
+  const Folder folder;
   const std::string target = folder.file("target.json");
   const std::string link = folder.file("link.json");
   write_whole(target, "old");
@@ -95,7 +95,7 @@ TEST(TextFile, ReplacesContentButKeepsLinksAndPermissions) {
   struct stat about {};
   ASSERT_EQ(stat(target.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777U, 0640U);
-  EXPECT_EQ(folder.count(), 2U);
+  EXPECT_EQ(folder.file_count(), 2U);
 }
 
 TEST(TextFile, DigestsAreSha256) {

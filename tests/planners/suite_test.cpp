@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "formats/problem_file.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "support/published.h"
 #include "support/random_problem.h"
 #include "verify/verifier.h"
 
@@ -131,13 +131,6 @@ std::vector<std::string> published(Objective objective) {
   return {};
 }
 
-Problem read_example(const std::string& path, Objective objective) {
-  ReadOptions options;
-  options.objective = objective;
-  return build_problem(
-      read_problem(std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/" + path, options));
-}
-
 void expect_sound(const Problem& problem, const PlanOutcome& outcome) {
   EXPECT_EQ(outcome.fault, "");
   if (!outcome.answer.plan) {
@@ -177,7 +170,7 @@ TEST_P(Planners, AreSoundUnderEveryRule) {
 TEST_P(Planners, PlanPublishedInputs) {
   for (const std::string& path : published(GetParam().objective)) {
     SCOPED_TRACE(path);
-    const Problem problem = read_example(path, GetParam().objective);
+    const Problem problem = testing::published_problem(path, GetParam().objective);
     if (!fits(GetParam().planner, problem)) continue;
     const auto outcome = make_plan(problem, registry(), repeatable_request(GetParam().planner));
     expect_sound(problem, outcome);
@@ -229,7 +222,7 @@ TEST_P(Planners, RespectPinsAndColocation) {
   for (ProblemDraft& draft : easy_drafts(GetParam().objective)) {
     draft.ops[0].pinned_to = DeviceId{draft.devices.size() - 1};
     // Neighbours in the order of numbers, so that contiguous sets remain possible.
-    draft.colocated = {{OpId{0}, OpId{1}}};
+    draft.colocated.push_back({OpId{0}, OpId{1}});
     draft.ops[1].model = draft.ops[0].model;
     const auto problem = [&]() -> std::optional<Problem> {
       try {
@@ -239,6 +232,7 @@ TEST_P(Planners, RespectPinsAndColocation) {
       }
     }();
     if (!problem || !fits(GetParam().planner, *problem)) continue;
+    SCOPED_TRACE(problem->name());
     const auto outcome = make_plan(*problem, registry(), repeatable_request(GetParam().planner));
     expect_sound(*problem, outcome);
     if (!outcome.answer.plan) continue;
@@ -250,7 +244,7 @@ TEST_P(Planners, RespectPinsAndColocation) {
 
 TEST_P(Planners, KeepTheTimeLimit) {
   const Problem problem =
-      read_example(published(GetParam().objective).back(), GetParam().objective);
+      testing::published_problem(published(GetParam().objective).back(), GetParam().objective);
   if (!fits(GetParam().planner, problem)) return;
   PlanRequest request;
   request.planner = GetParam().planner;
@@ -266,7 +260,7 @@ TEST_P(Planners, KeepTheTimeLimit) {
 TEST_P(Planners, StopWhenInterrupted) {
   const std::atomic<bool> interrupted{true};
   const Problem problem =
-      read_example(published(GetParam().objective).back(), GetParam().objective);
+      testing::published_problem(published(GetParam().objective).back(), GetParam().objective);
   if (!fits(GetParam().planner, problem)) return;
   PlanRequest request;
   request.planner = GetParam().planner;
@@ -289,7 +283,7 @@ TEST_P(Planners, NeverMakeTheStartPlanWorse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, Planners, ::testing::ValuesIn(all_cases()),
-                         [](const auto& info) { return name_of(info.param); });
+                         [](const auto& test) { return name_of(test.param); });
 
 TEST(RegistryOfPlanners, RecordsAreComplete) {
   std::set<std::string> names;

@@ -75,8 +75,4 @@ ProgramResult run(const std::vector<std::string>& arguments, const std::string& 
   return RunningProgram(arguments, input).wait();
 }
 
-std::string example(const std::string& path) {
-  return std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/" + path;
-}
-
 }  // namespace placewright::testing

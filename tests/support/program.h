@@ -39,7 +39,4 @@ class RunningProgram {
 
 ProgramResult run(const std::vector<std::string>& arguments, const std::string& input = "");
 
-// A published input: "moirai/GoogLeNet.json".
-std::string example(const std::string& path);
-
 }  // namespace placewright::testing

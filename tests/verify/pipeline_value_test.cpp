@@ -94,7 +94,8 @@ TEST(PipelineValue, LinksCountEachDestination) {
   draft.kinds[1].on_host = false;
   for (const std::size_t from : {0U, 1U, 2U, 3U}) {
     for (const std::size_t to : {0U, 1U, 2U, 3U}) {
-      if (from != to) draft.links.push_back({DeviceId{from}, DeviceId{to}, 1 + 10.0 * from, 1});
+      if (from != to)
+        draft.links.push_back({DeviceId{from}, DeviceId{to}, from == 0 ? 1.0 : 11.0, 1});
     }
   }
   EXPECT_DOUBLE_EQ(value_of(sample), 9 + 2 + 2);
@@ -201,6 +202,32 @@ TEST(PipelineValue, ContiguityIsNotAskedOfBackwardOps) {
   EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
   for (Op& record : sample.draft.ops) record.backward = false;
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("not-contiguous"));
+}
+
+// b is an orphan between b1 on acc1 and b0 on acc0: it stands between f0 and f1 in the forward
+// graph.
+TEST(PipelineValue, OrphanBackwardOpsStandInTheForwardGraph) {
+  Sample sample = training();
+  sample.draft.ops.push_back(backward_op("b", {1}));
+  sample.draft.tensors[2].consumers = ops({4});
+  sample.draft.tensors.push_back(tensor(4, {3}, 1, 0.5));
+  for (const std::size_t device : {0U, 1U, 2U}) {
+    sample.plan.placement = placed({0, 1, 1, 0, device});
+    sample.draft.rules.contiguity = Contiguity::joint;
+    EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+    sample.draft.rules.contiguity = Contiguity::per_device;
+    EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+  }
+  // Now b0 feeds the orphan and the orphan b1: turned round f1 -> b -> f0, against f0 -> f1.
+  sample.draft.tensors[2] = tensor(3, {4}, 1, 0.5);
+  sample.draft.tensors[3] = tensor(4, {2}, 1, 0.5);
+  sample.draft.rules.contiguity = Contiguity::joint;
+  EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("not-contiguous"));
+  sample.draft.rules.contiguity = Contiguity::per_device;  // all three devices come back
+  EXPECT_THAT(codes_of(sample),
+              ::testing::ElementsAre("not-contiguous", "not-contiguous", "not-contiguous"));
+  sample.plan.placement = placed({0, 0, 0, 0, 0});
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
 }
 
 TEST(PipelineValue, PeakMemoryHoldsTheSamplesInFlight) {

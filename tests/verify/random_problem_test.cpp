@@ -3,6 +3,7 @@
 #include "support/random_problem.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -52,6 +53,16 @@ TEST(RandomProblem, IsTheSameEverywhere) {
   RandomSource random(42);
   EXPECT_EQ(random.below(1000), 13930160852258120406ULL % 1000);
   EXPECT_EQ(random.between(5, 5), 5U);
+
+  const ProblemDraft draft = random_draft({.colocation = true, .zero_times = true}, 7);
+  double times = 0;
+  for (const Op& op : draft.ops) {
+    for (const double time : op.time) times += time;
+  }
+  std::size_t consumers = 0;
+  for (const Tensor& tensor : draft.tensors) consumers += tensor.consumers.size();
+  EXPECT_EQ(consumers, 16U);
+  EXPECT_DOUBLE_EQ(times, 30.993783885005907);
 }
 
 TEST(RandomProblem, HasWhatIsAskedFor) {

@@ -117,16 +117,19 @@ TEST(ScheduleValue, OnlyTheFirstConsumerPaysForReceiving) {
   EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
 }
 
-// From 5 to 6 device a holds t1, t2 (y's outputs, until they are sent) but no longer t0.
+// From 5 to 6 device a holds v's tensor (16) and t1, t2 (8 each), which are still being sent; t0 is
+// gone since y has ended. On b all four tensors are there when w runs, except t0, which z has read.
 TEST(ScheduleValue, PeakMemoryCountsTensorsWhileTheyAreAlive) {
   Sample sample = links_schedule();
   sample.draft.rules.memory = MemoryModel::peak;
-  // Sent after y has ended, t0 is still on a together with v's tensor.
-  sample.draft.tensors.push_back(tensor(4, {}, 8));
-  sample.draft.devices[0].memory = 30 + 24;
-  sample.draft.devices[1].memory = 20 + 32;
+  sample.draft.tensors.push_back(tensor(4, {}, 16));
+  sample.draft.devices[0].memory = 30 + 32;
+  sample.draft.devices[1].memory = 20 + 24;
   EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
-  sample.draft.devices[0].memory = 30 + 23;
+  sample.draft.devices[0].memory = 30 + 31;
+  EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
+  sample.draft.devices[0].memory = 30 + 32;
+  sample.draft.devices[1].memory = 20 + 23;
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
 }
 

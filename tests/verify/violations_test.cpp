@@ -1,9 +1,9 @@
 // For each violation code a valid plan that is broken so that exactly this code is reported.
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -87,14 +87,14 @@ void move_op(Plan& plan, std::size_t op, double start, double end) {
 struct Case {
   ViolationCode code;
   const char* what;
-  std::function<Sample()> sample;
-  std::function<void(Sample&)> breaks;
+  Sample (*sample)();
+  void (*breaks)(Sample&);
 };
 
 using Code = ViolationCode;
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> list{
+std::span<const Case> cases() {
+  static constexpr Case kCases[]{
       {Code::placement_incomplete, "an op too few", links_schedule,
        [](Sample& s) {
          s.plan.placement = placed({0, 0, 1, 1});
@@ -323,7 +323,7 @@ const std::vector<Case>& cases() {
          for (const OpId id : s.plan.placement.keys()) s.plan.schedule->start[id] += 0.5;
        }},
   };
-  return list;
+  return kCases;
 }
 
 std::set<std::string> codes_of(const std::vector<Violation>& violations) {

@@ -1,18 +1,11 @@
-// The published inputs under examples/, and small files for tests to write.
+// The published inputs under examples/ with their published sizes.
 
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 namespace placewright::testing {
-
-inline std::string example(const std::string& name) {
-  return std::string(PLACEWRIGHT_SOURCE_DIR) + "/examples/" + name;
-}
 
 struct PublishedInput {
   std::string path;
@@ -44,29 +37,5 @@ inline const std::vector<PublishedInput>& published_inputs() {
   };
   return inputs;
 }
-
-// A folder of its own, gone with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "placewright-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-  [[nodiscard]] std::size_t count() const {
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator{}));
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace placewright::testing

@@ -1,0 +1,89 @@
+#include "bounds/bounds.h"
+
+#include <gtest/gtest.h>
+
+#include "bounds/critical_path.h"
+#include "bounds/work.h"
+#include "support/brute_force.h"
+#include "support/random_problem.h"
+
+namespace placewright {
+namespace {
+
+using testing::RandomProblemOptions;
+
+std::vector<RandomProblemOptions> variants() {
+  std::vector<RandomProblemOptions> all;
+  for (const auto objective :
+       {Objective::latency, Objective::total_completion, Objective::throughput}) {
+    for (const auto interconnect : {InterconnectKind::links, InterconnectKind::host}) {
+      RandomProblemOptions options;
+      options.objective = objective;
+      options.interconnect = interconnect;
+      options.models = objective == Objective::total_completion ? 2 : 1;
+      options.ops = 5;
+      options.devices = 2;
+      options.binding_memory = options.colocation = options.lanes = options.overheads = true;
+      options.shared_weights = options.zero_times = true;
+      options.training = objective == Objective::throughput;
+      all.push_back(options);
+    }
+  }
+  return all;
+}
+
+class BoundsBelowBruteForce : public ::testing::TestWithParam<RandomProblemOptions> {};
+
+TEST_P(BoundsBelowBruteForce, OnRandomProblems) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    const Problem problem(testing::random_draft(GetParam(), seed));
+    const auto least = testing::brute_force_value(problem);
+    if (!least) continue;
+    for (const Bound& bound : lower_bounds(problem)) {
+      EXPECT_LE(bound.value, *least * (1 + 1e-9)) << bound.name << ", seed " << seed;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllObjectives, BoundsBelowBruteForce, ::testing::ValuesIn(variants()));
+
+// One op of 6 on either of two devices, and two of 3: the work bound is exact for fractions.
+TEST(WorkBound, SharesTheWorkAmongUnequalDevices) {
+  ProblemDraft draft;
+  draft.kinds = {{"fast"}, {"slow"}};
+  draft.devices = {{.name = "f", .kind = KindId{0}}, {.name = "s", .kind = KindId{1}}};
+  draft.models = {{.name = "m"}};
+  for (int i = 0; i < 9; ++i) {
+    draft.ops.push_back({.name = std::to_string(i), .time = {1, 2}});
+  }
+  const Problem problem(draft);
+  EXPECT_NEAR(work_bound(problem), 6, 1e-6);  // 6 ops on the fast device, 3 on the slow one
+}
+
+TEST(WorkBound, SeesMemoryThatForcesOpsOntoASlowDevice) {
+  ProblemDraft draft;
+  draft.kinds = {{"fast"}, {"slow"}};
+  draft.devices = {{.name = "f", .kind = KindId{0}, .memory = 2},
+                   {.name = "s", .kind = KindId{1}}};
+  draft.models = {{.name = "m"}};
+  for (int i = 0; i < 6; ++i) {
+    draft.ops.push_back({.name = std::to_string(i), .memory = 1, .time = {1, 10}});
+  }
+  const Problem problem(draft);
+  EXPECT_NEAR(work_bound(problem), 40, 1e-6);
+}
+
+TEST(CriticalPath, PaysForTheTransfersThatNoChoiceAvoids) {
+  // a runs on d0 only, b on d1 only.
+  ProblemDraft draft;
+  draft.kinds = {{"x"}, {"y"}};
+  draft.devices = {{.name = "d0", .kind = KindId{0}}, {.name = "d1", .kind = KindId{1}}};
+  draft.models = {{.name = "m"}};
+  draft.ops = {{.name = "a", .time = {2, kUnsupported}}, {.name = "b", .time = {kUnsupported, 3}}};
+  draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}}, .link_times = {0, 5, 5, 0}}};
+  const Problem problem(draft);
+  EXPECT_EQ(critical_paths(problem)[ModelId{0}], 10);
+}
+
+}  // namespace
+}  // namespace placewright

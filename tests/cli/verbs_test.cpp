@@ -1,0 +1,300 @@
+// Every verb on its happy path, as a user calls it.
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/folder.h"
+#include "support/program.h"
+#include "support/published.h"
+
+namespace placewright::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const std::string kGoogLeNet = example_path("moirai/GoogLeNet.json");
+const std::string kExample1 = example_path("moirai/example-1.json");
+const std::string kBert = example_path("msr/throughput/LayerGraphs/bert24_inference.json");
+
+TEST(Program, ListsItsVerbsWhenCalledWithNothing) {
+  const auto result = run({});
+  EXPECT_EQ(result.exit_code, 2);
+  for (const char* verb : {"plan", "compare", "check", "simulate", "import", "info", "planners"}) {
+    EXPECT_THAT(result.err, HasSubstr(verb));
+  }
+}
+
+TEST(Program, HasAVersionAndHelpWithExamplesForEveryVerb) {
+  EXPECT_THAT(run({"--version"}).out, ::testing::StartsWith("placewright "));
+  EXPECT_EQ(run({"--help"}).exit_code, 0);
+  for (const char* verb : {"plan", "compare", "check", "simulate", "import", "info", "planners"}) {
+    const auto result = run({verb, "--help"});
+    EXPECT_EQ(result.exit_code, 0) << verb;
+    EXPECT_THAT(result.out, HasSubstr("Examples:")) << verb;
+  }
+}
+
+TEST(PlanVerb, PrintsASummaryAndNothingOnStderr) {
+  const auto result = run({"plan", kGoogLeNet, "--planner", "heft"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("lower bound"));
+  EXPECT_THAT(result.out, HasSubstr("heft"));
+  EXPECT_THAT(result.out, HasSubstr("d3"));
+  EXPECT_THAT(result.err, IsEmpty());
+}
+
+TEST(PlanVerb, PrintsTheContractsObjectAsJson) {
+  const auto result = run({"plan", kExample1, "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto json = result.json();
+  for (const char* key : {"status", "objective", "planner", "value", "lower_bound", "gap", "unit",
+                          "seconds", "placement"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  EXPECT_EQ(json["objective"], "latency");
+  EXPECT_EQ(json["planner"], "auto");
+  EXPECT_EQ(json["placement"].size(), 14U);
+  EXPECT_GE(json["value"].get<double>(), 30);
+  EXPECT_LE(json["lower_bound"].get<double>(), 30);
+  EXPECT_NEAR(json["gap"].get<double>(),
+              1 - json["lower_bound"].get<double>() / json["value"].get<double>(), 1e-9);
+}
+
+TEST(PlanVerb, IsQuietWhenAsked) {
+  const auto result = run({"plan", kExample1, "--quiet"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out + result.err, IsEmpty());
+}
+
+TEST(PlanVerb, ReadsStandardInputAndWritesStandardOutput) {
+  const Folder folder;
+  const auto imported = run({"import", kExample1, "-o", "-"});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  const auto planned = run({"plan", "-", "--planner", "random", "-o", "-"}, imported.out);
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_EQ(planned.json()["placewright"], "plan");
+  // A plan for a problem from standard input carries the problem with it.
+  const auto checked = run({"check", "-"}, planned.out);
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+}
+
+TEST(PlanVerb, PinsAndRulesReachTheCheckOfThePlanFile) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.json");
+  const auto result = run({"plan", kGoogLeNet, "--no-congestion", "--pin", "3=d2", "--pin", "5=d2",
+                           "--json", "-o", plan});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["placement"]["3"], "d2");
+  EXPECT_EQ(result.json()["placement"]["5"], "d2");
+  EXPECT_EQ(run({"check", plan}).exit_code, 0);
+}
+
+TEST(PlanVerb, NeverMakesTheStartWorse) {
+  const Folder folder;
+  const std::string start = folder.file("start.json");
+  const auto first = run({"plan", kGoogLeNet, "--planner", "heft", "--json", "-o", start});
+  ASSERT_EQ(first.exit_code, 0);
+  const auto second = run({"plan", kGoogLeNet, "--planner", "single", "--start", start, "--json"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_LE(second.json()["value"], first.json()["value"]);
+}
+
+TEST(PlanVerb, GivesTheSamePlanForTheSameSeed) {
+  const std::vector<std::string> arguments = {"plan", kGoogLeNet, "--planner", "random", "--steps",
+                                              "20",   "--seed",   "5",         "--json"};
+  EXPECT_EQ(run(arguments).json()["placement"], run(arguments).json()["placement"]);
+}
+
+TEST(PlanVerb, KeepsItsTimeLimit) {
+  const auto result = run({"plan", kGoogLeNet, "--planner", "random", "--option",
+                           "samples=1000000000", "--time-limit", "300ms", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LT(result.json()["seconds"].get<double>(), 5);
+}
+
+TEST(CompareVerb, OrdersPlannersByValue) {
+  const auto result = run({"compare", kGoogLeNet, "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = result.json();
+  const auto& planners = json["planners"];
+  ASSERT_GE(planners.size(), 5U);
+  double last = 0;
+  for (const auto& row : planners) {
+    for (const char* key : {"planner", "status", "value", "gap", "seconds"}) {
+      EXPECT_TRUE(row.contains(key)) << key;
+    }
+    EXPECT_NE(row["planner"], "auto");
+    EXPECT_GE(row["value"].get<double>(), last);
+    EXPECT_GE(row["value"].get<double>(), json["lower_bound"].get<double>());
+    last = row["value"].get<double>();
+  }
+}
+
+TEST(CompareVerb, TakesASubset) {
+  const auto result = run({"compare", kGoogLeNet, "--planners", "single,auto"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("auto"));
+  EXPECT_THAT(result.out, HasSubstr("2.336"));
+  EXPECT_THAT(result.out, Not(HasSubstr("random ")));
+  EXPECT_THAT(result.out, HasSubstr("best lower bound"));
+}
+
+TEST(CheckVerb, AcceptsWhatPlanWrites) {
+  const Folder folder;
+  for (const std::string& path :
+       {kExample1, kBert, example_path("talos/six_ops.json"),
+        example_path("msr/throughput/LayerGraphs/bert24_training.json")}) {
+    const std::string plan = folder.file("plan.json");
+    ASSERT_EQ(run({"plan", path, "-o", plan}).exit_code, 0) << path;
+    const auto result = run({"check", plan, "--json"});
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    EXPECT_EQ(result.json()["valid"], true);
+  }
+}
+
+TEST(CheckVerb, NamesEachViolation) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", kExample1, "-o", plan, "--embed"}).exit_code, 0);
+  auto broken = nlohmann::json::parse(folder.read("plan.json"));
+  broken["value"] = 1;
+  const std::string path = folder.write("broken.json", broken.dump());
+  const auto result = run({"check", path});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("not valid"));
+  EXPECT_THAT(result.out, HasSubstr("value-wrong"));
+  const auto json = run({"check", path, "--json"}).json();
+  EXPECT_EQ(json["valid"], false);
+  EXPECT_EQ(json["violations"][0]["code"], "value-wrong");
+}
+
+TEST(CheckVerb, ValuesExpertSplits) {
+  const auto result = run({"check", example_path("msr/human-experts/bert24_inference_expert.json"),
+                           "--problem", kBert, "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_GE(result.json()["value"].get<double>(), 17.7899);
+}
+
+TEST(CheckVerb, RefusesAProblemThatHasChanged) {
+  const Folder folder;
+  const std::string problem =
+      folder.write("problem.json", run({"import", kExample1, "-o", "-"}).out);
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", problem, "-o", plan}).exit_code, 0);
+  EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  folder.write("problem.json", folder.read("problem.json") + "\n");
+  const auto result = run({"check", plan});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("has changed"));
+  EXPECT_EQ(run({"check", plan, "--problem", problem}).exit_code, 0);
+}
+
+TEST(SimulateVerb, ListsWhatHappens) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", kExample1, "-o", plan}).exit_code, 0);
+  const auto json = run({"simulate", plan, "--json"}).json();
+  std::size_t ops = 0;
+  double last = 0;
+  for (const auto& event : json["events"]) {
+    ops += event["kind"] == "op" ? 1 : 0;
+    EXPECT_GE(event["start"].get<double>(), last);
+    last = event["start"].get<double>();
+  }
+  EXPECT_EQ(ops, 14U);
+  EXPECT_EQ(json["devices"].size(), 3U);
+  EXPECT_THAT(run({"simulate", plan}).out, HasSubstr("transfer"));
+}
+
+TEST(SimulateVerb, DrawsAGanttOfTheWidthAskedFor) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", kExample1, "-o", plan}).exit_code, 0);
+  const auto result = run({"simulate", plan, "--gantt", "--width", "80"});
+  EXPECT_EQ(result.exit_code, 0);
+  std::istringstream lines(result.out);
+  std::size_t rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find('|') == std::string::npos) continue;
+    ++rows;
+    EXPECT_EQ(line.size(), 80U) << line;
+  }
+  EXPECT_GE(rows, 3U);
+}
+
+TEST(SimulateVerb, ShowsLoadsOfPipelinesAndCalls) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", kBert, "-o", plan}).exit_code, 0);
+  EXPECT_THAT(run({"simulate", plan}).out, HasSubstr("load"));
+  EXPECT_THAT(run({"simulate", plan, "--gantt"}).out, HasSubstr("acc0"));
+  EXPECT_TRUE(run({"simulate", plan, "--json"}).json().contains("stages"));
+  ASSERT_EQ(run({"plan", example_path("msr/latency/LayerGraphs/bert24_inference.json"),
+                 "--objective", "call-latency", "-o", plan})
+                .exit_code,
+            0);
+  EXPECT_THAT(run({"simulate", plan}).out, HasSubstr("call "));
+  EXPECT_EQ(run({"simulate", plan, "--json"}).json()["events"][0]["kind"], "call");
+}
+
+TEST(ImportVerb, ChangesARuleOnlyWhenAsked) {
+  const auto rules = [](const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {"import", kExample1, "-o", "-"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return run(arguments).json().value("rules", nlohmann::json::object());
+  };
+  EXPECT_TRUE(rules({}).value("congestion", true));
+  EXPECT_TRUE(rules({"--congestion"}).value("congestion", true));
+  EXPECT_FALSE(rules({"--no-congestion"}).value("congestion", true));
+  EXPECT_EQ(rules({"--memory", "peak"})["memory"], "peak");
+  EXPECT_EQ(rules({"--contiguity", "per-device"})["contiguity"], "per-device");
+  EXPECT_EQ(rules({"--calls", "3", "--transfers", "duplex"})["transfers"], "duplex");
+}
+
+TEST(ImportVerb, ConvertsToOurFormat) {
+  const Folder folder;
+  const std::string path = folder.file("problem.json");
+  ASSERT_EQ(run({"import", kGoogLeNet, "-o", path}).exit_code, 0);
+  const auto before = run({"info", kGoogLeNet, "--json"}).json();
+  const auto after = run({"info", path, "--json"}).json();
+  EXPECT_EQ(before["format"], "moirai");
+  EXPECT_EQ(after["format"], "placewright");
+  for (const char* key : {"ops", "edges", "depth", "memory_needed", "bounds", "devices"}) {
+    EXPECT_EQ(before[key], after[key]) << key;
+  }
+}
+
+TEST(InfoVerb, TellsSizesAndBounds) {
+  const auto result = run({"info", kExample1});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("level width"));
+  EXPECT_THAT(result.out, HasSubstr("44 bytes"));
+  const auto json = run({"info", kExample1, "--json"}).json();
+  EXPECT_EQ(json["ops"], 14);
+  EXPECT_EQ(json["devices"].size(), 3U);
+  EXPECT_GE(json["bounds"].size(), 2U);
+  EXPECT_EQ(json["digest"].get<std::string>().size(), 64U);
+}
+
+TEST(PlannersVerb, ListsTheRegistry) {
+  const auto result = run({"planners"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("auto"));
+  bool has_options = false;
+  for (const auto& planner : run({"planners", "--json"}).json()) {
+    for (const char* key : {"name", "summary", "objectives", "strength", "options"}) {
+      EXPECT_TRUE(planner.contains(key)) << key;
+    }
+    has_options |= !planner["options"].empty();
+  }
+  EXPECT_TRUE(has_options);
+}
+
+}  // namespace
+}  // namespace placewright::testing

@@ -1,0 +1,249 @@
+// The service with planners that misbehave, each in its own way.
+
+#include "planning/service.h"
+
+#include <new>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "evaluate/placement_plan.h"
+#include "planning/portfolio.h"
+#include "problem/draft.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A chain of three ops; the second device is twice as slow.
+ProblemDraft chain_draft() {
+  ProblemDraft draft;
+  draft.name = "chain";
+  draft.kinds = {{.name = "fast"}, {.name = "slow"}};
+  draft.devices = {{.name = "d0", .kind = KindId{0}, .memory = 10},
+                   {.name = "d1", .kind = KindId{1}, .memory = 10}};
+  draft.links = {{.from = DeviceId{0}, .to = DeviceId{1}, .latency = 1},
+                 {.from = DeviceId{1}, .to = DeviceId{0}, .latency = 1}};
+  draft.models = {{.name = "m"}};
+  for (const char* name : {"a", "b", "c"}) {
+    draft.ops.push_back({.name = name, .memory = 1, .time = {1, 2}});
+  }
+  draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}}, .bytes = 1},
+                   {.producer = OpId{1}, .consumers = {OpId{2}}, .bytes = 1}};
+  return draft;
+}
+
+Plan all_on(const Problem& problem, DeviceId device) {
+  return *plan_of_placement(problem, Placement(problem.op_count(), device));
+}
+
+PlannerEntry planner(std::string name, std::function<Answer(const Problem&, Control&)> plan) {
+  PlannerEntry entry;
+  entry.name = std::move(name);
+  entry.summary = "for tests";
+  entry.objectives = {Objective::latency};
+  entry.plan = [plan = std::move(plan)](const Problem& problem, const Settings&, Control& control) {
+    return plan(problem, control);
+  };
+  return entry;
+}
+
+Answer answer_with(Plan plan) {
+  Answer answer;
+  answer.plan = std::move(plan);
+  return answer;
+}
+
+PlannerEntry good(std::string name, DeviceId device) {
+  return planner(std::move(name), [device](const Problem& problem, Control&) {
+    return answer_with(all_on(problem, device));
+  });
+}
+
+PlannerEntry wrong() {
+  return planner("wrong", [](const Problem& problem, Control&) {
+    Plan plan = all_on(problem, DeviceId{0});
+    plan.schedule->start[OpId{2}] = 0;
+    return answer_with(std::move(plan));
+  });
+}
+
+PlanOutcome outcome_of(PlannerEntry entry, const Problem& problem) {
+  Registry registry;
+  PlanRequest request;
+  request.planner = entry.name;
+  registry.add(std::move(entry));
+  return make_plan(problem, registry, request);
+}
+
+TEST(Service, HandsOutAVerifiedPlanWithABound) {
+  const Problem problem(chain_draft());
+  const auto outcome = outcome_of(good("good", DeviceId{0}), problem);
+  ASSERT_TRUE(outcome.answer.plan);
+  EXPECT_EQ(outcome.value(), 3);
+  EXPECT_EQ(outcome.answer.status(), Status::optimal);
+  EXPECT_NEAR(outcome.answer.certificate.lower_bound, 3, 1e-6);
+}
+
+TEST(Service, NeverHandsOutAWrongPlan) {
+  const auto outcome = outcome_of(wrong(), Problem(chain_draft()));
+  EXPECT_FALSE(outcome.answer.plan);
+  EXPECT_THAT(outcome.fault, HasSubstr("wrong plan"));
+  EXPECT_THAT(outcome.answer.reason, HasSubstr("fault of ours"));
+  EXPECT_EQ(outcome.answer.status(), Status::unknown);
+}
+
+TEST(Service, ABoundAboveThePlanIsAFault) {
+  const auto outcome = outcome_of(planner("liar",
+                                          [](const Problem& problem, Control&) {
+                                            Answer answer =
+                                                answer_with(all_on(problem, DeviceId{0}));
+                                            answer.certificate = {100, "wishful thinking"};
+                                            return answer;
+                                          }),
+                                  Problem(chain_draft()));
+  EXPECT_FALSE(outcome.answer.plan);
+  EXPECT_THAT(outcome.fault, HasSubstr("wishful thinking"));
+}
+
+TEST(Service, FailuresOfPlannersAreOutcomes) {
+  const Problem problem(chain_draft());
+  const auto thrown = outcome_of(
+      planner("thrower",
+              [](const Problem&, Control&) -> Answer { throw std::runtime_error("oops"); }),
+      problem);
+  EXPECT_THAT(thrown.fault, HasSubstr("oops"));
+  const auto hungry = outcome_of(
+      planner("hungry", [](const Problem&, Control&) -> Answer { throw std::bad_alloc(); }),
+      problem);
+  EXPECT_EQ(hungry.fault, "");
+  EXPECT_THAT(hungry.answer.reason, HasSubstr("out of memory"));
+  const auto silent =
+      outcome_of(planner("silent", [](const Problem&, Control&) { return Answer{}; }), problem);
+  EXPECT_EQ(silent.answer.status(), Status::unknown);
+  EXPECT_THAT(silent.answer.reason, HasSubstr("found no plan"));
+}
+
+TEST(Service, RefusesRequestsThatMakeNoSense) {
+  const Problem problem(chain_draft());
+  const Registry registry = planning_registry();
+  const auto message = [&](PlanRequest request) -> std::string {
+    try {
+      make_plan(problem, registry, request);
+    } catch (const RequestError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  EXPECT_THAT(message({.planner = "aut"}), HasSubstr("did you mean 'auto'?"));
+  EXPECT_THAT(message({.planner = "auto", .options = {{"x", "1"}}}),
+              HasSubstr("unknown option 'x'"));
+  Plan broken = all_on(problem, DeviceId{0});
+  broken.value = 1;
+  EXPECT_THAT(message({.start = &broken}), HasSubstr("start plan is not valid"));
+}
+
+TEST(Service, KeepsTheStartWhereThePlannerIsWorse) {
+  const Problem problem(chain_draft());
+  const Plan start = all_on(problem, DeviceId{0});
+  Registry registry;
+  registry.add(good("slow", DeviceId{1}));
+  const auto outcome = make_plan(problem, registry, {.planner = "slow", .start = &start});
+  EXPECT_EQ(outcome.answer.plan, start);
+}
+
+TEST(Service, ChecksIncumbentsInDebugBuildsOnly) {
+  const auto outcome = outcome_of(planner("boaster",
+                                          [](const Problem& problem, Control& control) {
+                                            Plan plan = all_on(problem, DeviceId{0});
+                                            plan.value = 0.5;
+                                            control.report(plan, 0);
+                                            return answer_with(all_on(problem, DeviceId{0}));
+                                          }),
+                                  Problem(chain_draft()));
+  EXPECT_EQ(outcome.answer.plan.has_value(), !PLACEWRIGHT_DEBUG_CHECKS);
+}
+
+TEST(Compare, OrdersByValueAndSharesTheBestBound) {
+  Registry registry;
+  registry.add(good("slow", DeviceId{1}));
+  registry.add(planner("silent", [](const Problem&, Control&) { return Answer{}; }));
+  registry.add(wrong());
+  registry.add(good("fast", DeviceId{0}));
+  registry.add(portfolio(registry));
+  const Problem problem(chain_draft());
+  const Comparison comparison = compare(problem, registry, {}, {});
+  ASSERT_EQ(comparison.outcomes.size(), 4U);
+  EXPECT_EQ(comparison.outcomes[0].planner, "fast");
+  EXPECT_EQ(comparison.outcomes[1].planner, "slow");
+  EXPECT_EQ(comparison.outcomes[1].answer.certificate.lower_bound, comparison.bound.lower_bound);
+  EXPECT_FALSE(comparison.outcomes[2].answer.plan);
+  EXPECT_EQ(compare(problem, registry, {"auto"}, {}).outcomes.size(), 1U);
+  EXPECT_THROW(compare(problem, registry, {"nobody"}, {}), RequestError);
+}
+
+TEST(Portfolio, KeepsTheBestAndSaysWhoseItIs) {
+  Registry registry;
+  registry.add(good("slow", DeviceId{1}));
+  registry.add(good("fast", DeviceId{0}));
+  registry.add(portfolio(registry));
+  const auto outcome = make_plan(Problem(chain_draft()), registry, {});
+  EXPECT_EQ(outcome.planner, "auto");
+  EXPECT_EQ(outcome.answer.found_by, "fast");
+  EXPECT_EQ(outcome.answer.status(), Status::optimal);
+}
+
+TEST(Portfolio, StopsWhenThePlanMeetsTheBound) {
+  bool ran = false;
+  Registry registry;
+  registry.add(good("fast", DeviceId{0}));
+  registry.add(planner("late", [&ran](const Problem&, Control&) {
+    ran = true;
+    return Answer{};
+  }));
+  registry.add(portfolio(registry));
+  make_plan(Problem(chain_draft()), registry, {});
+  EXPECT_FALSE(ran);
+}
+
+TEST(Portfolio, LongPlannersComeLastAndStartFromTheBest) {
+  double start_value = 0;
+  Registry registry;
+  PlannerEntry search = planner("search", [&](const Problem& problem, Control& control) {
+    start_value = control.start == nullptr ? kInfinity : control.start->value;
+    return answer_with(all_on(problem, DeviceId{0}));
+  });
+  search.effort = Effort::anytime;
+  registry.add(std::move(search));
+  registry.add(good("slow", DeviceId{1}));
+  registry.add(portfolio(registry));
+  const auto outcome = make_plan(Problem(chain_draft()), registry, {});
+  EXPECT_EQ(start_value, 6);
+  EXPECT_EQ(outcome.answer.found_by, "search");
+}
+
+TEST(Portfolio, AWrongMemberDoesNotHideTheOthers) {
+  Registry registry;
+  registry.add(wrong());
+  registry.add(good("slow", DeviceId{1}));
+  registry.add(portfolio(registry));
+  const auto outcome = make_plan(Problem(chain_draft()), registry, {});
+  if (PLACEWRIGHT_DEBUG_CHECKS) {
+    EXPECT_THAT(outcome.fault, HasSubstr("wrong"));
+  } else {
+    EXPECT_EQ(outcome.answer.found_by, "slow");
+  }
+}
+
+TEST(Portfolio, OnlyWrongPlansAreAFault) {
+  Registry registry;
+  registry.add(wrong());
+  registry.add(portfolio(registry));
+  EXPECT_THAT(make_plan(Problem(chain_draft()), registry, {}).fault, HasSubstr("wrong plan"));
+}
+
+}  // namespace
+}  // namespace placewright
