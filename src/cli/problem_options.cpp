@@ -56,6 +56,12 @@ std::size_t index_of_name(const std::vector<Noun>& nouns, const std::string& nam
 
 }  // namespace
 
+Objective objective_for_flag(const std::string& name) {
+  const auto objective = chosen_objective(name);
+  if (!objective) throw UsageError("--objective: expected a name");
+  return *objective;
+}
+
 void ProblemOptions::add_argument_to(CLI::App& verb) {
   verb.add_option("problem", path, "The problem or model file; - is standard input")
       ->required()

@@ -14,6 +14,9 @@
 
 namespace placewright::cli {
 
+// The objective that a flag names; throws UsageError.
+Objective objective_for_flag(const std::string& name);
+
 struct ProblemOptions {
   std::string path;  // "-": standard input
   std::string format;

@@ -20,6 +20,7 @@ void add_check(CLI::App& program, Action& action);
 void add_simulate(CLI::App& program, Action& action);
 void add_import(CLI::App& program, Action& action);
 void add_info(CLI::App& program, Action& action);
+void add_generate(CLI::App& program, Action& action);
 void add_planners(CLI::App& program, Action& action);
 
 }  // namespace placewright::cli

@@ -1,0 +1,356 @@
+#include "analysis/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "analysis/graph_sketch.h"
+#include "analysis/random_numbers.h"
+
+namespace placewright {
+namespace {
+
+// Times are drawn in nanoseconds and stated in milliseconds.
+constexpr double kNanosecondsPerMillisecond = 1e6;
+constexpr std::uint64_t kHostBandwidth = 8'000'000;  // bytes per millisecond
+
+double milliseconds(std::uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / kNanosecondsPerMillisecond;
+}
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw std::invalid_argument(sentence);
+}
+
+std::size_t whole_root(std::size_t number) {
+  std::size_t root = 1;
+  while ((root + 1) * (root + 1) <= number) ++root;
+  return root;
+}
+
+struct OpCost {
+  std::uint64_t nanoseconds;  // on a device of speed 1
+  std::uint64_t weight_bytes;
+  std::uint64_t output_bytes;
+};
+
+// How many times slower than a device of speed 1, in 1/1024.
+struct Slowness {
+  std::uint64_t heavy;
+  std::uint64_t light;
+};
+
+class Generator {
+ public:
+  explicit Generator(const GenerateOptions& options) : options_(options), random_(options.seed) {
+    check();
+  }
+
+  ProblemDraft build() {
+    draft_.name = fmt::format("{}-{}-{}", name_of(options_.family), options_.ops, options_.seed);
+    draft_.unit = TimeUnit::milliseconds;
+    draft_.objective = options_.objective;
+    draft_.rules = options_.rules;
+    if (through_host()) {
+      add_host_devices();
+    } else {
+      add_linked_devices();
+    }
+    for (std::size_t model = 0; model < options_.models; ++model) add_model(ModelId{model});
+    limit_memory();
+    return std::move(draft_);
+  }
+
+ private:
+  [[nodiscard]] bool through_host() const { return options_.accelerators + options_.cores > 0; }
+
+  void check() const;
+  void add_host_devices();
+  void add_linked_devices();
+  void add_model(ModelId model);
+  std::vector<SketchOp> sketch(std::size_t ops);
+  OpCost cost_of(const SketchOp& op);
+  Op op_record(const std::string& name, std::string_view type, const OpCost& cost, bool backward,
+               ModelId model);
+  std::vector<double> times(std::string_view type, std::uint64_t nanoseconds);
+  void add_tensor(std::size_t producer, std::vector<OpId> readers, std::uint64_t bytes);
+  void limit_memory();
+
+  const GenerateOptions& options_;
+  RandomNumbers random_;
+  ProblemDraft draft_;
+  std::vector<Slowness> slowness_;  // by kind
+  std::map<int, OpCost> role_costs_;
+};
+
+void Generator::check() const {
+  const GenerateOptions& asked = options_;
+  if (asked.ops < 1 || asked.ops > kMostGeneratedOps) {
+    refuse(fmt::format("the number of ops is {}, expected 1 to {}", asked.ops, kMostGeneratedOps));
+  }
+  const std::size_t least = asked.training ? 2 : 1;
+  if (asked.models < 1 || asked.ops / asked.models < least) {
+    refuse(fmt::format("{} ops make no {} models of at least {} op(s) each", asked.ops,
+                       asked.models, least));
+  }
+  if (!through_host() && (asked.devices < 1 || asked.kinds < 1)) {
+    refuse("there is no device: expected at least one device and one kind");
+  }
+  if (asked.family != GraphFamily::layered && (asked.edges > 0 || asked.layers > 0)) {
+    refuse(
+        fmt::format("the edges of a {} graph follow from its ops; layers and edges are chosen "
+                    "for layered graphs only",
+                    name_of(asked.family)));
+  }
+  const auto amount = [](const char* what, double value) {
+    if (!(value >= 0) || !std::isfinite(value)) {
+      refuse(
+          fmt::format("the {} is {}, expected a finite number that is not negative", what, value));
+    }
+  };
+  amount("density", asked.density);
+  amount("memory pressure", asked.memory_pressure);
+  amount("communication", asked.communication);
+  amount("share of unsupported ops", asked.unsupported);
+  if (asked.communication > 1e6) refuse("the communication factor is above a million");
+  if (asked.objective == Objective::call_latency && !through_host()) {
+    refuse("call-latency needs a host interconnect: give a number of accelerators");
+  }
+}
+
+// As the published inputs: accelerators of one kind, CPU cores several times slower and without a
+// limit of memory. For call-latency the cores are one device.
+void Generator::add_host_devices() {
+  draft_.interconnect = InterconnectKind::host;
+  draft_.kinds = {{"accelerator", false}, {"cpu", true}};
+  slowness_ = {{1024, 1024}, {1024 * random_.between(6, 12), 1024 + random_.below(2048)}};
+  for (std::size_t i = 0; i < options_.accelerators; ++i) {
+    draft_.devices.push_back({.name = fmt::format("acc{}", i), .kind = KindId{0}});
+  }
+  if (options_.objective == Objective::call_latency) {
+    draft_.devices.push_back({.name = "cpu", .kind = KindId{1}});
+    return;
+  }
+  for (std::size_t i = 0; i < options_.cores; ++i) {
+    draft_.devices.push_back({.name = fmt::format("cpu{}", i), .kind = KindId{1}});
+  }
+}
+
+// Speeds spread over a factor of 16; a kind may be fast at one sort of op and slow at the other.
+void Generator::add_linked_devices() {
+  draft_.interconnect = InterconnectKind::links;
+  const std::size_t kinds = std::min(options_.kinds, options_.devices);
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    draft_.kinds.push_back({fmt::format("kind{}", kind), false});
+    slowness_.push_back({random_.spread(256, 4), random_.spread(512, 2)});
+  }
+  for (std::size_t i = 0; i < options_.devices; ++i) {
+    draft_.devices.push_back({.name = fmt::format("d{}", i), .kind = KindId{i % kinds}});
+  }
+  for (std::size_t from = 0; from < options_.devices; ++from) {
+    for (std::size_t to = from + 1; to < options_.devices; ++to) {
+      const double latency = milliseconds(1000 * random_.spread(5, 3));
+      const auto bandwidth = static_cast<double>(1000 * random_.spread(1000, 4));
+      draft_.links.push_back({DeviceId{from}, DeviceId{to}, latency, bandwidth});
+      draft_.links.push_back({DeviceId{to}, DeviceId{from}, latency, bandwidth});
+    }
+  }
+}
+
+std::vector<SketchOp> Generator::sketch(std::size_t ops) {
+  switch (options_.family) {
+    case GraphFamily::chain:
+      return chain_sketch(ops, random_);
+    case GraphFamily::series_parallel:
+      return series_parallel_sketch(ops, random_);
+    case GraphFamily::transformer:
+      return transformer_sketch(ops);
+    case GraphFamily::inception:
+      return inception_sketch(ops, random_);
+    case GraphFamily::layered:
+      break;
+  }
+  const std::size_t layers = options_.layers > 0 ? options_.layers : whole_root(ops);
+  if (layers > ops) refuse(fmt::format("{} ops make no {} layers", ops, layers));
+  const auto [least, most] = layered_edge_range(ops, layers);
+  std::size_t edges = options_.edges / options_.models;
+  if (options_.edges > 0 && (edges < least || edges > most)) {
+    refuse(fmt::format("a layered graph of {} ops in {} layers has {} to {} edges, not {}", ops,
+                       layers, least, most, edges));
+  }
+  if (options_.edges == 0) {
+    const double wanted = options_.density * static_cast<double>(ops);
+    edges = wanted < static_cast<double>(most) ? static_cast<std::size_t>(wanted) : most;
+    edges = std::clamp(edges, least, most);
+  }
+  return layered_sketch(ops, {layers, edges}, random_);
+}
+
+OpCost Generator::cost_of(const SketchOp& op) {
+  if (op.role >= 0) {
+    if (const auto known = role_costs_.find(op.role); known != role_costs_.end()) {
+      return known->second;
+    }
+  }
+  const bool heavy = is_heavy(op.type);
+  OpCost cost{};
+  cost.nanoseconds = heavy ? random_.spread(200'000, 4) : random_.spread(20'000, 3);
+  cost.weight_bytes = heavy && op.has_weights ? 1024 * random_.spread(256, 5) : 0;
+  const std::uint64_t bytes = 1024 * random_.spread(64, 5);
+  cost.output_bytes =
+      static_cast<std::uint64_t>(static_cast<double>(bytes) * options_.communication);
+  if (op.role >= 0) role_costs_.emplace(op.role, cost);
+  return cost;
+}
+
+// The first kind runs every op, so that each has a device.
+std::vector<double> Generator::times(std::string_view type, std::uint64_t nanoseconds) {
+  std::vector<double> times;
+  times.reserve(slowness_.size());
+  const bool restricted = options_.unsupported > 0 && random_.chance(options_.unsupported);
+  const std::size_t kept = through_host() && options_.cores > 0 ? 1 : 0;
+  for (std::size_t kind = 0; kind < slowness_.size(); ++kind) {
+    const Slowness& slowness = slowness_[kind];
+    const std::uint64_t mean = nanoseconds * (is_heavy(type) ? slowness.heavy : slowness.light);
+    // Three quarters to five quarters of the mean, to whole tenths of a microsecond.
+    const std::uint64_t exact = mean / 1024 * (768 + random_.below(513)) / 1024;
+    const bool runs = !restricted || kind == kept || random_.chance(0.5);
+    times.push_back(runs ? milliseconds(exact / 100 * 100) : kUnsupported);
+  }
+  return times;
+}
+
+Op Generator::op_record(const std::string& name, std::string_view type, const OpCost& cost,
+                        bool backward, ModelId model) {
+  Op op;
+  op.name = options_.models > 1 ? fmt::format("m{}.{}", model.index(), name) : name;
+  if (backward) op.name += ".grad";
+  op.type = type;
+  op.model = model;
+  op.memory = backward ? 0 : static_cast<double>(cost.weight_bytes);
+  op.backward = backward;
+  // The backward pass computes gradients of the input and of the weights.
+  op.time = times(type, backward ? 2 * cost.nanoseconds : cost.nanoseconds);
+  return op;
+}
+
+void Generator::add_tensor(std::size_t producer, std::vector<OpId> readers, std::uint64_t bytes) {
+  Tensor tensor;
+  tensor.producer = OpId{producer};
+  tensor.consumers = std::move(readers);
+  tensor.bytes = static_cast<double>(bytes);
+  if (through_host()) {
+    tensor.host_time = static_cast<double>(bytes) / static_cast<double>(kHostBandwidth);
+  }
+  draft_.tensors.push_back(std::move(tensor));
+}
+
+void Generator::add_model(ModelId model) {
+  const std::size_t ops = (model.index() + 1) * options_.ops / options_.models -
+                          model.index() * options_.ops / options_.models;
+  const std::size_t backward = options_.training ? ops / 2 : 0;
+  const std::vector<SketchOp> forward = sketch(ops - backward);
+  const std::size_t base = draft_.ops.size();
+  std::vector<OpCost> costs;
+  costs.reserve(forward.size());
+
+  draft_.models.push_back({.name = fmt::format("model{}", model.index()),
+                           .arrival = milliseconds(1000 * model.index() * random_.spread(64, 4)),
+                           .deadline = {}});
+  for (const SketchOp& op : forward) {
+    costs.push_back(cost_of(op));
+    draft_.ops.push_back(op_record(op.name, op.type, costs.back(), false, model));
+  }
+  // Gradients in the order in which they are computed: the last op's comes first.
+  const auto gradient_of = [&](std::size_t op) {
+    return base + forward.size() + backward - 1 - op;
+  };
+  for (std::size_t i = backward; i-- > 0;) {
+    draft_.ops.push_back(op_record(forward[i].name, forward[i].type, costs[i], true, model));
+  }
+  std::vector<std::vector<OpId>> gradient_readers(backward);
+  for (std::size_t i = 0; i < forward.size(); ++i) {
+    std::vector<OpId> readers;
+    for (const std::uint32_t reader : forward[i].readers) readers.emplace_back(base + reader);
+    if (i < backward) readers.emplace_back(gradient_of(i));
+    for (const std::uint32_t reader : forward[i].readers) {
+      if (reader < backward && i < backward) gradient_readers[reader].emplace_back(gradient_of(i));
+    }
+    // The last op of an odd number has no backward op: the gradients start from it.
+    if (i >= backward) {
+      for (std::size_t before = 0; before < backward; ++before) {
+        const auto& others = forward[before].readers;
+        if (std::find(others.begin(), others.end(), i) != others.end()) {
+          readers.emplace_back(gradient_of(before));
+        }
+      }
+    }
+    if (!readers.empty()) add_tensor(base + i, std::move(readers), costs[i].output_bytes);
+  }
+  for (std::size_t i = backward; i-- > 0;) {
+    if (!gradient_readers[i].empty()) {
+      add_tensor(gradient_of(i), std::move(gradient_readers[i]), costs[i].output_bytes);
+    }
+    draft_.colocated.push_back({OpId{base + i}, OpId{gradient_of(i)}});
+  }
+}
+
+// Unequal shares, one to two parts each; host devices keep host memory, which is not limited.
+void Generator::limit_memory() {
+  if (options_.memory_pressure == 0) return;
+  double weights = 0;
+  for (const Op& op : draft_.ops) weights += op.memory;
+  std::vector<double> parts;
+  double all_parts = 0;
+  for (const Device& device : draft_.devices) {
+    const bool host = draft_.kinds[device.kind.index()].on_host;
+    parts.push_back(host ? 0 : static_cast<double>(random_.between(1024, 2048)));
+    all_parts += parts.back();
+  }
+  const double total = weights / options_.memory_pressure;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] > 0) draft_.devices[i].memory = std::floor(total * parts[i] / all_parts);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(GraphFamily family) {
+  switch (family) {
+    case GraphFamily::layered:
+      return "layered";
+    case GraphFamily::chain:
+      return "chain";
+    case GraphFamily::series_parallel:
+      return "series-parallel";
+    case GraphFamily::transformer:
+      return "transformer";
+    case GraphFamily::inception:
+      return "inception";
+  }
+  return "";
+}
+
+const std::vector<GraphFamily>& graph_families() {
+  static const std::vector<GraphFamily> families{GraphFamily::layered, GraphFamily::chain,
+                                                 GraphFamily::series_parallel,
+                                                 GraphFamily::transformer, GraphFamily::inception};
+  return families;
+}
+
+std::optional<GraphFamily> graph_family_named(std::string_view name) {
+  for (const GraphFamily family : graph_families()) {
+    if (name_of(family) == name) return family;
+  }
+  return std::nullopt;
+}
+
+ProblemDraft generate(const GenerateOptions& options) {
+  return Generator(options).build();
+}
+
+}  // namespace placewright

@@ -1,0 +1,121 @@
+#include "analysis/generate.h"
+
+#include <memory>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "cli/output_options.h"
+#include "cli/problem_options.h"
+#include "cli/verbs.h"
+#include "formats/problem_file.h"
+#include "formats/text_file.h"
+#include "planning/suggestion.h"
+
+namespace placewright::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Families: layered, chain, series-parallel, transformer, inception.\n"
+    "The same options and seed give the same file, byte for byte, on every machine.\n"
+    "\n"
+    "Examples:\n"
+    "  placewright generate layered --ops 100 --devices 4 --seed 7 -o x.json\n"
+    "  placewright generate layered --ops 100000 --edges 300000 --devices 64 -o big.json\n"
+    "  placewright generate transformer --ops 600 --training --accelerators 6 --cores 1\n"
+    "                       --objective throughput --memory-pressure 0.8 -o training.json\n"
+    "  placewright generate inception --ops 200 --models 3 --objective total-completion -o - |\n"
+    "    placewright plan - --planner heft";
+
+struct GenerateVerbOptions {
+  GenerateOptions generate;
+  std::string family;
+  std::string objective = "latency";
+  OutputOptions output;
+  std::string path;
+};
+
+GraphFamily chosen_family(const std::string& name) {
+  if (const auto family = graph_family_named(name)) return *family;
+  std::vector<std::string> names;
+  for (const GraphFamily family : graph_families()) names.emplace_back(name_of(family));
+  const std::string hint = did_you_mean(name, names);
+  throw UsageError(
+      fmt::format("no family of graphs is called '{}'{}", name,
+                  hint.empty() ? fmt::format(" (known: {})", fmt::join(names, ", ")) : hint));
+}
+
+ProblemDraft generated(const GenerateVerbOptions& options) {
+  GenerateOptions asked = options.generate;
+  asked.family = chosen_family(options.family);
+  asked.objective = objective_for_flag(options.objective);
+  try {
+    return generate(asked);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+}
+
+ExitCode generate_problem(const GenerateVerbOptions& options) {
+  ProblemDraft draft = generated(options);
+  write_whole(options.path, write_problem(draft));
+  if (options.output.quiet || options.path == "-") return ExitCode::success;
+  const Problem problem(std::move(draft));
+  fmt::print("{}: {} ops, {} edges, {} devices\n", options.path, problem.op_count(),
+             problem.edge_count(), problem.device_count());
+  return ExitCode::success;
+}
+
+void add_graph_options(CLI::App& verb, GenerateOptions& options) {
+  const auto number = [&](const char* flag, auto& value, const char* help) {
+    verb.add_option(flag, value, help)->group("Graph")->capture_default_str();
+  };
+  number("--ops", options.ops, "Ops of all models together, backward ops included");
+  number("--models", options.models, "So many graphs, arriving one after the other");
+  verb.add_flag("--training", options.training, "Add a backward op for each forward op")
+      ->group("Graph");
+  number("--layers", options.layers, "layered: layers; 0 is the square root of the ops");
+  number("--edges", options.edges, "layered: edges of the forward graphs; 0: as --density says");
+  number("--density", options.density, "layered: edges for each op");
+  number("--communication", options.communication, "Multiplies the size of every tensor");
+  number("--unsupported", options.unsupported, "Share of ops that some kinds cannot run, 0 to 1");
+  number("--seed", options.seed, "Seed of every random choice");
+}
+
+void add_cluster_options(CLI::App& verb, GenerateOptions& options) {
+  const auto number = [&](const char* flag, auto& value, const char* help) {
+    verb.add_option(flag, value, help)->group("Cluster")->capture_default_str();
+  };
+  number("--devices", options.devices, "Devices, joined by links");
+  number("--kinds", options.kinds, "Kinds of devices; each has its own speeds");
+  number("--accelerators", options.accelerators, "A host interconnect with so many accelerators");
+  number("--cores", options.cores, "... and so many CPU cores");
+  number("--memory-pressure", options.memory_pressure,
+         "Bytes of all weights / memory of all devices; 0: no limit");
+}
+
+}  // namespace
+
+void add_generate(CLI::App& program, Action& action) {
+  CLI::App* verb =
+      program.add_subcommand("generate", "Make a random problem of a chosen family and size");
+  const auto options = std::make_shared<GenerateVerbOptions>();
+  verb->add_option("family", options->family, "The family of graphs")
+      ->required()
+      ->type_name("FAMILY");
+  add_graph_options(*verb, options->generate);
+  add_cluster_options(*verb, options->generate);
+  verb->add_option("--objective", options->objective,
+                   "throughput, call-latency, latency or total-completion")
+      ->type_name("NAME")
+      ->capture_default_str();
+  options->output.add_to(*verb);
+  verb->add_option("-o,--output", options->path, "Where to write it; - is standard output")
+      ->required()
+      ->type_name("FILE")
+      ->group("Output");
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return generate_problem(*options); }; });
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,159 @@
+#include "analysis/generate.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "formats/problem_file.h"
+#include "formats/text_file.h"
+#include "problem/problem.h"
+
+namespace placewright {
+namespace {
+
+class EveryFamily : public ::testing::TestWithParam<GraphFamily> {};
+
+INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, ::testing::ValuesIn(graph_families()),
+                         [](const auto& family) {
+                           std::string name{name_of(family.param)};
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(EveryFamily, MakesExactlyTheOpsAskedForAndAValidProblem) {
+  for (const bool training : {false, true}) {
+    for (const std::size_t ops : {2, 3, 7, 20, 39, 101, 640}) {
+      for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        const Problem problem(generate({.family = GetParam(),
+                                        .seed = seed,
+                                        .ops = ops,
+                                        .training = training,
+                                        .unsupported = 0.3}));
+        EXPECT_EQ(problem.op_count(), ops);
+        EXPECT_EQ(problem.has_backward_ops(), training);
+      }
+    }
+  }
+}
+
+TEST_P(EveryFamily, IsOneConnectedGraphInTopologicalOrder) {
+  const ProblemDraft draft = generate({.family = GetParam(), .seed = 3, .ops = 150});
+  std::size_t sources = 0;
+  std::vector<char> read(draft.ops.size(), 0);
+  for (const Tensor& tensor : draft.tensors) {
+    for (const OpId reader : tensor.consumers) {
+      EXPECT_LT(tensor.producer, reader);
+      read[reader.index()] = 1;
+    }
+  }
+  for (const char has_input : read) sources += has_input == 0 ? 1 : 0;
+  EXPECT_LE(sources, GetParam() == GraphFamily::layered ? std::size_t{13} : std::size_t{1});
+}
+
+TEST_P(EveryFamily, SameSeedSameBytesOtherSeedOtherBytes) {
+  const auto text = [&](std::uint64_t seed) {
+    return write_problem(generate({.family = GetParam(), .seed = seed, .ops = 60}));
+  };
+  EXPECT_EQ(text(1), text(1));
+  EXPECT_NE(text(1), text(2));
+}
+
+TEST_P(EveryFamily, SurvivesTheFileFormat) {
+  const ProblemDraft draft = generate({.family = GetParam(),
+                                       .ops = 50,
+                                       .training = true,
+                                       .accelerators = 3,
+                                       .cores = 2,
+                                       .memory_pressure = 0.7,
+                                       .objective = Objective::throughput});
+  EXPECT_EQ(parse_problem(write_problem(draft), "generated").draft, draft);
+}
+
+// The promise across machines and releases: these digests change only when the generator does.
+TEST(Generate, BytesAreFixed) {
+  const auto digest = [](const GenerateOptions& options) {
+    return digest_of(write_problem(generate(options)));
+  };
+  EXPECT_EQ(digest({.family = GraphFamily::layered, .seed = 7, .ops = 100}),
+            "e27b4d0698e318867f9abc662f7d428e0360f9bd62225319903a7e114d71dc5e");
+  EXPECT_EQ(digest({.family = GraphFamily::chain, .seed = 7, .ops = 50, .models = 2}),
+            "caede6dce1874847500ce41998e64b14052e0bac9f3e16af640d8aee982895df");
+  EXPECT_EQ(digest({.family = GraphFamily::series_parallel, .seed = 7, .ops = 100}),
+            "3e250d0f26bcb095bbee6b24cfa40a1c5731fb6e8a61a752e69814cdb16889f7");
+  EXPECT_EQ(digest({.family = GraphFamily::transformer,
+                    .seed = 7,
+                    .ops = 200,
+                    .training = true,
+                    .accelerators = 4,
+                    .cores = 1,
+                    .memory_pressure = 0.8}),
+            "d5434c67bd48c5235d95cf938aa57c90881e4173e0f0c73bdb646a51c6b47a0d");
+  EXPECT_EQ(digest({.family = GraphFamily::inception, .seed = 7, .ops = 100, .unsupported = 0.2}),
+            "41e87c7c96dc5150218a86e6aec53a5a59dc59e9310ae526d341624c2ee796fe");
+}
+
+TEST(Generate, LayeredGraphsHaveTheEdgesAskedFor) {
+  for (const std::size_t edges : {100, 300, 900}) {
+    const Problem problem(generate({.ops = 100, .edges = edges}));
+    EXPECT_EQ(problem.edge_count(), edges);
+  }
+  // As dense as it can be: every pair of ops in different layers.
+  const Problem full(generate({.ops = 12, .layers = 3, .edges = 48}));
+  EXPECT_EQ(full.edge_count(), 48U);
+  EXPECT_THROW(generate({.ops = 12, .layers = 3, .edges = 49}), std::invalid_argument);
+  EXPECT_THROW(generate({.ops = 12, .layers = 3, .edges = 7}), std::invalid_argument);
+}
+
+TEST(Generate, MemoryPressureIsWeightsOverMemory) {
+  for (const double pressure : {0.25, 0.9, 1.5}) {
+    const ProblemDraft draft = generate({.ops = 300, .devices = 5, .memory_pressure = pressure});
+    double weights = 0;
+    double memory = 0;
+    std::set<double> different;
+    for (const Op& op : draft.ops) weights += op.memory;
+    for (const Device& device : draft.devices) {
+      memory += device.memory;
+      different.insert(device.memory);
+    }
+    EXPECT_NEAR(weights / memory, pressure, 1e-6);
+    EXPECT_GT(different.size(), 1U);
+  }
+}
+
+TEST(Generate, TrainingPairsShareAColourClassAndGradientsFlowBack) {
+  const Problem problem(
+      generate({.family = GraphFamily::transformer, .ops = 120, .training = true}));
+  EXPECT_EQ(problem.group_count(), 60U);
+  for (const GroupId group : problem.groups()) {
+    ASSERT_EQ(problem.group_ops(group).size(), 2U);
+    EXPECT_NE(problem.op(problem.group_ops(group)[0]).backward,
+              problem.op(problem.group_ops(group)[1]).backward);
+  }
+  for (const OpId op : problem.ops()) {
+    if (!problem.op(op).backward) continue;
+    EXPECT_FALSE(problem.predecessors(op).empty());
+    for (const OpId after : problem.successors(op)) EXPECT_TRUE(problem.op(after).backward);
+  }
+}
+
+TEST(Generate, HostClusterAndCallLatency) {
+  const Problem calls(
+      generate({.ops = 40, .accelerators = 3, .cores = 4, .objective = Objective::call_latency}));
+  EXPECT_EQ(calls.interconnect(), InterconnectKind::host);
+  EXPECT_EQ(calls.device_count(), 4U);
+  EXPECT_THROW(generate({.objective = Objective::call_latency}), std::invalid_argument);
+}
+
+TEST(Generate, ContradictionsAreRefused) {
+  EXPECT_THROW(generate({.ops = 0}), std::invalid_argument);
+  EXPECT_THROW(generate({.ops = 3, .models = 4}), std::invalid_argument);
+  EXPECT_THROW(generate({.devices = 0}), std::invalid_argument);
+  EXPECT_THROW(generate({.family = GraphFamily::chain, .edges = 500}), std::invalid_argument);
+  EXPECT_THROW(generate({.ops = 4, .layers = 5}), std::invalid_argument);
+  EXPECT_THROW(generate({.memory_pressure = -1}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace placewright
