@@ -1,23 +1,29 @@
 #include "planners/registry.h"
 
-#include <fmt/format.h>
-
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 namespace placewright {
 
 void Registry::add(PlannerEntry entry) {
-  if (find(entry.name) != nullptr) {
-    throw std::logic_error(fmt::format("two planners are called '{}'", entry.name));
+  for (const Objective objective : entry.objectives) {
+    const PlannerEntry* known = find(entry.name, objective);
+    if (known == nullptr || !known->serves(objective)) continue;
+    throw std::logic_error(
+        fmt::format("two planners for '{}' are called '{}'", name_of(objective), entry.name));
   }
   entries_.push_back(std::move(entry));
 }
 
-const PlannerEntry* Registry::find(std::string_view name) const {
+const PlannerEntry* Registry::find(std::string_view name, Objective objective) const {
+  const PlannerEntry* first = nullptr;
   for (const PlannerEntry& entry : entries_) {
-    if (entry.name == name) return &entry;
+    if (entry.name != name) continue;
+    if (entry.serves(objective)) return &entry;
+    if (first == nullptr) first = &entry;
   }
-  return nullptr;
+  return first;
 }
 
 std::vector<const PlannerEntry*> Registry::fitting(const Problem& problem) const {

@@ -1,4 +1,6 @@
-// The list of planners. Families register themselves explicitly; names are unique.
+// The list of planners. Families register themselves explicitly. A name is unique for each
+// objective: two planners may share one (an idea with two models, as `cpsat`) where no objective is
+// served by both.
 
 #pragma once
 
@@ -11,10 +13,11 @@ namespace placewright {
 
 class Registry {
  public:
-  // Throws std::logic_error when the name is taken.
+  // Throws std::logic_error when the name is taken for one of the entry's objectives.
   void add(PlannerEntry entry);
 
-  [[nodiscard]] const PlannerEntry* find(std::string_view name) const;
+  // The planner of this name that serves the objective; where none does, the first of this name.
+  [[nodiscard]] const PlannerEntry* find(std::string_view name, Objective objective) const;
   [[nodiscard]] const std::vector<PlannerEntry>& entries() const { return entries_; }
   // Those that serve the problem's objective and do not refuse it.
   [[nodiscard]] std::vector<const PlannerEntry*> fitting(const Problem& problem) const;

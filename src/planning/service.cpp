@@ -28,7 +28,7 @@ std::vector<std::string> names_of(const std::vector<const PlannerEntry*>& entrie
 
 const PlannerEntry& chosen_planner(const Problem& problem, const Registry& registry,
                                    const std::string& name) {
-  const PlannerEntry* entry = registry.find(name);
+  const PlannerEntry* entry = registry.find(name, problem.objective());
   if (entry == nullptr) {
     std::vector<std::string> names;
     for (const PlannerEntry& known : registry.entries()) names.push_back(known.name);

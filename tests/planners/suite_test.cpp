@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ const Registry& registry() {
 }
 
 bool fits(const std::string& planner, const Problem& problem) {
-  const PlannerEntry& entry = *registry().find(planner);
+  const PlannerEntry& entry = *registry().find(planner, problem.objective());
   return entry.serves(problem.objective()) && (!entry.refuses || entry.refuses(problem).empty());
 }
 
@@ -286,10 +287,12 @@ INSTANTIATE_TEST_SUITE_P(Registry, Planners, ::testing::ValuesIn(all_cases()),
                          [](const auto& test) { return name_of(test.param); });
 
 TEST(RegistryOfPlanners, RecordsAreComplete) {
-  std::set<std::string> names;
+  std::set<std::pair<std::string, Objective>> names;
   for (const PlannerEntry& entry : registry().entries()) {
     SCOPED_TRACE(entry.name);
-    EXPECT_TRUE(names.insert(entry.name).second);
+    for (const Objective objective : entry.objectives) {
+      EXPECT_TRUE(names.emplace(entry.name, objective).second) << name_of(objective);
+    }
     EXPECT_NE(entry.name, "");
     EXPECT_NE(entry.summary, "");
     EXPECT_EQ(entry.summary.find('\n'), std::string::npos);
@@ -297,6 +300,23 @@ TEST(RegistryOfPlanners, RecordsAreComplete) {
     EXPECT_FALSE(entry.objectives.empty());
     EXPECT_TRUE(entry.plan);
   }
+}
+
+TEST(RegistryOfPlanners, NamesAreUniqueForEachObjective) {
+  Registry registry;
+  const auto entry = [](std::vector<Objective> objectives) {
+    PlannerEntry made;
+    made.name = "twin";
+    made.objectives = std::move(objectives);
+    return made;
+  };
+  registry.add(entry({Objective::throughput}));
+  registry.add(entry({Objective::latency, Objective::total_completion}));
+  EXPECT_THROW(registry.add(entry({Objective::latency})), std::logic_error);
+  EXPECT_TRUE(registry.find("twin", Objective::throughput)->serves(Objective::throughput));
+  EXPECT_TRUE(registry.find("twin", Objective::latency)->serves(Objective::latency));
+  EXPECT_NE(registry.find("twin", Objective::call_latency), nullptr);
+  EXPECT_EQ(registry.find("other", Objective::latency), nullptr);
 }
 
 TEST(RegistryOfPlanners, DefaultsOfOptionsAreWithinTheirBounds) {
