@@ -39,6 +39,7 @@ std::vector<const PlannerEntry*> Registry::fitting(const Problem& problem) const
 Registry standard_registry() {
   Registry registry;
   register_baselines(registry);
+  register_throughput(registry);
   return registry;
 }
 

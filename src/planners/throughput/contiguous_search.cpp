@@ -1,0 +1,65 @@
+#include "planners/throughput/contiguous_search.h"
+
+#include <algorithm>
+
+#include "coarsen/dominance.h"
+#include "evaluate/pipeline.h"
+
+namespace placewright::throughput {
+
+StageModel contiguous_model(const Problem& problem) {
+  return StageModel(problem, merge_dominated(problem, blocks_of(problem)));
+}
+
+std::optional<Plan> plan_of_split(const StageModel& model, const Split& split) {
+  const Problem& problem = model.problem();
+  std::vector<std::size_t> next(model.classes().size(), 0);
+  std::vector<Stage> stages;
+  for (const SplitStage& part : split.stages) {
+    Stage stage;
+    const auto& devices = model.classes()[part.device_class].devices;
+    for (int i = 0; i < part.replicas; ++i) {
+      stage.devices.push_back(devices[next[part.device_class]++]);
+    }
+    for (const std::uint32_t block : part.blocks) {
+      const auto ops = model.blocks().ops[BlockId{block}];
+      stage.ops.insert(stage.ops.end(), ops.begin(), ops.end());
+    }
+    std::sort(stage.ops.begin(), stage.ops.end());
+    stages.push_back(std::move(stage));
+  }
+  Plan plan = pipeline_plan(problem, std::move(stages));
+  if (!(plan.value < kInfinity)) return std::nullopt;
+  return plan;
+}
+
+double highest_cutoff(const StageModel& model) {
+  return model.most_value() * (1 + 1e-6) + 1e-9;
+}
+
+ProgramResult best_linear_split(const StageModel& model, std::size_t random_orders, double bound,
+                                Control& control) {
+  const auto orders = linear_orders(model, random_orders, control.budget().seed);
+  const IdealFamily family = IdealFamily::prefixes(model, orders);
+  const double highest = highest_cutoff(model);
+  for (double excess = 0.02;; excess *= 2) {
+    const double cutoff = std::min(highest, bound * (1 + excess) + 1e-12);
+    ProgramResult result = best_split(family, cutoff, bound, control);
+    if (!result.complete || result.split || cutoff >= highest) return result;
+    if (excess > 64) excess = 1e30;
+  }
+}
+
+std::string refuses_contiguous(const Problem& problem) {
+  const Rules& rules = problem.rules();
+  if (rules.contiguity != Contiguity::joint) {
+    return "it makes jointly contiguous plans; ask for --contiguity joint";
+  }
+  if (rules.memory == MemoryModel::peak) {
+    return "it does not know peak memory, which depends on the stages that follow";
+  }
+  if (usage_count(problem) > kMostUsages) return "it has too many devices of different classes";
+  return {};
+}
+
+}  // namespace placewright::throughput

@@ -1,0 +1,32 @@
+// What the planners over down-sets share: turning a split into a plan, and the best split along
+// linear orders.
+
+#pragma once
+
+#include <optional>
+
+#include "planners/planner.h"
+#include "planners/throughput/ideal_program.h"
+#include "planners/throughput/stage_model.h"
+#include "problem/plan.h"
+
+namespace placewright::throughput {
+
+// The model that the contiguous planners work on: dominated blocks merged.
+StageModel contiguous_model(const Problem& problem);
+
+// The stages on devices of their classes, in order. Nothing where a transfer would have no link.
+std::optional<Plan> plan_of_split(const StageModel& model, const Split& split);
+
+// The best split whose ideals are prefixes of the model's linear orders, by a cutoff that grows
+// from `bound`. Complete and without a split: there is none along these orders.
+ProgramResult best_linear_split(const StageModel& model, std::size_t random_orders, double bound,
+                                Control& control);
+
+// Why a planner over jointly contiguous splits cannot serve the problem; empty: it can.
+std::string refuses_contiguous(const Problem& problem);
+
+// A cutoff above every plan's value.
+double highest_cutoff(const StageModel& model);
+
+}  // namespace placewright::throughput

@@ -1,0 +1,136 @@
+// ideals: the best jointly contiguous pipeline, exactly.
+//
+// The program over ideals (ideal_program.h) is run with a cutoff that grows from a lower bound (by
+// 0.05 %, 0.1 %, 0.2 %, ...) up to the value of the best plan along a few linear orders. A run that
+// finds nothing proves that no plan is below its cutoff; the first that finds a plan has found the
+// best. The windows of work shrink with the cutoff, so early runs see few of the ideals, and the
+// last one costs about as much as all before it.
+//
+// Several classes of devices, replicas, colours, pins, memory, every transfer mode, interleaved and
+// phased training. With links the certificate rests on lower bounds of loads, so a gap may stay.
+// Ideals are enumerated up to `ideal-limit`; a problem with more of them within the windows keeps
+// the plan of the linear orders and the last proven cutoff. Memory: about 100 bytes for each ideal
+// in a window.
+//
+// Reference: J. Tarnawski et al., NeurIPS 2020 ("DP"); there all pairs of ideals are stored.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "planners/throughput/contiguous_search.h"
+#include "planners/throughput/throughput.h"
+
+namespace placewright {
+namespace {
+
+using namespace throughput;
+
+constexpr double kFirstExcess = 5e-4;
+constexpr double kClose = 1e-9;  // relative: closer to the incumbent than this is no better
+
+class Search {
+ public:
+  Search(const Problem& problem, const Settings& settings, Control& control)
+      : control_(control),
+        model_(contiguous_model(problem)),
+        limit_(static_cast<std::size_t>(settings.integer("ideal-limit"))),
+        bound_(model_.work_bound()) {
+    if (control.start != nullptr) best_ = *control.start;
+  }
+
+  Answer run() {
+    keep(best_linear_split(model_, 2, bound_, control_).split);
+    control_.report(value(), bound_);
+    const double highest = highest_cutoff(model_);
+    const double base = bound_;
+    for (double excess = kFirstExcess; !settled_; excess *= 2) {
+      const double incumbent = value() * (1 - kClose);
+      if (bound_ >= incumbent) break;
+      const double cutoff =
+          std::min({highest, incumbent, base * (1 + (excess > 64 ? 1e30 : excess)) + 1e-12});
+      if (!raise(cutoff)) break;
+      settled_ |= cutoff >= highest;
+      control_.report(value(), bound_);
+    }
+    return answer();
+  }
+
+ private:
+  [[nodiscard]] double value() const { return best_ ? best_->value : kInfinity; }
+
+  void keep(const std::optional<Split>& split) {
+    if (!split) return;
+    std::optional<Plan> plan = plan_of_split(model_, *split);
+    if (!plan || plan->value >= value()) return;
+    best_ = std::move(plan);
+    control_.report(*best_, bound_);
+  }
+
+  // Looks for a plan below the cutoff, and proves where there is none. False: too large, or no time
+  // left.
+  bool raise(double cutoff) {
+    const std::vector<WorkWindow> windows = work_windows(model_, cutoff);
+    const auto family = IdealFamily::all_ideals(model_, windows, limit_, control_);
+    if (!family) return give_up();
+    const ProgramResult result = best_split(*family, cutoff, bound_, control_);
+    if (!result.complete) return give_up();
+    if (!result.split) {
+      bound_ = std::max(bound_, cutoff);
+      return true;
+    }
+    bound_ = std::max(bound_, result.split->value * (1 - 1e-12));
+    keep(result.split);
+    settled_ = true;
+    return true;
+  }
+
+  bool give_up() {
+    const bool stopped = control_.should_stop();
+    why_ = stopped ? control_.stop_reason()
+                   : fmt::format("more than {} ideals are within the windows of work", limit_);
+    return false;
+  }
+
+  Answer answer() {
+    Answer answer;
+    answer.certificate = {std::min(bound_, value()), "program over ideals"};
+    answer.plan = std::move(best_);
+    if (answer.plan) return answer;
+    if (settled_ && bound_ >= highest_cutoff(model_)) {
+      answer.proved_infeasible = true;
+      answer.reason =
+          "no contiguous split of the ops fits the devices: every one leaves some stage without "
+          "memory or a device that can run it";
+    } else {
+      answer.reason = fmt::format("no contiguous split was found ({})",
+                                  why_.empty() ? "a link that it needs does not exist" : why_);
+    }
+    return answer;
+  }
+
+  Control& control_;
+  StageModel model_;
+  std::size_t limit_;
+  double bound_;
+  std::optional<Plan> best_;
+  bool settled_ = false;
+  std::string why_;
+};
+
+}  // namespace
+
+PlannerEntry ideals() {
+  return PlannerEntry{
+      .name = "ideals",
+      .summary = "the best contiguous pipeline: a program over the down-sets of the graph",
+      .objectives = {Objective::throughput},
+      .strength = Strength::exact,
+      .options = {{"ideal-limit", "down-sets to hold at most", std::int64_t{3'000'000}, 100, 1e9}},
+      .refuses = refuses_contiguous,
+      .plan = [](const Problem& problem, const Settings& settings, Control& control) {
+        return Search(problem, settings, control).run();
+      }};
+}
+
+}  // namespace placewright

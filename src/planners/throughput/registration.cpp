@@ -1,0 +1,11 @@
+#include "planners/registry.h"
+#include "planners/throughput/throughput.h"
+
+namespace placewright {
+
+void register_throughput(Registry& registry) {
+  registry.add(ideals());
+  registry.add(ideals_linear());
+}
+
+}  // namespace placewright

@@ -1,0 +1,199 @@
+// StageModel: what a set of blocks costs as one stage of a pipeline, for planners that build stages
+// as differences of down-sets.
+//
+// Devices that no plan can tell apart (kind, memory, overheads, pins) form a class. A tensor with
+// readers outside its producer's block is a net. For blocks S on a device of class c
+// (docs/semantics.md, "throughput")
+//
+//   compute, forward and backward   sums over S: differences of sums over down-sets
+//   transfers                       nets with a block inside S and one outside
+//
+// On a host interconnect a stage's load depends on S and c alone, and `exact()` is true. With links
+// it also depends on where the neighbours are; then each transfer counts once, at the least time
+// any pair of devices needs, and what is computed is a lower bound (exact where link times are all
+// equal and no tensor is read by two blocks).
+//
+// Work. Every block has a whole number W(v), so that sums of work are exact. A stage with load T on
+// class c has at most rate(c) T work. The weights come from prices on device time (the dual of the
+// fractional assignment of blocks to classes), so total work / total rate is the work bound.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coarsen/blocks.h"
+#include "problem/problem.h"
+
+namespace placewright::throughput {
+
+// Devices that no plan can tell apart, each set in ascending order. A device with ops pinned to it
+// stands alone.
+std::vector<std::vector<DeviceId>> device_classes(const Problem& problem);
+
+struct DeviceClass {
+  std::vector<DeviceId> devices;
+  double memory = kInfinity;
+  int profile = -1;  // which transfer times it pays; -1: none (host devices)
+  double rate = 0;   // work per time unit, at most
+  // By block.
+  std::vector<double> forward;
+  std::vector<double> backward;
+  std::vector<char> allowed;
+};
+
+struct NetReader {
+  std::uint32_t block = 0;
+  bool forward = false;  // ops of the forward pass read it
+  bool backward = false;
+};
+
+struct Net {
+  std::uint32_t producer = 0;
+  bool backward = false;  // pass of the producer
+  std::uint32_t first_block = 0;
+  std::uint32_t last_block = 0;
+  std::vector<NetReader> readers;  // not the producer
+};
+
+// Time of one pass or of both.
+struct StageLoad {
+  double first = 0;   // forward; interleaved: both passes
+  double second = 0;  // backward; interleaved: nothing
+
+  [[nodiscard]] double sum() const { return first + second; }
+};
+
+// Transfers of one stage for one profile. Sequential and interleaved: a single sum; else overhead,
+// in and out for each pass.
+inline constexpr std::size_t kMostComponents = 6;
+using Transfers = std::array<double, kMostComponents>;
+
+class StageModel {
+ public:
+  // Blocks must be acyclic and numbered along their edges. The problem must outlive the model.
+  StageModel(const Problem& problem, Blocks blocks);
+
+  [[nodiscard]] const Problem& problem() const { return *problem_; }
+  [[nodiscard]] const Blocks& blocks() const { return blocks_; }
+  [[nodiscard]] std::size_t block_count() const { return blocks_.size(); }
+  [[nodiscard]] const std::vector<DeviceClass>& classes() const { return classes_; }
+  [[nodiscard]] const std::vector<Net>& nets() const { return nets_; }
+  [[nodiscard]] std::span<const std::uint32_t> nets_of(std::size_t block) const {
+    return nets_of_[BlockId{block}];
+  }
+  [[nodiscard]] bool exact() const { return exact_; }
+  [[nodiscard]] bool phased() const { return phased_; }
+
+  // Profiles and components.
+  [[nodiscard]] std::size_t profile_count() const { return profiles_.size(); }
+  [[nodiscard]] std::size_t component_count() const { return components_; }
+  [[nodiscard]] std::size_t slot_count() const { return components_ * profiles_.size(); }
+
+  // Adds, or takes away, what the net costs the stage whose blocks `inside` accepts; for one
+  // profile.
+  template <class Inside>
+  void charge(std::uint32_t net, std::size_t profile, const Inside& inside, double sign,
+              double* components) const;
+
+  // The load from the stage's compute, transfers (null: none) and resident bytes.
+  [[nodiscard]] StageLoad load(double forward, double backward, const double* transfers,
+                               double bytes, int replicas) const;
+
+  // Resident bytes without shared weights, and the weights with the blocks that read them.
+  [[nodiscard]] double bytes(std::size_t block) const { return bytes_[block]; }
+  struct Weight {
+    double bytes = 0;
+    std::vector<std::uint32_t> blocks;
+  };
+  [[nodiscard]] const std::vector<Weight>& weights() const { return weights_; }
+
+  // Work.
+  [[nodiscard]] std::int64_t work(std::size_t block) const { return work_[block]; }
+  [[nodiscard]] std::int64_t total_work() const { return total_work_; }
+  [[nodiscard]] double total_rate() const;
+  // No plan is below this: work, and the block that takes longest.
+  [[nodiscard]] double work_bound() const { return work_bound_; }
+  // No plan is above this.
+  [[nodiscard]] double most_value() const { return most_value_; }
+  [[nodiscard]] int max_replicas() const { return max_replicas_; }
+
+ private:
+  struct Profile {
+    double send_overhead = 0;
+    double receive_overhead = 0;
+    std::vector<double> in;  // by net
+    std::vector<double> out;
+    friend bool operator==(const Profile&, const Profile&) = default;
+  };
+
+  void build_classes();
+  void build_nets();
+  void build_profiles();
+  void build_memory();
+  void build_work();
+  [[nodiscard]] Profile profile_of(const DeviceClass& device_class) const;
+  [[nodiscard]] bool links_are_uniform() const;
+
+  const Problem* problem_;
+  Blocks blocks_;
+  TransferMode mode_;
+  bool phased_;
+  bool exact_ = true;
+  int max_replicas_ = 1;
+  double exchange_per_byte_ = 0;
+  std::size_t components_ = 1;
+  std::vector<DeviceClass> classes_;
+  std::vector<Net> nets_;
+  std::vector<TensorId> net_tensors_;
+  Rows<BlockId, std::uint32_t> nets_of_;
+  std::vector<Profile> profiles_;
+  std::vector<double> bytes_;
+  std::vector<Weight> weights_;
+  std::vector<std::int64_t> work_;
+  std::int64_t total_work_ = 0;
+  double work_bound_ = 0;
+  double most_value_ = 0;
+};
+
+template <class Inside>
+void StageModel::charge(std::uint32_t id, std::size_t profile_index, const Inside& inside,
+                        double sign, double* components) const {
+  const Net& net = nets_[id];
+  const Profile& profile = profiles_[profile_index];
+  if (inside(net.producer)) {
+    for (const NetReader& reader : net.readers) {
+      if (inside(reader.block)) continue;
+      if (components_ == 1) {
+        components[0] += sign * (profile.out[id] + profile.send_overhead);
+      } else {
+        const std::size_t pass = net.backward ? 3 : 0;
+        components[pass] += sign * profile.send_overhead;
+        components[pass + 2] += sign * profile.out[id];
+      }
+      return;
+    }
+    return;
+  }
+  bool forward = false;
+  bool backward = false;
+  for (const NetReader& reader : net.readers) {
+    if (!inside(reader.block)) continue;
+    forward |= reader.forward;
+    backward |= reader.backward;
+  }
+  if (!forward && !backward) return;
+  if (components_ == 1) {
+    components[0] += sign * (profile.in[id] + profile.receive_overhead);
+    return;
+  }
+  const bool in_backward = net.backward ? backward : !forward;
+  const std::size_t pass = in_backward ? 3 : 0;
+  components[pass] += sign * profile.receive_overhead;
+  components[pass + 1] += sign * profile.in[id];
+}
+
+}  // namespace placewright::throughput

@@ -1,0 +1,12 @@
+// The throughput family, one function per planner.
+
+#pragma once
+
+#include "planners/planner.h"
+
+namespace placewright {
+
+PlannerEntry ideals();
+PlannerEntry ideals_linear();
+
+}  // namespace placewright
