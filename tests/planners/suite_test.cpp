@@ -62,7 +62,7 @@ bool fits(const std::string& planner, const Problem& problem) {
 PlanRequest repeatable_request(const std::string& planner) {
   PlanRequest request;
   request.planner = planner;
-  request.budget = Budget{.seconds = 60, .steps = 300, .threads = 1, .seed = 11};
+  request.budget = Budget{.seconds = 60, .steps = 30000, .threads = 1, .seed = 11};
   return request;
 }
 
