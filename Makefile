@@ -1,8 +1,8 @@
 # The few commands a developer types. CMake does the building; see CMakePresets.json.
 JOBS ?= $(shell nproc)
-FORMATTED = $(shell find src include tests bench python -name '*.h' -o -name '*.cpp' 2>/dev/null)
+FORMATTED = $(shell find src include tests bench fuzz examples python -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo test bench format lint clean
+.PHONY: setup build demo test fuzz bench format lint clean
 
 build: setup
 	@cmake --preset release --log-level=WARNING
@@ -19,6 +19,18 @@ test: build
 	cmake --preset asan --log-level=WARNING
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -j $(JOBS)
+	cmake --preset fuzz --log-level=WARNING
+	cmake --build --preset fuzz -j $(JOBS)
+	ctest --preset fuzz -j $(JOBS)
+
+# Each reader for FUZZ_SECONDS, one after the other; each prints its number of executions at the end.
+FUZZ_SECONDS ?= 600
+fuzz: setup
+	cmake --preset fuzz --log-level=WARNING
+	cmake --build --preset fuzz -j $(JOBS)
+	@for source in fuzz/*.cpp; do \
+	  name=$$(basename $$source .cpp); echo "== $$name"; fuzz/run build/fuzz/fuzz $$name $(FUZZ_SECONDS) || exit 1; \
+	done
 
 bench: build
 	@for program in build/release/bench/*_bench; do [ ! -x "$$program" ] || "$$program" || exit 1; done

@@ -225,6 +225,11 @@ void move_tables(ProblemDraft& draft, const ClusterFile& cluster, const std::str
 
 }  // namespace
 
+void check_device_count(JsonValue devices) {
+  if (devices.elements().size() <= kMostDevices) return;
+  devices.fail(fmt::format("has {} devices, at most {} are read", devices.size(), kMostDevices));
+}
+
 Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown) {
   Cluster cluster;
   for (const JsonValue record : object.at("kinds").elements()) {
@@ -234,9 +239,7 @@ Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown) {
   }
   const Numbers kinds = numbers_by_name(cluster.kinds);
   const JsonValue devices = object.at("devices");
-  if (devices.elements().size() > kMostDevices) {
-    devices.fail(fmt::format("has {} devices, at most {} are read", devices.size(), kMostDevices));
-  }
+  check_device_count(devices);
   for (const JsonValue record : devices.elements()) {
     cluster.devices.push_back(device_from_json(record, kinds, unknown));
   }

@@ -9,7 +9,11 @@
 
 namespace placewright {
 
-inline constexpr std::size_t kMostDevices = 10000;
+// Tables by pairs of devices grow with the square: this many devices take about 200 MB.
+inline constexpr std::size_t kMostDevices = 2048;
+
+// Throws where a file's list of devices is longer.
+void check_device_count(JsonValue devices);
 
 // Reads the keys `kinds`, `devices` and `interconnect` of an object.
 Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown);

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "formats/cluster_json.h"
 #include "formats/problem_readers.h"
 
 namespace placewright {
 namespace {
 
 void read_devices(ProblemDraft& draft, JsonValue devices) {
+  check_device_count(devices);
   for (const JsonValue record : devices.elements()) {
     const auto name = record.find("name");
     Device device;

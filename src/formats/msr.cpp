@@ -21,6 +21,9 @@ void read_devices(ProblemDraft& draft, JsonValue root) {
   const auto most = static_cast<std::int64_t>(kMostDevices);
   const auto accelerators = root.at("maxFPGAs").integer(0, most);
   const auto cpus = root.at("maxCPUs").integer(0, most);
+  if (accelerators + cpus > most) {
+    root.fail(fmt::format("has {} devices, at most {} are read", accelerators + cpus, most));
+  }
   if (accelerators + cpus == 0) root.at("maxFPGAs").fail("there are no devices: maxCPUs is 0 too");
   const double memory = accelerators > 0 ? root.at("maxSizePerFPGA").amount() : 0;
   draft.kinds = {{"acc", false}, {"cpu", true}};

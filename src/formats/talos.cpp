@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/cluster_json.h"
 #include "formats/problem_readers.h"
 
 namespace placewright {
@@ -22,6 +23,7 @@ std::string lower_case(std::string text) {
 void read_devices(ProblemDraft& draft, JsonValue root) {
   std::vector<std::string> names = {"CPU", "GPU"};
   if (const auto devices = root.find("devices")) {
+    check_device_count(*devices);
     names.clear();
     for (const JsonValue name : devices->elements()) names.emplace_back(name.text());
   }
