@@ -315,11 +315,21 @@ class PlanReader {
     }
     if (const auto seconds = root_.find("seconds")) file_.seconds = seconds->amount();
     file_.reason = text_or_empty(root_, "reason");
+    check_derived();
     if (const auto value = root_.find("value")) file_.plan.value = number_or_infinity(*value);
     if (const auto bound = root_.find("lower_bound")) {
       file_.certificate.lower_bound = number_or_infinity(*bound);
     }
     if (const auto method = root_.find("bound_method")) file_.certificate.method = method->text();
+  }
+
+  // Keys that follow from others: nothing is taken from them, but they must be what they say.
+  void check_derived() const {
+    if (const auto gap = root_.find("gap")) number_or_infinity(*gap);
+    const auto unit = root_.find("unit");
+    if (unit && !time_unit_named(unit->text())) {
+      unit->fail(fmt::format("expected 's', 'ms', 'us' or 'none', found '{}'", unit->text()));
+    }
   }
 
   static Status status(JsonValue value) {

@@ -1,0 +1,297 @@
+"""Applies the schemas of docs/schema, with a real validator, to everything the program reads and writes.
+
+What the program accepts a schema must accept, and what a schema refuses the program must refuse (unknown keys apart:
+the program only warns of them).
+"""
+
+import copy
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+PROGRAM = os.environ["PLACEWRIGHT_PROGRAM"]
+SCHEMAS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "docs" / "schema").glob("*.json")}
+REGISTRY = Registry().with_resources(
+    (schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
+
+PUBLISHED = sorted(
+    path.relative_to(EXAMPLES).as_posix()
+    for folder in ("moirai", "msr/throughput", "msr/latency", "talos")
+    for path in (EXAMPLES / folder).rglob("*.json"))
+
+# One small problem with every key that a problem file can have.
+EVERY_KEY = json.loads((ROOT / "fuzz/corpus/native_problem/every_key.json").read_text())
+CLUSTER = json.loads((ROOT / "fuzz/corpus/cluster/links.json").read_text())
+
+
+def validator(name):
+    return Draft202012Validator(SCHEMAS[name], registry=REGISTRY)
+
+
+def complaints(name, document):
+    return [f"{'/'.join(map(str, e.absolute_path))}: {e.message}"[:300] for e in validator(name).iter_errors(document)]
+
+
+def run(*arguments):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class SchemaTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def write(self, name, document):
+        path = self.folder / name
+        path.write_text(json.dumps(document))
+        return path
+
+    def expect(self, schema, document):
+        self.assertEqual(complaints(schema, document), [])
+
+    def output(self, schema, *arguments, codes=(0,)):
+        code, out, err = run(*arguments, "--json")
+        self.assertIn(code, codes, err)
+        document = json.loads(out)
+        self.expect(schema, document)
+        return document
+
+
+class Schemas(SchemaTest):
+    def test_are_schemas(self):
+        self.assertGreaterEqual(len(SCHEMAS), 10)
+        for name, schema in SCHEMAS.items():
+            with self.subTest(name):
+                Draft202012Validator.check_schema(schema)
+                self.assertTrue(schema["$id"].endswith(f"/{name}.json"))
+
+
+class Files(SchemaTest):
+    def test_every_published_problem_as_imported(self):
+        self.assertGreater(len(PUBLISHED), 10)
+        for name in PUBLISHED:
+            with self.subTest(name):
+                code, out, err = run("import", EXAMPLES / name, "-o", "-")
+                self.assertEqual(code, 0, err)
+                self.expect("problem", json.loads(out))
+
+    def test_hand_written_problems_and_clusters(self):
+        for path in (ROOT / "fuzz/corpus/native_problem").glob("*.json"):
+            with self.subTest(path.name):
+                self.expect("problem", json.loads(path.read_text()))
+                code, out, err = run("import", path, "-o", "-")
+                self.assertEqual(code, 0, err)
+                self.expect("problem", json.loads(out))
+        for path in (ROOT / "fuzz/corpus/cluster").glob("*.json"):
+            with self.subTest(path.name):
+                self.expect("cluster", json.loads(path.read_text()))
+
+    def test_plans_of_planners_and_objectives(self):
+        cases = [
+            ("moirai/example-1.json", ["--planner", "heft"]),
+            ("moirai/example-1.json", ["--planner", "random", "--embed"]),
+            ("moirai/GoogLeNet.json", ["--planner", "etf", "--no-congestion"]),
+            ("talos/six_ops.json", ["--planner", "single", "--embed", "--pin", "op1=GPU"]),
+            ("msr/throughput/LayerGraphs/bert24_training.json", ["--planner", "topo", "--training", "phased", "--embed"]),
+            ("msr/throughput/LayerGraphs/bert24_inference.json", ["--planner", "proportional", "--format", "msr"]),
+            ("msr/latency/LayerGraphs/bert24_inference.json", ["--objective", "call-latency", "--calls", "4"]),
+        ]
+        for number, (name, flags) in enumerate(cases):
+            with self.subTest(f"{name} {flags}"):
+                path = self.folder / f"plan{number}.json"
+                code, _, err = run("plan", EXAMPLES / name, "--time-limit", "1s", *flags, "-o", path, "-q")
+                self.assertEqual(code, 0, err)
+                plan = json.loads(path.read_text())
+                self.expect("plan", plan)
+                self.assertEqual("embedded" in plan["problem"], "--embed" in flags)
+                self.assertEqual(run("check", path)[0], 0)
+
+    def test_kept_plans(self):
+        for path in (ROOT / "fuzz/corpus/plan").glob("*.json"):
+            with self.subTest(path.name):
+                self.expect("plan", json.loads(path.read_text()))
+
+    def test_a_plan_with_a_cluster_file(self):
+        model = {"placewright": "problem", "version": 1, "ops": [{"name": "a", "time": {"gpu": 1, "npu": 2}}]}
+        self.expect("problem", model)
+        problem = self.write("model.json", model)
+        cluster = self.write("cluster.json", CLUSTER)
+        path = self.folder / "plan.json"
+        code, _, err = run("plan", problem, "--cluster", cluster, "-o", path, "-q")
+        self.assertEqual(code, 0, err)
+        self.expect("plan", json.loads(path.read_text()))
+
+
+class Outputs(SchemaTest):
+    def test_plan(self):
+        document = self.output("plan-output", "plan", EXAMPLES / "moirai/example-1.json", "--time-limit", "1s")
+        self.assertTrue(document["placement"])
+        full = copy.deepcopy(EVERY_KEY)
+        full["objective"] = "latency"
+        full["rules"] = {}
+        for device in full["devices"]:
+            device["memory"] = 1
+        refused = self.output("plan-output", "plan", self.write("full.json", full), codes=(1,))
+        self.assertEqual(refused["status"], "infeasible")
+
+    def test_compare(self):
+        for name in ("moirai/example-1.json", "msr/throughput/LayerGraphs/bert24_inference.json", "talos/six_ops.json"):
+            with self.subTest(name):
+                self.output("compare-output", "compare", EXAMPLES / name, "--time-limit", "1s")
+
+    def test_check_and_simulate(self):
+        for name, objective in (("moirai/example-1.json", "latency"), ("talos/six_ops.json", "total-completion"),
+                                ("msr/throughput/LayerGraphs/bert24_inference.json", "throughput"),
+                                ("msr/latency/LayerGraphs/bert24_inference.json", "call-latency")):
+            with self.subTest(name):
+                path = self.folder / "plan.json"
+                code, _, err = run("plan", EXAMPLES / name, "--objective", objective, "--time-limit", "1s", "-o", path, "-q")
+                self.assertEqual(code, 0, err)
+                self.assertTrue(self.output("check-output", "check", path)["valid"])
+                self.output("simulate-output", "simulate", path)
+                broken = json.loads(path.read_text())
+                broken["value"] = 2 * broken["value"] + 1
+                answer = self.output("check-output", "check", self.write("broken.json", broken), "--problem",
+                                     EXAMPLES / name, codes=(1,))
+                self.assertFalse(answer["valid"])
+
+    def test_check_of_an_expert_split(self):
+        self.output("check-output", "check", EXAMPLES / "msr/human-experts/bert24_inference_expert.json", "--problem",
+                    EXAMPLES / "msr/throughput/LayerGraphs/bert24_inference.json", codes=(0, 1))
+
+    def test_info(self):
+        for name in PUBLISHED[:4] + PUBLISHED[-2:]:
+            with self.subTest(name):
+                self.output("info-output", "info", EXAMPLES / name)
+        self.output("info-output", "info", self.write("every.json", EVERY_KEY))
+
+    def test_planners(self):
+        document = self.output("planners-output", "planners")
+        self.assertIn("auto", [planner["name"] for planner in document])
+
+
+def places(document, at=()):
+    """Every place in a document, as a path of keys."""
+    yield at
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield from places(value, (*at, key))
+    elif isinstance(document, list):
+        for index, value in enumerate(document):
+            yield from places(value, (*at, index))
+
+
+def mutated(document, path, replacement):
+    """A copy with the value at the path replaced, or removed where the replacement is `remove`."""
+    result = copy.deepcopy(document)
+    holder = result
+    for key in path[:-1]:
+        holder = holder[key]
+    if replacement == "remove":
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = replacement
+    return result
+
+
+REPLACEMENTS = ["remove", None, -1, 0, 1, 2.5, 1e300, "", "nonsense", True, [], {}, [[]], {"nonsense": 1}]
+
+
+class Refusals(SchemaTest):
+    """Broken documents: refused by the schema and by the program alike."""
+
+    PLAN = {
+        "placewright": "plan", "version": 1, "problem": {"path": "model.json"}, "rules": {"memory": "resident"},
+        "status": "feasible", "objective": "latency", "planner": "hand", "settings": {"order": "rank"}, "seed": 1,
+        "value": 4, "lower_bound": 1, "unit": "none", "seconds": 0,
+        "placement": {"a": "gpu0", "b": "cpu0"},
+        "schedule": {"ops": [{"op": "a", "device": "gpu0", "start": 0, "end": 1}, {"op": "b", "start": 2, "end": 4}],
+                     "transfers": [{"tensor": 0, "leg": "direct", "from": "gpu0", "to": "cpu0", "start": 1, "end": 2}]},
+    }
+    MODEL = {
+        "placewright": "problem", "version": 1, "kinds": [{"name": "gpu"}, {"name": "cpu"}],
+        "devices": [{"name": "gpu0", "kind": "gpu"}, {"name": "cpu0", "kind": "cpu"}],
+        "interconnect": {"kind": "links", "all": {"latency": 1}},
+        "ops": [{"name": "a", "time": [1, 2]}, {"name": "b", "time": [1, 2]}],
+        "tensors": [{"name": "x", "from": "a", "to": ["b"]}],
+    }
+
+    def read_problem(self, document):
+        return run("import", self.write("problem.json", document), "-o", "-", "-q")
+
+    def read_cluster(self, document):
+        model = self.write("model.json", {"placewright": "problem", "version": 1,
+                                          "ops": [{"name": "a", "time": {"gpu": 1, "npu": 2}}]})
+        return run("info", model, "--cluster", self.write("cluster.json", document))
+
+    def read_plan(self, document):
+        self.write("model.json", self.MODEL)
+        return run("check", self.write("plan.json", document))
+
+    def test_the_whole_ones_are_read(self):
+        self.assertEqual(self.read_problem(EVERY_KEY)[0], 0)
+        self.assertEqual(self.read_cluster(CLUSTER)[0], 0)
+        code, out, err = self.read_plan(self.PLAN)
+        self.assertEqual(code, 0, out + err)
+
+    def refuse(self, schema, read, document):
+        self.assertNotEqual(complaints(schema, document), [])
+        code, _, err = read(document)
+        self.assertEqual(code, 3, f"the schema refuses what the program reads: {json.dumps(document)[:600]}")
+        self.assertIn("placewright: error: ", err)
+
+    def test_named_mistakes(self):
+        cases = [
+            ("problem", self.read_problem, EVERY_KEY, [
+                (("version",), 2), (("placewright",), "plan"), (("unit",), "hours"), (("objective",), "speed"),
+                (("ops",), "remove"), (("ops", 0, "time"), "remove"), (("ops", 0, "time", 0), -1), (("ops", 0, "memory"), "much"),
+                (("rules", "calls_per_device"), 0), (("rules", "training"), "none"), (("devices", 0, "lanes"), 0),
+                (("devices", 0, "kind"), "remove"), (("kinds",), "remove"), (("interconnect", "kind"), "bus"),
+                (("tensors", 0, "from"), "remove"), (("tensors", 0, "bytes"), -4), (("weights", 0, "bytes"), None),
+                (("models", 0, "arrival"), -1), (("devices",), []), (("colocate",), {})]),
+            ("cluster", self.read_cluster, CLUSTER, [
+                (("placewright",), "problem"), (("version",), "1"), (("kinds",), "remove"), (("devices", 0, "memory"), -1),
+                (("interconnect", "all", "bandwidth"), 0), (("interconnect", "links", 0, "to"), "remove")]),
+            ("plan", self.read_plan, self.PLAN, [
+                (("version",), 0), (("status",), "good"), (("objective",), "remove"), (("placement",), "remove"),
+                (("placement", "a"), 3), (("schedule", "ops", 0, "start"), "remove"), (("schedule", "transfers", 0, "leg"), "up"),
+                (("schedule", "transfers", 0, "from"), "remove"), (("seed",), -1), (("problem", "format"), "csv"),
+                (("settings", "order"), 1), (("rules", "memory"), "none")]),
+        ]
+        for schema, read, document, mistakes in cases:
+            for path, replacement in mistakes:
+                with self.subTest(f"{schema} {path} {replacement}"):
+                    self.refuse(schema, read, mutated(document, path, replacement))
+
+    def test_random_mistakes(self):
+        """What the program reads without a warning, the schema accepts."""
+        random.seed(4)
+        refused = 0
+        for schema, read, document in (("problem", self.read_problem, EVERY_KEY), ("cluster", self.read_cluster, CLUSTER),
+                                       ("plan", self.read_plan, self.PLAN)):
+            for path in random.sample([path for path in places(document) if path], 25):
+                changed = mutated(document, path, random.choice(REPLACEMENTS))
+                found = complaints(schema, changed)
+                if not found or all("nonsense" in complaint for complaint in found):
+                    continue
+                with self.subTest(f"{schema} {path}"):
+                    code, _, _ = read(changed)
+                    self.assertEqual(code, 3, f"{found}: {json.dumps(changed)[:900]}")
+                    refused += 1
+        self.assertGreater(refused, 25)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)
