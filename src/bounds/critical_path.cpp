@@ -15,16 +15,14 @@ class EarliestEnds {
       : problem_(problem),
         devices_(problem.device_count()),
         ends_(problem.op_count() * devices_, kInfinity),
+        anywhere_(problem.op_count(), kInfinity),
         with_transfers_(static_cast<double>(problem.edge_count()) *
                             static_cast<double>(devices_ * devices_) <=
                         kTransferWork) {
     for (const OpId op : problem.topological_order()) add(op);
   }
 
-  [[nodiscard]] double anywhere(OpId op) const {
-    const auto row = ends_.begin() + static_cast<std::ptrdiff_t>(op.index() * devices_);
-    return *std::min_element(row, row + static_cast<std::ptrdiff_t>(devices_));
-  }
+  [[nodiscard]] double anywhere(OpId op) const { return anywhere_[op]; }
 
  private:
   [[nodiscard]] double at(OpId op, DeviceId device) const {
@@ -38,7 +36,9 @@ class EarliestEnds {
       for (const TensorId input : problem_.inputs(op)) {
         ready = std::max(ready, arrival(input, op, device));
       }
-      ends_[op.index() * devices_ + device.index()] = ready + problem_.time(op, device);
+      const double end = ready + problem_.time(op, device);
+      ends_[op.index() * devices_ + device.index()] = end;
+      anywhere_[op] = std::min(anywhere_[op], end);
     }
   }
 
@@ -65,7 +65,8 @@ class EarliestEnds {
 
   const Problem& problem_;
   std::size_t devices_;
-  std::vector<double> ends_;  // op x device
+  std::vector<double> ends_;      // op x device
+  Table<OpId, double> anywhere_;  // the least of an op's ends
   bool with_transfers_;
 };
 

@@ -31,7 +31,8 @@ class Dispatcher {
       }
       urgency_[ActivityId{i}] = urgency;
     }
-    for (const DeviceId device : problem.devices()) free_lanes_[device] = problem.device(device).lanes;
+    for (const DeviceId device : problem.devices())
+      free_lanes_[device] = problem.device(device).lanes;
   }
 
   Schedule run() {
@@ -78,17 +79,30 @@ class Dispatcher {
     const std::size_t devices = problem.device_count();
     return problem.interconnect() == InterconnectKind::host ? 2 * devices : devices * devices;
   }
-  [[nodiscard]] Queue& waiting_for(const Transfer& transfer) {
+  [[nodiscard]] std::size_t queue_of(const Transfer& transfer) const {
     const std::size_t devices = problem_.device_count();
     switch (transfer.leg) {
       case Leg::out:
-        return waiting_[transfer.from.index()];
+        return transfer.from.index();
       case Leg::in:
-        return waiting_[devices + transfer.to.index()];
+        return devices + transfer.to.index();
       case Leg::direct:
         break;
     }
-    return waiting_[transfer.from.index() * devices + transfer.to.index()];
+    return transfer.from.index() * devices + transfer.to.index();
+  }
+
+  // The queues that wait for the ports of a transfer that has ended.
+  void touch_queues_behind(const Transfer& transfer) {
+    if (transfer.leg != Leg::direct) {
+      touched_.push_back(queue_of(transfer));
+      return;
+    }
+    const std::size_t devices = problem_.device_count();
+    for (std::size_t other = 0; other < devices; ++other) {
+      touched_.push_back(transfer.from.index() * devices + other);
+      touched_.push_back(other * devices + transfer.to.index());
+    }
   }
 
   void become_ready(ActivityId id, double now) {
@@ -110,8 +124,9 @@ class Dispatcher {
     } else if (!problem_.rules().congestion) {
       begin(id, now);
     } else {
-      waiting_for(network_.transfer(id)).push(id);
-      ++waiting_count_;
+      const std::size_t queue = queue_of(network_.transfer(id));
+      waiting_[queue].push(id);
+      touched_.push_back(queue);
     }
   }
 
@@ -132,6 +147,7 @@ class Dispatcher {
       ++free_lanes_[placement_[network_.op(id)]];
     } else if (problem_.rules().congestion) {
       occupy(network_.transfer(id), 0);
+      touch_queues_behind(network_.transfer(id));
     }
   }
 
@@ -149,26 +165,33 @@ class Dispatcher {
         queue.pop();
       }
     }
-    while (waiting_count_ > 0 && start_most_urgent_transfer(now)) {
-    }
+    start_transfers(now);
   }
 
-  bool start_most_urgent_transfer(double now) {
-    Queue* best = nullptr;
+  [[nodiscard]] bool ports_free(const Transfer& transfer) const {
+    return (transfer.leg == Leg::in || !out_busy_[transfer.from]) &&
+           (transfer.leg == Leg::out || !in_busy_[transfer.to]);
+  }
+
+  // The most urgent first. Whatever could start at the last event has started, so only queues with
+  // a new transfer or a freed port are looked at; after a start the ports of its queue are taken.
+  void start_transfers(double now) {
+    std::erase_if(touched_, [&](std::size_t queue) {
+      return waiting_[queue].empty() || !ports_free(network_.transfer(waiting_[queue].top()));
+    });
     const MoreUrgent less_urgent{&urgency_};
-    for (Queue& queue : waiting_) {
-      if (queue.empty()) continue;
-      const Transfer& transfer = network_.transfer(queue.top());
-      if (transfer.leg != Leg::in && out_busy_[transfer.from]) continue;
-      if (transfer.leg != Leg::out && in_busy_[transfer.to]) continue;
-      if (best == nullptr || less_urgent(best->top(), queue.top())) best = &queue;
+    std::sort(touched_.begin(), touched_.end(), [&](std::size_t a, std::size_t b) {
+      return less_urgent(waiting_[b].top(), waiting_[a].top());
+    });
+    touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+    for (const std::size_t queue : touched_) {
+      const ActivityId id = waiting_[queue].top();
+      if (!ports_free(network_.transfer(id))) continue;
+      occupy(network_.transfer(id), 1);
+      begin(id, now);
+      waiting_[queue].pop();
     }
-    if (best == nullptr) return false;
-    occupy(network_.transfer(best->top()), 1);
-    begin(best->top(), now);
-    best->pop();
-    --waiting_count_;
-    return true;
+    touched_.clear();
   }
 
   Schedule collect() const {
@@ -200,7 +223,7 @@ class Dispatcher {
   Table<DeviceId, char> out_busy_;
   Table<DeviceId, char> in_busy_;
   std::vector<Queue> waiting_;
-  std::size_t waiting_count_ = 0;
+  std::vector<std::size_t> touched_;  // queues in which a transfer may now be able to start
 };
 
 }  // namespace

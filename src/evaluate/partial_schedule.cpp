@@ -1,6 +1,8 @@
 #include "evaluate/partial_schedule.h"
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include "evaluate/schedule.h"
 
@@ -19,8 +21,8 @@ PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
       out_ports_(problem.device_count()),
       in_ports_(problem.device_count()),
       arrivals_(problem.tensor_count()),
-      in_host_memory_(
-          problem.interconnect() == InterconnectKind::host ? problem.tensor_count() : 0, kNotSent) {
+      in_host_memory_(problem.interconnect() == InterconnectKind::host ? problem.tensor_count() : 0,
+                      kNotSent) {
   schedule_.start.assign(problem.op_count(), 0);
   schedule_.end.assign(problem.op_count(), 0);
   for (const DeviceId device : problem.devices()) {
@@ -66,21 +68,18 @@ double PartialSchedule::device_start(DeviceId device, double ready, double lengt
 }
 
 template <bool kCommit>
-double PartialSchedule::transfer(Timeline* out, Timeline* in, double ready, double length) {
+double PartialSchedule::transfer(Timeline* out, Timeline* in, double ready, double length,
+                                 bool keep) {
   if (length == 0 || length == kInfinity || !problem_.rules().congestion) return ready;
-  double start = ready;
-  while (true) {
-    const double free_out = out != nullptr ? out->earliest(start, length) : start;
-    const double free_both = in != nullptr ? in->earliest(free_out, length) : free_out;
-    start = free_both;
-    if (free_both == free_out) break;
-  }
+  const double start = out != nullptr && in != nullptr
+                           ? earliest_in_both(*out, *in, ready, length)
+                           : (out != nullptr ? out : in)->earliest(ready, length);
   if (start + length == start) return start;  // lost in rounding: occupies nothing
   for (Timeline* port : {out, in}) {
     if (port == nullptr) continue;
     if constexpr (kCommit) {
       port->occupy(start, length);
-    } else {
+    } else if (keep) {
       port->occupy_for_now(start, length);
       tentative_.push_back(Tentative{port, start});
     }
@@ -89,12 +88,12 @@ double PartialSchedule::transfer(Timeline* out, Timeline* in, double ready, doub
 }
 
 template <bool kCommit>
-double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to) {
+double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep) {
   if (const double* known = known_arrival(tensor, to)) return *known;
   double there = schedule_.end[problem_.producer(tensor)];
   if (problem_.interconnect() == InterconnectKind::links) {
     const double length = problem_.link_time(tensor, from, to);
-    const double start = transfer<kCommit>(&out_ports_[from], &in_ports_[to], there, length);
+    const double start = transfer<kCommit>(&out_ports_[from], &in_ports_[to], there, length, keep);
     if constexpr (kCommit) {
       schedule_.transfers.push_back({tensor, Leg::direct, from, to, start, start + length});
     }
@@ -104,7 +103,7 @@ double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to) {
     if (!problem_.on_host(from)) {
       double sent = in_host_memory_[tensor];
       if (sent == kNotSent) {
-        const double start = transfer<kCommit>(&out_ports_[from], nullptr, there, length);
+        const double start = transfer<kCommit>(&out_ports_[from], nullptr, there, length, keep);
         sent = start + length;
         if constexpr (kCommit) {
           schedule_.transfers.push_back({tensor, Leg::out, from, DeviceId{}, start, sent});
@@ -114,7 +113,7 @@ double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to) {
       there = sent;
     }
     if (!problem_.on_host(to)) {
-      const double start = transfer<kCommit>(nullptr, &in_ports_[to], there, length);
+      const double start = transfer<kCommit>(nullptr, &in_ports_[to], there, length, keep);
       if constexpr (kCommit) {
         schedule_.transfers.push_back({tensor, Leg::in, DeviceId{}, to, start, start + length});
       }
@@ -133,16 +132,20 @@ double PartialSchedule::inputs_ready(OpId op, DeviceId device) {
     const OpId producer = problem_.producer(input);
     if (placement_[producer] == device) {
       ready = std::max(ready, schedule_.end[producer]);
-    } else {
-      by_producer_end_.push_back(input);
+      continue;
     }
+    // Insertion keeps equal ends in order; there are a few inputs only.
+    auto position = by_producer_end_.end();
+    while (position != by_producer_end_.begin() &&
+           schedule_.end[producer] < schedule_.end[problem_.producer(position[-1])]) {
+      --position;
+    }
+    by_producer_end_.insert(position, input);
   }
-  std::stable_sort(by_producer_end_.begin(), by_producer_end_.end(), [&](TensorId a, TensorId b) {
-    return schedule_.end[problem_.producer(a)] < schedule_.end[problem_.producer(b)];
-  });
-  for (const TensorId input : by_producer_end_) {
+  for (const TensorId& input : by_producer_end_) {
     const DeviceId from = placement_[problem_.producer(input)];
-    ready = std::max(ready, fetch<kCommit>(input, from, device));
+    const bool last = &input == &by_producer_end_.back();
+    ready = std::max(ready, fetch<kCommit>(input, from, device, !last));
   }
   return ready;
 }
@@ -159,6 +162,54 @@ PartialSchedule::Slot PartialSchedule::probe(OpId op, DeviceId device) {
   return {start, start + length};
 }
 
+DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candidates) {
+  prospects_.clear();
+  for (const DeviceId device : candidates) {
+    const double start = start_bound(op, device);
+    prospects_.push_back({start + problem_.time(op, device), start,
+                          static_cast<std::uint32_t>(prospects_.size()), device});
+  }
+  std::make_heap(prospects_.begin(), prospects_.end());
+  Prospect best{kInfinity, kInfinity, std::numeric_limits<std::uint32_t>::max(), DeviceId{}};
+  for (auto end = prospects_.end(); end != prospects_.begin(); --end) {
+    const Prospect next = prospects_.front();
+    // Even as early as its bound it would not come before the best.
+    if (next < best || next.bound == kInfinity) break;
+    std::pop_heap(prospects_.begin(), end);
+    const double length = problem_.time(op, next.device);
+    const double free = device_start(next.device, next.start_bound, length);
+    if (free + length > best.bound) continue;
+    const Slot slot = probe(op, next.device);
+    const Prospect probed{slot.end, slot.start, next.position, next.device};
+    if (best < probed && probed.bound < kInfinity) best = probed;
+  }
+  return best.device;
+}
+
+PartialSchedule::Choice PartialSchedule::earliest_start(OpId op,
+                                                        std::span<const DeviceId> candidates) {
+  prospects_.clear();
+  for (const DeviceId device : candidates) {
+    const double start = start_bound(op, device);
+    prospects_.push_back({start, start, static_cast<std::uint32_t>(prospects_.size()), device});
+  }
+  std::make_heap(prospects_.begin(), prospects_.end());
+  Choice best;
+  std::uint32_t best_position = 0;
+  for (auto end = prospects_.end(); end != prospects_.begin(); --end) {
+    const Prospect next = prospects_.front();
+    if (next.bound > best.slot.start || next.bound == kInfinity) break;
+    std::pop_heap(prospects_.begin(), end);
+    const Slot slot = probe(op, next.device);
+    if (std::tuple(slot.start, slot.end, next.position) <
+        std::tuple(best.slot.start, best.slot.end, best_position)) {
+      best = {next.device, slot};
+      best_position = next.position;
+    }
+  }
+  return best;
+}
+
 void PartialSchedule::place(OpId op, DeviceId device) {
   const double ready = inputs_ready<true>(op, device);
   const double length = problem_.time(op, device);
@@ -168,8 +219,8 @@ void PartialSchedule::place(OpId op, DeviceId device) {
   schedule_.end[op] = start + length;
   if (start + length == start) return;
   for (Timeline& lane : lanes_[device]) {
-    const bool fits = gaps_ == Gaps::append ? lane.end() <= start
-                                            : lane.earliest(start, length) == start;
+    const bool fits =
+        gaps_ == Gaps::append ? lane.end() <= start : lane.earliest(start, length) == start;
     if (!fits) continue;
     lane.occupy(start, length);
     return;

@@ -1,12 +1,14 @@
 // A schedule under construction: ops are placed one at a time, in topological order.
 //
-// The constructive planners (HEFT, ETF and their kin) ask `probe` where an op would run on each device and
-// `place` it on one. Inputs from elsewhere are sent in the earliest gap of both ports. Cut overheads depend
-// on placements still to come, so they are left to `retime` (schedule.h), which `finish` calls; it never
-// makes an activity later where there are none.
+// The constructive planners (HEFT, ETF and their kin) ask `probe` where an op would run on each
+// device and `place` it on one. Inputs from elsewhere are sent in the earliest gap of both ports.
+// Cut overheads depend on placements still to come, so they are left to `retime` (schedule.h),
+// which `finish` calls; it never makes an activity later where there are none.
 
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "evaluate/timeline.h"
@@ -35,21 +37,15 @@ class PartialSchedule {
   // Where the op would run; infinite where an input cannot reach the device.
   [[nodiscard]] Slot probe(OpId op, DeviceId device);
 
-  // The device among `candidates` on which the op ends first (ties: the one named first).
-  template <class Candidates>
-  [[nodiscard]] DeviceId earliest_end(OpId op, const Candidates& candidates) {
-    DeviceId best;
-    double best_end = kInfinity;
-    for (const DeviceId device : candidates) {
-      if (start_bound(op, device) + problem_.time(op, device) >= best_end) continue;
-      const double end = probe(op, device).end;
-      if (end < best_end) {
-        best_end = end;
-        best = device;
-      }
-    }
-    return best;
-  }
+  // The device among `candidates` on which the op ends first, or starts first (then: ends first);
+  // ties: the one named first. Not valid where no input can reach any of them. Devices are probed
+  // in order of a lower bound, so most are not probed at all.
+  [[nodiscard]] DeviceId earliest_end(OpId op, std::span<const DeviceId> candidates);
+  struct Choice {
+    DeviceId device;
+    Slot slot;
+  };
+  [[nodiscard]] Choice earliest_start(OpId op, std::span<const DeviceId> candidates);
 
   void place(OpId op, DeviceId device);
 
@@ -70,12 +66,24 @@ class PartialSchedule {
     Timeline* timeline;
     double start;
   };
+  struct Prospect {
+    double bound;  // of what is made least: the end or the start
+    double start_bound;
+    std::uint32_t position;
+    DeviceId device;
+
+    // A heap has the least bound in front, of equal ones the device named first.
+    friend bool operator<(const Prospect& a, const Prospect& b) {
+      return a.bound != b.bound ? a.bound > b.bound : a.position > b.position;
+    }
+  };
 
   [[nodiscard]] const double* known_arrival(TensorId tensor, DeviceId device) const;
   template <bool kCommit>
-  double fetch(TensorId tensor, DeviceId from, DeviceId to);
+  double fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep);
+  // `keep`: whether later transfers of the same probe must see this one.
   template <bool kCommit>
-  double transfer(Timeline* out, Timeline* in, double ready, double length);
+  double transfer(Timeline* out, Timeline* in, double ready, double length, bool keep);
   template <bool kCommit>
   double inputs_ready(OpId op, DeviceId device);
   [[nodiscard]] double device_start(DeviceId device, double ready, double length) const;
@@ -91,6 +99,7 @@ class PartialSchedule {
   Table<TensorId, double> in_host_memory_;  // host: end of the `out`; < 0: not sent
   std::vector<Tentative> tentative_;
   std::vector<TensorId> by_producer_end_;
+  std::vector<Prospect> prospects_;
 };
 
 }  // namespace placewright

@@ -4,9 +4,33 @@
 
 namespace placewright {
 
+// Schedules are asked about their end far more often than about their beginning: gallop from there.
 std::size_t Timeline::first_ending_after(double time) const {
+  std::size_t after = busy_.size();  // all intervals from here on end after `time`
+  std::size_t step = 1;
+  while (after >= step && busy_[after - step].end > time) {
+    after -= step;
+    step *= 2;
+  }
+  const auto begin = busy_.begin() + static_cast<std::ptrdiff_t>(after < step ? 0 : after - step);
   const auto found = std::upper_bound(
-      busy_.begin(), busy_.end(), time,
+      begin, busy_.begin() + static_cast<std::ptrdiff_t>(after), time,
+      [](double wanted, const Interval& interval) { return wanted < interval.end; });
+  return static_cast<std::size_t>(found - busy_.begin());
+}
+
+std::size_t Timeline::first_ending_after(double time, std::size_t from) const {
+  std::size_t reach = from;  // all intervals before here end by `time`
+  std::size_t step = 1;
+  while (reach + step <= busy_.size() && busy_[reach + step - 1].end <= time) {
+    reach += step;
+    step *= 2;
+  }
+  const auto begin = busy_.begin() + static_cast<std::ptrdiff_t>(reach);
+  const auto end =
+      busy_.begin() + static_cast<std::ptrdiff_t>(std::min(reach + step, busy_.size()));
+  const auto found = std::upper_bound(
+      begin, end, time,
       [](double wanted, const Interval& interval) { return wanted < interval.end; });
   return static_cast<std::size_t>(found - busy_.begin());
 }
@@ -18,6 +42,22 @@ double Timeline::earliest(double ready, double length) const {
     start = busy_[i].end;
   }
   return start;
+}
+
+double earliest_in_both(const Timeline& a, const Timeline& b, double ready, double length) {
+  const auto& first = a.busy_;
+  const auto& second = b.busy_;
+  std::size_t i = a.first_ending_after(ready);
+  std::size_t j = 0;
+  double start = ready;
+  for (bool begun = false;; begun = true) {
+    while (i < first.size() && start + length > first[i].start) start = first[i++].end;
+    const double free_on_first = start;
+    j = begun ? b.first_ending_after(start, j) : b.first_ending_after(start);
+    while (j < second.size() && start + length > second[j].start) start = second[j++].end;
+    if (start == free_on_first) return start;
+    i = a.first_ending_after(start, i);
+  }
 }
 
 void Timeline::occupy(double start, double length) {

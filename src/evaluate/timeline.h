@@ -13,11 +13,14 @@ class Timeline {
   // O(log n + intervals skipped).
   [[nodiscard]] double earliest(double ready, double length) const;
 
+  // The same for a stretch that is free on two timelines at once.
+  friend double earliest_in_both(const Timeline& a, const Timeline& b, double ready, double length);
+
   // The end of the last interval.
   [[nodiscard]] double end() const { return busy_.empty() ? 0 : busy_.back().end; }
 
-  // Marks [start, start + length) as busy, which must be free. Touching intervals merge, so a packed
-  // timeline stays short.
+  // Marks [start, start + length) as busy, which must be free. Touching intervals merge, so a
+  // packed timeline stays short.
   void occupy(double start, double length);
 
   // The same, to be taken back by `release` in reverse order.
@@ -30,6 +33,8 @@ class Timeline {
     double end;
   };
   [[nodiscard]] std::size_t first_ending_after(double time) const;
+  // The same where none before `from` does; quick when it is near.
+  [[nodiscard]] std::size_t first_ending_after(double time, std::size_t from) const;
 
   std::vector<Interval> busy_;
 };

@@ -1,11 +1,13 @@
 // m-ETF: earliest task first within memory.
 //
-// Again and again, of all ready ops and devices with memory left, the pair with the earliest start; ties by upward rank. Starts
-// hardly ever move forward in time while the schedule grows, so each ready op keeps its last known start in a heap and is looked at again
-// only when it comes first: a few re-evaluations per op instead of (ready ops x devices) each time.
+// Again and again, of all ready ops and devices with memory left, the pair with the earliest start;
+// ties by upward rank. Starts hardly ever move forward in time while the schedule grows, so each
+// ready op keeps its last known start in a heap and is looked at again only when it comes first: a
+// few re-evaluations per op instead of (ready ops x devices) each time.
 //
-// Without memory limits and with equal devices ETF is within (2 - 1/n) of the optimum without communication plus the
-// longest communication chain (Hwang, Chow, Anger, Lee 1989); m-ETF is from Jeon et al., Baechi, SoCC 2020.
+// Without memory limits and with equal devices ETF is within (2 - 1/n) of the optimum without
+// communication plus the longest communication chain (Hwang, Chow, Anger, Lee 1989); m-ETF is from
+// Jeon et al., Baechi, SoCC 2020.
 
 #include <queue>
 #include <tuple>
@@ -59,18 +61,8 @@ class EarliestTaskFirst {
 
  private:
   Candidate evaluate(OpId op) {
-    Candidate best{kInfinity, ranks_[op], op, DeviceId{}};
-    double best_end = kInfinity;
-    for (const DeviceId device : choice_.candidates(op)) {
-      if (schedule_.start_bound(op, device) > best.start) continue;
-      const PartialSchedule::Slot slot = schedule_.probe(op, device);
-      if (std::tuple(slot.start, slot.end) < std::tuple(best.start, best_end)) {
-        best.start = slot.start;
-        best.device = device;
-        best_end = slot.end;
-      }
-    }
-    return best;
+    const PartialSchedule::Choice choice = schedule_.earliest_start(op, choice_.candidates(op));
+    return {choice.slot.start, ranks_[op], op, choice.device};
   }
 
   void take(const Candidate& candidate) {
