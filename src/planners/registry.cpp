@@ -40,6 +40,7 @@ Registry standard_registry() {
   Registry registry;
   register_baselines(registry);
   register_throughput(registry);
+  register_latency(registry);
   return registry;
 }
 

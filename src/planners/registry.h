@@ -29,6 +29,7 @@ class Registry {
 // One function per family, one line per planner.
 void register_baselines(Registry& registry);
 void register_throughput(Registry& registry);
+void register_latency(Registry& registry);
 
 // All families.
 Registry standard_registry();

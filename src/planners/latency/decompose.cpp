@@ -1,0 +1,380 @@
+// Cut-node decomposition: exact where it ends in time, a plan and a bound at any moment before.
+//
+// Cut nodes (coarsen/cut_nodes.h) split the problem into modules that share nothing but the device of the cut node between
+// them. With t(m, a, b) = the least time from the end of module m's entry on a to the end of its exit on b,
+//
+//   latency = arrival + min over devices d0, d1, ... of the sum over modules of t(m, d(m-1), d(m)),
+//
+// a shortest path. The t(m, a, b) are found by ModuleSearch, and only those that matter: each has a lower bound (at first the critical path) and the
+// best schedule seen. The shortest path over the lower bounds says which to look at next; what lies on no path below the best plan is never looked at. A
+// search starts narrow and is repeated wider until it is a proof, so that good plans come early. Modules are independent: threads share the work.
+//
+// Exact when devices have no cut overheads and resident memory cannot bind (or the problem has at most 64 ops and no shared weights:
+// then it is one module, with memory). Otherwise, and where a module has more than 64 ops, the modules are a relaxation:
+// the bound holds, and the plan is the best of what the modules' schedules make and the start.
+//
+// After the decomposition of algorithms.md, section 3; the search inside is a precedence-tree enumeration with cut-set dominance
+// (Demeulemeester, Herroelen: Management Science 38(12), 1992), layer by layer.
+
+#include <algorithm>
+#include <memory>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "coarsen/cut_nodes.h"
+#include "evaluate/memory.h"
+#include "evaluate/schedule.h"
+#include "planners/baselines/baselines.h"
+#include "planners/latency/latency.h"
+#include "planners/latency/module.h"
+#include "planners/latency/module_search.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::size_t kFirstWidth = 8;
+constexpr std::size_t kWidthGrowth = 4;
+constexpr double kLayerBytes = 4e8;     // memory for one search
+constexpr double kIndifference = 5e-7;  // paths this close to the best plan are not looked at
+
+// One way through a module.
+struct Passage {
+  double lower = kInfinity;
+  double upper = kInfinity;
+  std::vector<ModuleItem> items;
+  std::size_t width = 0;   // of the last search
+  bool exhausted = false;  // no wider search is possible
+  bool busy = false;
+};
+
+// A module and its passages by device of entry and exit; one column where there is no entry or exit.
+struct Part {
+  Module module;
+  std::size_t entries;
+  std::size_t exits;
+  std::vector<Passage> passages;
+  std::size_t widest;
+
+  Passage& at(std::size_t entry, std::size_t exit) { return passages[entry * exits + exit]; }
+  [[nodiscard]] const Passage& at(std::size_t entry, std::size_t exit) const {
+    return passages[entry * exits + exit];
+  }
+  [[nodiscard]] ModuleSearch search(std::size_t entry, std::size_t exit) const {
+    return {module, module.has_entry ? static_cast<int>(entry) : -1,
+            module.exit >= 0 ? static_cast<int>(exit) : -1};
+  }
+};
+
+bool has_overheads(const Problem& problem) {
+  const auto& devices = problem.draft().devices;
+  return std::any_of(devices.begin(), devices.end(), [](const Device& device) {
+    return device.send_overhead > 0 || device.receive_overhead > 0;
+  });
+}
+
+class Decomposition {
+ public:
+  Decomposition(const Problem& problem, Control& control) : problem_(problem), control_(control) {
+    const bool binds = !memory_cannot_bind(problem);
+    std::vector<Segment> split = segments(problem);
+    if (binds && problem.shared_weight_count() == 0 && problem.op_count() <= Module::kMaxOps) {
+      Segment whole;
+      whole.ops.assign(problem.topological_order().begin(), problem.topological_order().end());
+      split = {std::move(whole)};
+      with_memory_ = true;
+    }
+    exact_ = !has_overheads(problem) && (!binds || with_memory_);
+    for (const Segment& segment : split) add_part(segment);
+  }
+
+  Answer run() {
+    start();
+    if (!parts_.empty()) search();
+    return finish();
+  }
+
+ private:
+  struct Choice {
+    std::size_t part;
+    std::size_t entry;
+    std::size_t exit;
+    double cutoff;
+    std::size_t width;
+  };
+  using Distances = std::vector<std::vector<double>>;  // boundary x device
+
+  void add_part(const Segment& segment) {
+    Part part{Module(problem_, segment, with_memory_),
+              segment.entry.valid() ? problem_.device_count() : 1,
+              segment.exit.valid() ? problem_.device_count() : 1,
+              {},
+              0};
+    part.passages.resize(part.entries * part.exits);
+    const double state_bytes = 40 + 8.0 * static_cast<double>(2 * part.module.op_count() +
+                                                               part.module.slot_count + 16);
+    part.widest = static_cast<std::size_t>(kLayerBytes / state_bytes / 8);
+    for (std::size_t entry = 0; entry < part.entries; ++entry) {
+      for (std::size_t exit = 0; exit < part.exits; ++exit) {
+        Passage& passage = part.at(entry, exit);
+        if (segment.entry.valid() && !allowed(segment.entry, entry)) continue;
+        if (segment.exit.valid() && !allowed(segment.exit, exit)) continue;
+        passage.lower = part.search(entry, exit).root_bound();
+      }
+    }
+    parts_.push_back(std::move(part));
+  }
+
+  [[nodiscard]] bool allowed(OpId op, std::size_t device) const {
+    return problem_.group_allowed(problem_.group(op), DeviceId{device});
+  }
+
+  // The plan given, and a quick one.
+  void start() {
+    if (control_.start != nullptr) offer(*control_.start);
+    Control part = control_.part("heft", control_.remaining());
+    Answer quick = heft().plan(problem_, Settings{}, part);
+    if (quick.plan) offer(std::move(*quick.plan));
+    proved_infeasible_ = quick.proved_infeasible;
+    reason_ = quick.reason;
+  }
+
+  void offer(Plan plan) {
+    if (best_ && best_->value <= plan.value) return;
+    best_ = std::move(plan);
+    if (exact_) value_ = std::min(value_, best_->value);
+    control_.report(*best_, lower_bound_);
+  }
+
+  void search() {
+    update_distances();
+    const int count = std::max(1, control_.budget().threads);
+    std::vector<std::thread> helpers;
+    for (int i = 1; i < count; ++i) helpers.emplace_back([this] { work(); });
+    work();
+    for (std::thread& helper : helpers) helper.join();
+  }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (!stopped_) {
+      const std::optional<Choice> choice = choose();
+      if (!choice) {
+        if (busy_ == 0) return;
+        idle_.wait(lock);
+        continue;
+      }
+      Part& part = parts_[choice->part];
+      Passage& passage = part.at(choice->entry, choice->exit);
+      passage.busy = true;
+      ++busy_;
+      lock.unlock();
+      ModuleSearch search = part.search(choice->entry, choice->exit);
+      const ModuleResult result = search.run(choice->cutoff, choice->width, [this](auto steps) {
+        return should_stop(steps);
+      });
+      lock.lock();
+      --busy_;
+      passage.busy = false;
+      take_over(part, passage, *choice, result);
+      idle_.notify_all();
+    }
+  }
+
+  bool should_stop(std::uint64_t steps) {
+    const std::lock_guard guard(control_mutex_);
+    if (!stopped_ && control_.should_stop(steps)) stopped_ = true;
+    return stopped_;
+  }
+
+  void take_over(const Part& part, Passage& passage, const Choice& choice,
+                 const ModuleResult& result) {
+    passage.width = choice.width;
+    passage.exhausted = !result.complete && choice.width >= part.widest;
+    passage.lower = std::max(passage.lower, result.lower_bound);
+    if (result.value < passage.upper) {
+      passage.upper = result.value;
+      passage.items = result.items;
+    }
+    update_distances();
+    improve_plan();
+  }
+
+  // Shortest distances over the lower bounds, from the beginning and from the end.
+  void update_distances() {
+    from_begin_.assign(1, {0.0});
+    for (const Part& part : parts_) {
+      std::vector<double> next(part.exits, kInfinity);
+      for (std::size_t entry = 0; entry < part.entries; ++entry) {
+        for (std::size_t exit = 0; exit < part.exits; ++exit) {
+          next[exit] = std::min(next[exit], from_begin_.back()[entry] + part.at(entry, exit).lower);
+        }
+      }
+      from_begin_.push_back(std::move(next));
+    }
+    to_end_.assign(parts_.size() + 1, {});
+    to_end_.back().assign(from_begin_.back().size(), 0.0);
+    for (std::size_t m = parts_.size(); m-- > 0;) {
+      const Part& part = parts_[m];
+      to_end_[m].assign(part.entries, kInfinity);
+      for (std::size_t entry = 0; entry < part.entries; ++entry) {
+        for (std::size_t exit = 0; exit < part.exits; ++exit) {
+          to_end_[m][entry] =
+              std::min(to_end_[m][entry], part.at(entry, exit).lower + to_end_[m + 1][exit]);
+        }
+      }
+    }
+    const double bound = to_end_[0][0];
+    if (bound > lower_bound_) {
+      lower_bound_ = bound;
+      control_.report(best_ ? best_->value : kInfinity, std::min(bound, value_));
+    }
+  }
+
+  // The shortest path over the schedules seen, as a plan.
+  void improve_plan() {
+    std::vector<std::vector<double>> distance(1, {0.0});
+    std::vector<std::vector<std::size_t>> came_from(1);
+    for (const Part& part : parts_) {
+      distance.emplace_back(part.exits, kInfinity);
+      came_from.emplace_back(part.exits, 0);
+      const std::vector<double>& before = distance[distance.size() - 2];
+      for (std::size_t entry = 0; entry < part.entries; ++entry) {
+        for (std::size_t exit = 0; exit < part.exits; ++exit) {
+          const double through = before[entry] + part.at(entry, exit).upper;
+          if (through >= distance.back()[exit]) continue;
+          distance.back()[exit] = through;
+          came_from.back()[exit] = entry;
+        }
+      }
+    }
+    const auto last = std::min_element(distance.back().begin(), distance.back().end());
+    if (*last >= path_value_ || *last >= value_) return;
+    path_value_ = *last;
+    if (!exact_) value_ = *last;
+    std::vector<std::size_t> exits(parts_.size());
+    std::size_t exit = static_cast<std::size_t>(last - distance.back().begin());
+    for (std::size_t m = parts_.size(); m-- > 0;) {
+      exits[m] = exit;
+      exit = came_from[m + 1][exit];
+    }
+    Plan plan = plan_along(exits);
+    if (exact_ || memory_fits(problem_, plan.placement)) offer(std::move(plan));
+  }
+
+  [[nodiscard]] Plan plan_along(const std::vector<std::size_t>& exits) const {
+    Plan plan;
+    plan.placement = Placement(problem_.op_count());
+    plan.schedule.emplace();
+    plan.schedule->start.assign(problem_.op_count(), 0);
+    plan.schedule->end.assign(problem_.op_count(), 0);
+    double origin = 0;
+    std::size_t entry = 0;
+    for (std::size_t m = 0; m < parts_.size(); ++m) {
+      ModuleSearch search = parts_[m].search(entry, exits[m]);
+      origin = search.replay(parts_[m].at(entry, exits[m]).items, origin, plan);
+      entry = exits[m];
+    }
+    Schedule schedule = retime(problem_, plan.placement, *plan.schedule);
+    return schedule_plan(problem_, std::move(plan.placement), std::move(schedule));
+  }
+
+  // The passage that a wider search should look at next: on the shortest path over the lower bounds if one is free there,
+  // else any that may lie on a path below the best plan; the one looked at least.
+  [[nodiscard]] std::optional<Choice> choose() const {
+    std::optional<Choice> on_path;
+    std::optional<Choice> anywhere;
+    const double limit = value_ * (1 - kIndifference);
+    for (std::size_t m = 0; m < parts_.size(); ++m) {
+      const Part& part = parts_[m];
+      for (std::size_t entry = 0; entry < part.entries; ++entry) {
+        for (std::size_t exit = 0; exit < part.exits; ++exit) {
+          const Passage& passage = part.at(entry, exit);
+          if (passage.busy || passage.exhausted || passage.lower == kInfinity) continue;
+          if (passage.lower >= passage.upper * (1 - kIndifference)) continue;
+          const double rest = from_begin_[m][entry] + to_end_[m + 1][exit];
+          if (rest + passage.lower >= limit) continue;
+          const std::size_t width =
+              std::min(part.widest, passage.width == 0 ? kFirstWidth : passage.width * kWidthGrowth);
+          const Choice choice{m, entry, exit, std::min(passage.upper, value_ - rest), width};
+          const bool shortest = rest + passage.lower <= to_end_[0][0] * (1 + 1e-12);
+          std::optional<Choice>& best = shortest ? on_path : anywhere;
+          if (!best || width < best->width) best = choice;
+        }
+      }
+    }
+    return on_path ? on_path : anywhere;
+  }
+
+  Answer finish() {
+    Answer answer;
+    if (lower_bound_ == kInfinity) {
+      answer.proved_infeasible = true;
+      answer.reason = "no placement keeps links, pins and supported devices";
+    }
+    if (best_) {
+      answer.plan = std::move(best_);
+      answer.proved_infeasible = false;
+    } else {
+      answer.proved_infeasible |= proved_infeasible_;
+      if (answer.reason.empty()) answer.reason = reason_;
+    }
+    answer.certificate.lower_bound = std::min(lower_bound_, answer.value()) * (1 - 1e-12);
+    answer.certificate.method = fmt::format("cut-node decomposition into {} modules", parts_.size());
+    return answer;
+  }
+
+  const Problem& problem_;
+  Control& control_;
+  bool with_memory_ = false;
+  bool exact_ = false;
+  std::vector<Part> parts_;
+
+  std::optional<Plan> best_;
+  double value_ = kInfinity;       // exact: of the best plan; relaxed: of the best path
+  double path_value_ = kInfinity;  // of the best path over schedules seen
+  double lower_bound_ = 0;
+  bool proved_infeasible_ = false;
+  std::string reason_;
+
+  Distances from_begin_;
+  Distances to_end_;
+  std::mutex mutex_;
+  std::mutex control_mutex_;
+  std::condition_variable idle_;
+  int busy_ = 0;
+  std::atomic<bool> stopped_ = false;
+};
+
+std::string refuses(const Problem& problem) {
+  if (problem.rules().memory == MemoryModel::peak) return "it does not look at peak memory";
+  if (problem.device_count() > Module::kMaxDevices) return "it handles at most 16 devices";
+  for (const Segment& segment : segments(problem)) {
+    if (segment.ops.size() > Module::kMaxOps) {
+      return fmt::format("cut nodes leave a part with {} ops, and it handles at most {}",
+                         segment.ops.size(), Module::kMaxOps);
+    }
+  }
+  return {};
+}
+
+Answer plan(const Problem& problem, const Settings&, Control& control) {
+  return Decomposition(problem, control).run();
+}
+
+}  // namespace
+
+PlannerEntry decompose() {
+  return PlannerEntry{.name = "decompose",
+                      .summary = "exact modules between cut nodes, joined by a shortest path",
+                      .objectives = {Objective::latency},
+                      .strength = Strength::exact,
+                      .effort = Effort::anytime,
+                      .refuses = refuses,
+                      .plan = plan};
+}
+
+}  // namespace placewright

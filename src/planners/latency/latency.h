@@ -1,0 +1,11 @@
+// Planners for schedules: the latency of one inference on unequal devices, total completion of several.
+
+#pragma once
+
+#include "planners/planner.h"
+
+namespace placewright {
+
+PlannerEntry decompose();
+
+}  // namespace placewright

@@ -1,0 +1,147 @@
+// Exact scheduling of a module (module.h): dynamic programming over partial schedules, with bounds and dominance.
+//
+// A partial schedule grows by one item at a time: an op on a device, or with congestion one leg of a transfer. Items come in order of
+// start, each as early as its inputs, its device or ports and the start of the item before allow. Every schedule in which
+// nothing can start earlier arises so; hence an optimal one does.
+//
+// Layer by layer (one item more), partial schedules are dropped when
+//   bound      no completion beats the cutoff: earliest ends of all ops to come, by op and device, with the transfers that the choice
+//              makes unavoidable, tails to the end of the module, and for each device and port the work that the cutoff
+//              forces on it;
+//   dominance  another one has the same items done, everything that is still needed on the same devices, and
+//              nothing of it later.
+// Where a layer is wider than `width` only the most promising are kept, and the least bound of those let go joins the answer's
+// lower bound. A narrow search is a good heuristic; one that never had to let go is a proof.
+//
+// Cost: O(edges x devices^2) for each partial schedule, and memory for two layers plus a few bytes for each one ever kept. The number of
+// partial schedules is exponential in the width of the module, not in its length.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "planners/latency/module.h"
+#include "problem/plan.h"
+
+namespace placewright {
+
+struct ModuleItem {
+  enum class Kind : std::uint8_t {
+    op,    // `id` runs on `device`
+    out,   // host: tensor `id` leaves its producer's device
+    send,  // tensor `id` goes to `device` (links: from the producer; host: from host memory)
+  };
+  Kind kind = Kind::op;
+  std::uint8_t device = 0;
+  std::uint16_t id = 0;
+};
+
+struct ModuleResult {
+  double value = kInfinity;      // of the best schedule below the cutoff
+  double lower_bound = 0;        // of all schedules; at most the cutoff or the value
+  bool complete = false;         // nothing was let go: no schedule lies below `lower_bound`, and that is the value or the cutoff
+  std::vector<ModuleItem> items;
+  std::uint64_t expanded = 0;
+};
+
+class ModuleSearch {
+ public:
+  // Asked now and then with the partial schedules expanded since the last time.
+  using Stop = std::function<bool(std::uint64_t)>;
+
+  // Devices of entry and exit; -1 where there is none.
+  ModuleSearch(const Module& module, int entry_device, int exit_device);
+
+  // A lower bound on all schedules, without search.
+  [[nodiscard]] double root_bound();
+
+  // Looks for schedules with a value below `cutoff`.
+  ModuleResult run(double cutoff, std::size_t width, const Stop& stop);
+
+  // Writes devices and times of the items into the plan, from `origin` on; answers the end.
+  double replay(const std::vector<ModuleItem>& items, double origin, Plan& plan);
+
+ private:
+  struct Node {
+    std::uint64_t done = 0;  // ops
+    double bound = 0;
+    std::uint64_t key = 0;
+    std::uint32_t parent = 0;
+    ModuleItem item;
+  };
+  struct Step {
+    std::uint32_t parent;
+    ModuleItem item;
+  };
+  class Layer;
+
+  struct View {
+    double* times;
+    std::uint8_t* marks;
+  };
+
+  void lay_out();
+  void compute_tails();
+  void make_root(Node& node);
+  [[nodiscard]] View scratch() { return {scratch_times_.data(), scratch_marks_.data()}; }
+
+  [[nodiscard]] int producer_device(const std::uint8_t* marks, int tensor) const;
+  [[nodiscard]] double producer_end(const double* times, int tensor) const;
+  [[nodiscard]] bool producer_done(std::uint64_t done, int tensor) const;
+  [[nodiscard]] bool is_sent(const std::uint8_t* marks, int tensor, int device) const;
+  [[nodiscard]] double presence(const double* times, const std::uint8_t* marks, int tensor,
+                                int device) const;
+  [[nodiscard]] double earliest_arrival(const double* times, const std::uint8_t* marks, int tensor,
+                                        int device) const;
+  [[nodiscard]] DeviceSet domain(const double* times, const std::uint8_t* marks, int op) const;
+  [[nodiscard]] double bound(const double* times, const std::uint8_t* marks, std::uint64_t done);
+  [[nodiscard]] double forced_ports(const double* times, const std::uint8_t* marks,
+                                    std::uint64_t done);
+
+  // Apply an item to the scratch state; answers its start.
+  double apply(const ModuleItem& item, View view, std::uint64_t& done) const;
+  void retire(View view, std::uint64_t done, int tensor) const;
+
+  void expand(const Layer& layer, std::size_t index, Layer& next);
+  void offer(const Layer& layer, std::size_t index, const ModuleItem& item, Layer& next);
+  void measure_reach(const std::uint8_t* marks, std::uint64_t done);
+
+  const Module& module_;
+  int entry_device_;
+  int exit_device_;
+  std::vector<DeviceSet> allowed_;
+  std::vector<double> tails_;  // op x device
+  std::vector<double> earliest_;  // op x device, of the state at hand
+  std::vector<DeviceSet> feasible_;
+  std::vector<std::uint64_t> consumer_sets_;  // by tensor
+  std::uint64_t all_done_ = 0;
+
+  std::size_t lane_begin_ = 0;
+  std::vector<std::size_t> lanes_at_;  // by device
+  std::size_t out_at_ = 0;
+  std::size_t in_at_ = 0;
+  std::size_t ends_at_ = 0;
+  std::size_t arrivals_at_ = 0;
+  std::size_t host_arrivals_at_ = 0;
+  std::size_t memory_at_ = 0;
+  std::size_t time_count_ = 0;
+  std::size_t sent_at_ = 0;
+  std::size_t out_marks_at_ = 0;
+  std::size_t groups_at_ = 0;
+  std::size_t mark_count_ = 0;
+
+  std::vector<double> own_reach_;
+  std::vector<double> any_reach_;
+  std::vector<double> scratch_times_;
+  std::vector<std::uint8_t> scratch_marks_;
+  double limit_ = kInfinity;
+  double best_ = kInfinity;
+  Step goal_{};
+  std::size_t goal_layer_ = 0;
+  std::size_t layer_number_ = 0;
+  std::vector<std::vector<Step>> trace_;
+};
+
+}  // namespace placewright

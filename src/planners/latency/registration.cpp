@@ -1,0 +1,10 @@
+#include "planners/latency/latency.h"
+#include "planners/registry.h"
+
+namespace placewright {
+
+void register_latency(Registry& registry) {
+  registry.add(decompose());
+}
+
+}  // namespace placewright
