@@ -7,5 +7,6 @@
 namespace placewright {
 
 PlannerEntry decompose();
+PlannerEntry search();
 
 }  // namespace placewright

@@ -5,6 +5,7 @@ namespace placewright {
 
 void register_latency(Registry& registry) {
   registry.add(decompose());
+  registry.add(search());
 }
 
 }  // namespace placewright

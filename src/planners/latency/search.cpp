@@ -1,0 +1,151 @@
+// Anytime local search over placement, order and transfer order (`latency`, `total-completion`).
+//
+// Starts from the plan given and from the quick planners, goes down from the best of them, then anneals in cycles of growing length, each from the best
+// sequence so far (sweep.h has the moves and their cost, which does not grow with the graph). Threads run cycles of their own and share the
+// best. It ends with the time; it proves nothing.
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "planners/baselines/baselines.h"
+#include "planners/latency/latency.h"
+#include "planners/latency/sweep.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::size_t kFirstCycle = 8;  // sweeps
+constexpr std::size_t kLongestCycle = 512;
+
+class Search {
+ public:
+  Search(const Problem& problem, const Settings& settings, Control& control)
+      : problem_(problem),
+        control_(control),
+        trials_(static_cast<std::size_t>(settings.integer("trials"))),
+        warmth_(settings.number("temperature")) {}
+
+  Answer run() {
+    Answer answer;
+    start();
+    if (!best_plan_) {
+      answer.proved_infeasible = proved_infeasible_;
+      answer.reason = reason_;
+      return answer;
+    }
+    if (!stop(0)) {
+      std::vector<std::thread> helpers;
+      for (int i = 1; i < control_.budget().threads; ++i) {
+        helpers.emplace_back([this, i] { work(static_cast<std::uint64_t>(i)); });
+      }
+      work(0);
+      for (std::thread& helper : helpers) helper.join();
+    }
+    if (best_.value < best_plan_->value) take(Sweep(problem_, 0).plan_of(best_));
+    answer.plan = std::move(best_plan_);
+    return answer;
+  }
+
+ private:
+  void start() {
+    if (control_.start != nullptr) take(*control_.start);
+    for (const PlannerEntry& quick : {heft(), etf(), single(), topo(), memory_first()}) {
+      // The first gives a plan whatever it takes; the others are asked while there is time.
+      if (best_plan_ && (control_.elapsed() > 0.15 * control_.budget().seconds || stop(0))) break;
+      Control part = control_.part(quick.name, control_.remaining());
+      Answer found = quick.plan(problem_, Settings{quick.options}, part);
+      if (found.plan) {
+        take(std::move(*found.plan));
+      } else {
+        proved_infeasible_ = proved_infeasible_ || found.proved_infeasible;
+        reason_ = found.reason;
+      }
+    }
+  }
+
+  void take(Plan plan) {
+    if (best_plan_ && best_plan_->value <= plan.value) return;
+    best_plan_ = std::move(plan);
+    control_.report(*best_plan_, 0);
+  }
+
+  bool stop(std::uint64_t steps) {
+    const std::lock_guard guard(mutex_);
+    stopped_ = stopped_ || control_.should_stop(steps);
+    return stopped_;
+  }
+
+  void work(std::uint64_t number) {
+    Sweep sweep(problem_, control_.budget().seed * 1000 + number);
+    sweep.start_from(*best_plan_);
+    offer(sweep.current());
+    const auto asked = [this](std::uint64_t moves) { return stop(moves); };
+    std::size_t length = kFirstCycle;
+    bool descending = true;
+    while (!stop(1)) {
+      for (std::size_t i = 0; i < length && !stop(1); ++i) {
+        const double left = 1 - static_cast<double>(i + 1) / static_cast<double>(length);
+        const double temperature = descending ? 0 : warmth_ * sweep.mean_time() * left * left;
+        const double before = sweep.current().value;
+        sweep.run(trials_, temperature, asked);
+        offer(sweep.current());
+        if (descending && sweep.current().value >= before * (1 - 1e-4) && i > 0) break;
+      }
+      if (!descending) length = std::min(2 * length, kLongestCycle);
+      descending = false;
+      sweep.start_from(best());
+    }
+  }
+
+  Sequence best() {
+    const std::lock_guard guard(mutex_);
+    return best_;
+  }
+
+  void offer(const Sequence& sequence) {
+    const std::lock_guard guard(mutex_);
+    if (sequence.value >= best_.value) return;
+    best_ = sequence;
+    if (best_.value < best_plan_->value) control_.report(best_.value, 0);
+  }
+
+  const Problem& problem_;
+  Control& control_;
+  std::size_t trials_;
+  double warmth_;
+  std::optional<Plan> best_plan_;
+  bool proved_infeasible_ = false;
+  std::string reason_;
+  std::mutex mutex_;
+  bool stopped_ = false;
+  Sequence best_;
+};
+
+std::string refuses(const Problem& problem) {
+  if (problem.rules().memory == MemoryModel::peak) return "it does not look at peak memory";
+  return {};
+}
+
+Answer plan(const Problem& problem, const Settings& settings, Control& control) {
+  return Search(problem, settings, control).run();
+}
+
+}  // namespace
+
+PlannerEntry search() {
+  return PlannerEntry{
+      .name = "search",
+      .summary = "local search over placement, order and transfer order, in windows",
+      .objectives = {Objective::latency, Objective::total_completion},
+      .effort = Effort::anytime,
+      .options = {{"trials", "moves tried in each window of a sweep", std::int64_t{256}, 16, 1e6},
+                  {"temperature", "at the start of a cycle, in mean op times", 1.0, 0, 100}},
+      .refuses = refuses,
+      .plan = plan};
+}
+
+}  // namespace placewright

@@ -1,0 +1,576 @@
+#include "planners/latency/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "coarsen/cut_nodes.h"
+#include "evaluate/schedule.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::size_t kWindow = 96;
+constexpr double kNotSent = -1;
+constexpr std::size_t kLargestBlock = 12;
+
+}  // namespace
+
+Sweep::Sweep(const Problem& problem, std::uint64_t seed)
+    : problem_(problem),
+      devices_(problem.device_count()),
+      host_(problem.interconnect() == InterconnectKind::host),
+      congestion_(problem.rules().congestion),
+      memory_binds_(!memory_cannot_bind(problem)),
+      total_completion_(problem.objective() == Objective::total_completion),
+      random_(seed),
+      ledger_(problem) {
+  const std::size_t ops = problem.op_count();
+  const bool whole = total_completion_ || ops <= 2 * kWindow;
+  width_ = whole ? ops : kWindow;
+  step_ = whole ? ops : kWindow / 2;
+  lane_begin_.push_back(0);
+  for (const DeviceId device : problem.devices()) {
+    const Device& record = problem.device(device);
+    has_overheads_ = has_overheads_ || record.send_overhead > 0 || record.receive_overhead > 0;
+    const auto lanes = static_cast<std::size_t>(record.lanes);
+    lane_begin_.push_back(lane_begin_.back() + std::min(lanes, ops));
+  }
+  position_.resize(ops);
+  start_.assign(ops, 0);
+  end_.assign(ops, 0);
+  op_tail_.assign(ops, 0);
+  after_end_.assign(ops, 0);
+  const std::size_t slots = problem.tensor_count() * (devices_ + 1);
+  arrival_.assign(slots, 0);
+  stamp_.assign(slots, 0);
+  sender_.assign(slots, OpId{});
+  arrival_tail_.assign(slots, 0);
+  send_tail_.assign(slots, kNotSent);
+  double total = 0;
+  for (const OpId op : problem.ops()) {
+    double fastest = kInfinity;
+    for (const DeviceId device : problem.devices()) {
+      if (problem.allowed(op, device)) fastest = std::min(fastest, problem.time(op, device));
+    }
+    total += fastest;
+  }
+  mean_time_ = ops == 0 ? 0 : total / static_cast<double>(ops);
+}
+
+double Sweep::start_from(const Plan& plan) {
+  Sequence sequence;
+  sequence.order = order_of(problem_, *plan.schedule);
+  sequence.placement = plan.placement;
+  sequence.eager.assign(problem_.op_count(), 0);
+  return start_from(sequence);
+}
+
+double Sweep::start_from(const Sequence& sequence) {
+  now_ = sequence;
+  ledger_ = MemoryLedger(problem_, now_.placement);
+  for (std::size_t i = 0; i < now_.order.size(); ++i) position_[now_.order[i].index()] = i;
+  begin_forward();
+  settle(now_.order.size());
+  now_.value = settled_value();
+  return now_.value;
+}
+
+double Sweep::duration(OpId op) const {
+  const DeviceId device = now_.placement[op];
+  double time = problem_.time(op, device);
+  if (!has_overheads_) return time;
+  const auto leaves = [&](DeviceId from, DeviceId to) {
+    return from != to && !(host_ && problem_.on_host(from));
+  };
+  for (const TensorId output : problem_.outputs(op)) {
+    std::uint64_t sent = 0;
+    for (const OpId consumer : problem_.consumers(output)) {
+      const DeviceId to = now_.placement[consumer];
+      if (!leaves(device, to)) continue;
+      const std::uint64_t bit = host_ ? 1 : std::uint64_t{1} << (to.index() % 64);
+      if ((sent & bit) == 0) time += problem_.device(device).send_overhead;
+      sent |= bit;
+    }
+  }
+  for (const TensorId input : problem_.inputs(op)) {
+    if (now_.placement[problem_.producer(input)] == device) continue;
+    if (host_ && problem_.on_host(device)) continue;
+    bool first = true;
+    for (const OpId other : problem_.consumers(input)) {
+      first = first && !(now_.placement[other] == device &&
+                         problem_.topological_rank(other) < problem_.topological_rank(op));
+    }
+    if (first) time += problem_.device(device).receive_overhead;
+  }
+  return time;
+}
+
+double Sweep::send(TensorId tensor, OpId sender, DeviceId from, DeviceId to) {
+  const std::size_t place = slot(tensor, to);
+  if (known(place)) return arrival_[place];
+  const auto note = [&](std::size_t where, double time) {
+    arrival_[where] = time;
+    stamp_[where] = writing_;
+    if (writing_ == settled_) sender_[where] = sender;
+    return time;
+  };
+  const auto record = [&](Leg leg, DeviceId source, DeviceId target, double begin, double finish) {
+    if (recorder_ != nullptr) recorder_->push_back({tensor, leg, source, target, begin, finish});
+  };
+  double there = end_[problem_.producer(tensor).index()];
+  if (!host_) {
+    const double length = problem_.link_time(tensor, from, to);
+    double begin = there;
+    if (length > 0 && congestion_) {
+      begin = std::max({begin, state_.out[from.index()], state_.in[to.index()]});
+      state_.out[from.index()] = state_.in[to.index()] = begin + length;
+    }
+    record(Leg::direct, from, to, begin, begin + length);
+    return note(place, begin + length);
+  }
+  const double length = problem_.host_time(tensor);
+  const bool congested = congestion_ && length > 0;
+  if (!problem_.on_host(from)) {
+    const std::size_t in_host = host_slot(tensor);
+    if (known(in_host)) {
+      there = arrival_[in_host];
+    } else {
+      double begin = there;
+      if (congested) begin = std::max(begin, state_.out[from.index()]);
+      if (congested) state_.out[from.index()] = begin + length;
+      record(Leg::out, from, DeviceId{}, begin, begin + length);
+      there = note(in_host, begin + length);
+    }
+  }
+  if (problem_.on_host(to)) return note(place, there);
+  double begin = there;
+  if (congested) begin = std::max(begin, state_.in[to.index()]);
+  if (congested) state_.in[to.index()] = begin + length;
+  record(Leg::in, DeviceId{}, to, begin, begin + length);
+  return note(place, begin + length);
+}
+
+void Sweep::process(OpId op) {
+  const DeviceId device = now_.placement[op];
+  const ModelId model = problem_.op(op).model;
+  double ready = problem_.model(model).arrival;
+  for (const TensorId input : problem_.inputs(op)) {
+    const OpId producer = problem_.producer(input);
+    const DeviceId from = now_.placement[producer];
+    const double there =
+        from == device ? end_[producer.index()] : send(input, op, from, device);
+    ready = std::max(ready, there);
+  }
+  const double length = duration(op);
+  double begin = ready;
+  if (length > 0) {
+    double* const first = state_.lanes.data() + lane_begin_[device.index()];
+    double* const last = state_.lanes.data() + lane_begin_[device.index() + 1];
+    begin = std::max(begin, *first);
+    *first = begin + length;
+    for (double* lane = first; lane + 1 < last && lane[0] > lane[1]; ++lane) {
+      std::swap(lane[0], lane[1]);
+    }
+  }
+  start_[op.index()] = begin;
+  end_[op.index()] = begin + length;
+  double& done = state_.done[total_completion_ ? model.index() : 0];
+  done = std::max(done, begin + length);
+  if (!now_.eager[op.index()]) return;
+  for (const TensorId output : problem_.outputs(op)) {
+    for (const OpId consumer : problem_.consumers(output)) {
+      const DeviceId to = now_.placement[consumer];
+      if (to != device) (void)send(output, op, device, to);
+    }
+  }
+}
+
+double Sweep::value_of(const Resources& resources) const {
+  if (!total_completion_) return resources.done[0];
+  double total = 0;
+  for (const ModelId model : problem_.models()) {
+    const Model& record = problem_.model(model);
+    total += record.weight * (resources.done[model.index()] - record.arrival);
+  }
+  return total;
+}
+
+// Tails: what would follow if each activity kept its place on its device and ports.
+void Sweep::backward() {
+  tails_at_.clear();
+  if (width_ == now_.order.size()) return;
+  std::fill(op_tail_.begin(), op_tail_.end(), 0.0);
+  std::fill(after_end_.begin(), after_end_.end(), 0.0);
+  std::fill(arrival_tail_.begin(), arrival_tail_.end(), 0.0);
+  std::fill(send_tail_.begin(), send_tail_.end(), kNotSent);
+  const std::vector<double> none(devices_, 0);
+  Tails tails{none, none, none};
+  tails_at_.resize(now_.order.size() / step_ + 1);
+  for (std::size_t i = now_.order.size(); i-- > 0;) {
+    if ((i + 1) % step_ == 0) tails_at_[(i + 1) / step_] = tails;
+    const OpId op = now_.order[i];
+    if (now_.eager[op.index()]) backward_outputs(op, tails);
+    const double length = end_[op.index()] - start_[op.index()];
+    double& device_tail = tails.device[now_.placement[op].index()];
+    double tail = after_end_[op.index()];
+    if (length > 0) tail = std::max(tail, device_tail);
+    op_tail_[op.index()] = tail + length;
+    if (length > 0) device_tail = tail + length;
+    backward_inputs(op, tails);
+  }
+}
+
+void Sweep::backward_inputs(OpId op, Tails& tails) {
+  const DeviceId device = now_.placement[op];
+  const auto inputs = problem_.inputs(op);
+  for (auto input = inputs.rbegin(); input != inputs.rend(); ++input) {
+    const OpId producer = problem_.producer(*input);
+    const DeviceId from = now_.placement[producer];
+    double& after = after_end_[producer.index()];
+    if (from == device) {
+      after = std::max(after, op_tail_[op.index()]);
+      continue;
+    }
+    double& arrived = arrival_tail_[slot(*input, device)];
+    arrived = std::max(arrived, op_tail_[op.index()]);
+    if (sender_[slot(*input, device)] == op) {
+      after = std::max(after, backward_send(*input, op, from, device, tails));
+    }
+  }
+}
+
+void Sweep::backward_outputs(OpId op, Tails& tails) {
+  const DeviceId device = now_.placement[op];
+  const auto outputs = problem_.outputs(op);
+  for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
+    for (const OpId consumer : problem_.consumers(*output)) {
+      const DeviceId to = now_.placement[consumer];
+      const std::size_t place = slot(*output, to);
+      if (to == device || sender_[place] != op || send_tail_[place] != kNotSent) continue;
+      double& after = after_end_[op.index()];
+      after = std::max(after, backward_send(*output, op, device, to, tails));
+    }
+  }
+}
+
+// From the producer's end through the transfer to the end of the schedule.
+double Sweep::backward_send(TensorId tensor, OpId sender, DeviceId from, DeviceId to, Tails& tails) {
+  const std::size_t place = slot(tensor, to);
+  double tail = arrival_tail_[place];
+  const auto pass = [&](double length, double* first, double* second) {
+    const bool congested = congestion_ && length > 0;
+    if (congested && first != nullptr) tail = std::max(tail, *first);
+    if (congested && second != nullptr) tail = std::max(tail, *second);
+    send_tail_[place] = std::max(send_tail_[place], tail);
+    tail += length;
+    if (congested && first != nullptr) *first = tail;
+    if (congested && second != nullptr) *second = tail;
+  };
+  if (!host_) {
+    pass(problem_.link_time(tensor, from, to), &tails.out[from.index()], &tails.in[to.index()]);
+    return tail;
+  }
+  const double length = problem_.host_time(tensor);
+  if (!problem_.on_host(to)) pass(length, nullptr, &tails.in[to.index()]);
+  if (!problem_.on_host(from)) {
+    double& in_host = arrival_tail_[host_slot(tensor)];
+    in_host = std::max(in_host, tail);
+    tail = in_host;
+    if (sender_[host_slot(tensor)] == sender) pass(length, &tails.out[from.index()], nullptr);
+    else tail += length;
+  }
+  send_tail_[place] = std::max(send_tail_[place], 0.0);
+  return tail;
+}
+
+void Sweep::begin_forward() {
+  if (last_stamp_ > 4000000000U) {
+    std::fill(stamp_.begin(), stamp_.end(), 0U);
+    last_stamp_ = 0;
+  }
+  settled_ = trial_ = ++last_stamp_;
+  base_.lanes.assign(lane_begin_.back(), 0);
+  base_.out.assign(devices_, 0);
+  base_.in.assign(devices_, 0);
+  base_.done.assign(total_completion_ ? problem_.model_count() : 1, 0);
+  if (total_completion_) {
+    for (const ModelId model : problem_.models()) {
+      base_.done[model.index()] = problem_.model(model).arrival;
+    }
+  }
+  crossing_ = {};
+  first_ = last_ = 0;
+}
+
+void Sweep::open_window(std::size_t first) {
+  first_ = first;
+  last_ = std::min(first + width_, now_.order.size());
+  while (!crossing_.empty() && position_[crossing_.top().consumer.index()] < last_) crossing_.pop();
+  crossing_value_ = crossing_.empty() ? 0 : crossing_.top().total;
+  value_ = evaluate();
+}
+
+void Sweep::settle(std::size_t last) {
+  state_ = base_;
+  writing_ = trial_ = settled_;
+  for (std::size_t i = first_; i < last; ++i) {
+    const OpId op = now_.order[i];
+    process(op);
+    if (tails_at_.empty()) continue;
+    for (const TensorId output : problem_.outputs(op)) {
+      for (const OpId consumer : problem_.consumers(output)) {
+        if (position_[consumer.index()] < last) continue;
+        const DeviceId to = now_.placement[consumer];
+        double head = end_[op.index()];
+        double tail = op_tail_[consumer.index()];
+        if (to != now_.placement[op]) {
+          const std::size_t place = slot(output, to);
+          if (known(place)) {
+            head = arrival_[place];
+          } else if (!host_) {
+            head += problem_.link_time(output, now_.placement[op], to);
+            tail = std::max(tail, send_tail_[place]);
+          }
+        }
+        crossing_.push({head + tail, consumer});
+      }
+    }
+  }
+  std::swap(base_, state_);
+  first_ = last;
+}
+
+// The value when the window is as it is now.
+double Sweep::evaluate() {
+  state_.lanes.assign(base_.lanes.begin(), base_.lanes.end());
+  state_.out.assign(base_.out.begin(), base_.out.end());
+  state_.in.assign(base_.in.begin(), base_.in.end());
+  state_.done.assign(base_.done.begin(), base_.done.end());
+  writing_ = trial_ = ++last_stamp_;
+  for (std::size_t i = first_; i < last_; ++i) process(now_.order[i]);
+  double value = value_of(state_);
+  if (tails_at_.empty() || last_ == now_.order.size()) return value;
+
+  value = std::max(value, crossing_value_);
+  const Tails& tails = tails_at_[last_ / step_];
+  for (std::size_t device = 0; device < devices_; ++device) {
+    if (tails.device[device] > 0) {
+      value = std::max(value, state_.lanes[lane_begin_[device]] + tails.device[device]);
+    }
+    if (tails.out[device] > 0) value = std::max(value, state_.out[device] + tails.out[device]);
+    if (tails.in[device] > 0) value = std::max(value, state_.in[device] + tails.in[device]);
+  }
+  for (std::size_t i = first_; i < last_; ++i) {
+    const OpId op = now_.order[i];
+    const DeviceId from = now_.placement[op];
+    for (const TensorId output : problem_.outputs(op)) {
+      for (const OpId consumer : problem_.consumers(output)) {
+        if (position_[consumer.index()] < last_) continue;
+        const DeviceId to = now_.placement[consumer];
+        double head = end_[op.index()];
+        double tail = op_tail_[consumer.index()];
+        if (to != from) {
+          const std::size_t place = slot(output, to);
+          if (known(place)) {
+            head = arrival_[place];
+          } else if (host_) {
+            const int legs = (problem_.on_host(from) ? 0 : 1) + (problem_.on_host(to) ? 0 : 1);
+            head += legs * problem_.host_time(output);
+          } else {
+            head += problem_.link_time(output, from, to);
+            tail = std::max(tail, send_tail_[place]);
+          }
+        }
+        value = std::max(value, head + tail);
+      }
+    }
+  }
+  return value;
+}
+
+void Sweep::rotate(std::size_t from, std::size_t to) {
+  auto& order = now_.order;
+  const auto place = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
+  if (from < to) {
+    std::rotate(place(from), place(from + 1), place(to + 1));
+  } else {
+    std::rotate(place(to), place(from), place(from + 1));
+  }
+  for (std::size_t i = std::min(from, to); i <= std::max(from, to); ++i) {
+    position_[order[i].index()] = i;
+  }
+}
+
+// Ops that share a device by rule move together, so all of them must be in the window.
+bool Sweep::movable(OpId op) const {
+  for (const OpId mate : problem_.group_ops(problem_.group(op))) {
+    const std::size_t position = position_[mate.index()];
+    if (position < first_ || position >= last_) return false;
+  }
+  return true;
+}
+
+bool Sweep::place(OpId op, DeviceId device) {
+  const GroupId group = problem_.group(op);
+  const DeviceId before = now_.placement[op];
+  if (before == device) return true;
+  if (!movable(op) || !problem_.group_allowed(group, device)) return false;
+  if (memory_binds_) {
+    if (!ledger_.fits_group(group, device)) return false;
+    ledger_.remove_group(group, before);
+    ledger_.add_group(group, device);
+  }
+  for (const OpId mate : problem_.group_ops(group)) {
+    moved_.emplace_back(mate, before);
+    now_.placement[mate] = device;
+  }
+  return true;
+}
+
+void Sweep::undo() {
+  while (!moved_.empty()) {
+    const auto [op, before] = moved_.back();
+    moved_.pop_back();
+    const GroupId group = problem_.group(op);
+    if (memory_binds_ && now_.placement[op] != before && problem_.group_ops(group).front() == op) {
+      ledger_.remove_group(group, now_.placement[op]);
+      ledger_.add_group(group, before);
+    }
+    now_.placement[op] = before;
+  }
+  if (rotated_from_ != rotated_to_) rotate(rotated_to_, rotated_from_);
+  if (flipped_.valid()) now_.eager[flipped_.index()] = !now_.eager[flipped_.index()];
+}
+
+// A connected set of ops of one device goes to another, often to that of a neighbour.
+bool Sweep::move_block() {
+  const OpId seed = pick();
+  const DeviceId from = now_.placement[seed];
+  const std::size_t size = unit() < 0.3 ? 1 : 1 + below(kLargestBlock);
+  block_.assign(1, seed);
+  const auto in_window = [&](OpId op) {
+    const std::size_t position = position_[op.index()];
+    return position >= first_ && position < last_;
+  };
+  std::vector<DeviceId> around;
+  for (std::size_t i = 0; i < block_.size(); ++i) {
+    const auto visit = [&](OpId next) {
+      if (now_.placement[next] != from) {
+        around.push_back(now_.placement[next]);
+      } else if (block_.size() < size && in_window(next) && unit() < 0.8 &&
+                 std::find(block_.begin(), block_.end(), next) == block_.end()) {
+        block_.push_back(next);
+      }
+    };
+    const OpId op = block_[i];
+    for (const OpId next : problem_.successors(op)) visit(next);
+    for (const OpId before : problem_.predecessors(op)) visit(before);
+  }
+  const DeviceId to = !around.empty() && unit() < 0.5 ? around[below(around.size())]
+                                                      : DeviceId{below(devices_)};
+  if (to == from) return false;
+  for (const OpId op : block_) {
+    if (!place(op, to)) return false;
+  }
+  return !moved_.empty();
+}
+
+bool Sweep::move_in_order() {
+  const OpId op = pick();
+  const std::size_t at = position_[op.index()];
+  std::size_t lowest = first_;
+  std::size_t highest = last_ - 1;
+  for (const OpId before : problem_.predecessors(op)) {
+    lowest = std::max(lowest, position_[before.index()] + 1);
+  }
+  for (const OpId after : problem_.successors(op)) {
+    highest = std::min(highest, position_[after.index()] - 1);
+  }
+  lowest = std::max(lowest, first_);
+  if (lowest >= highest) return false;
+  // The two ends are the likely places: as soon, or as late, as possible.
+  std::size_t to = lowest + below(highest - lowest + 1);
+  if (unit() < 0.2) to = lowest;
+  if (to == at) return false;
+  rotated_from_ = at;
+  rotated_to_ = to;
+  rotate(at, to);
+  return true;
+}
+
+bool Sweep::flip_eager() {
+  flipped_ = pick();
+  now_.eager[flipped_.index()] = !now_.eager[flipped_.index()];
+  return true;
+}
+
+// Where memory binds a move alone often does not fit.
+bool Sweep::swap_devices() {
+  const OpId a = pick();
+  const OpId b = pick();
+  const DeviceId device_a = now_.placement[a];
+  const DeviceId device_b = now_.placement[b];
+  const GroupId group_a = problem_.group(a);
+  const GroupId group_b = problem_.group(b);
+  if (device_a == device_b || group_a == group_b || !movable(a) || !movable(b)) return false;
+  if (!problem_.group_allowed(group_a, device_b) || !problem_.group_allowed(group_b, device_a)) {
+    return false;
+  }
+  ledger_.remove_group(group_a, device_a);
+  ledger_.remove_group(group_b, device_b);
+  const bool fits = ledger_.fits_group(group_a, device_b) && ledger_.fits_group(group_b, device_a);
+  ledger_.add_group(group_a, fits ? device_b : device_a);
+  ledger_.add_group(group_b, fits ? device_a : device_b);
+  if (!fits) return false;
+  for (const OpId mate : problem_.group_ops(group_a)) {
+    moved_.emplace_back(mate, device_a);
+    now_.placement[mate] = device_b;
+  }
+  for (const OpId mate : problem_.group_ops(group_b)) {
+    moved_.emplace_back(mate, device_b);
+    now_.placement[mate] = device_a;
+  }
+  return true;
+}
+
+void Sweep::try_move(double temperature) {
+  moved_.clear();
+  rotated_from_ = rotated_to_ = 0;
+  flipped_ = OpId{};
+  const double kind = unit();
+  bool changed = false;
+  if (memory_binds_ && kind < 0.2) {
+    changed = swap_devices();
+  } else if (kind < 0.55) {
+    changed = move_block();
+    if (changed && unit() < 0.3) (void)move_in_order();
+  } else if (kind < 0.9) {
+    changed = move_in_order();
+  } else {
+    changed = flip_eager();
+  }
+  if (!changed) {
+    undo();
+    return;
+  }
+  const double value = evaluate();
+  const double allowance = temperature > 0 ? -temperature * std::log(1 - unit()) : 0;
+  if (value <= value_ + allowance && value < kInfinity) {
+    value_ = value;
+  } else {
+    undo();
+  }
+}
+
+Plan Sweep::plan_of(const Sequence& sequence) {
+  Schedule shape;
+  recorder_ = &shape.transfers;
+  (void)start_from(sequence);
+  recorder_ = nullptr;
+  shape.start = Table<OpId, double>(start_);
+  shape.end = Table<OpId, double>(end_);
+  Schedule schedule = retime(problem_, now_.placement, shape);
+  return schedule_plan(problem_, now_.placement, std::move(schedule));
+}
+
+}  // namespace placewright

@@ -1,0 +1,183 @@
+// Local search over a sequence, in windows: what `search` does all the time.
+//
+// A solution is a topological order of the ops, a device for each, and for each op whether its outputs are sent as soon as they are there
+// (eager) or when the first consumer's turn comes. Taken in that order, every activity starts as early as those before it on its device and ports
+// allow. So a move may change placement, order and the order of transfers.
+//
+// A sweep goes through the order from left to right with a window of W ops. Heads (when everything left of the window ends) are exact, since
+// the left is settled; tails (the longest way from the window's right edge to the end of the schedule) come from one backward pass and stay
+// true while the right is unchanged. A move inside the window is judged by re-timing the window alone:
+//
+//   value = max over what crosses the right edge of head + tail,
+//
+// O(W + edges at W) for a move, whatever the size of the graph. Where a move changes what the right has to send, tails are estimates;
+// the true value is known at the end of each sweep, which costs O(ops + edges).
+// `total-completion` has one tail for each model, so there the window is the whole order.
+
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <random>
+#include <vector>
+
+#include "evaluate/memory.h"
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+struct Sequence {
+  std::vector<OpId> order;
+  Placement placement;
+  std::vector<char> eager;  // by op
+  double value = kInfinity;
+};
+
+class Sweep {
+ public:
+  Sweep(const Problem& problem, std::uint64_t seed);
+
+  // From here on; the placement must be within memory. Answers the value.
+  double start_from(const Plan& plan);
+  double start_from(const Sequence& sequence);
+  [[nodiscard]] const Sequence& current() const { return now_; }
+
+  // One sweep with `trials` moves for each window. A move that makes the value worse by x is taken with probability exp(-x /
+  // temperature). Stops early when `stop(moves)` says so. The true value is in `current()`.
+  template <class Stop>
+  void run(std::size_t trials, double temperature, const Stop& stop) {
+    backward();
+    begin_forward();
+    bool stopped = false;
+    for (std::size_t first = 0; first < now_.order.size(); first += step_) {
+      open_window(first);
+      if (!stopped) {
+        for (std::size_t done = 0; done < trials; done += kAsk) {
+          for (std::size_t i = 0; i < kAsk; ++i) try_move(temperature);
+          stopped = stop(kAsk);
+          if (stopped) break;
+        }
+      }
+      settle(std::min(first + step_, now_.order.size()));
+    }
+    now_.value = settled_value();
+  }
+
+  // The schedule of a sequence, re-timed.
+  [[nodiscard]] Plan plan_of(const Sequence& sequence);
+
+  [[nodiscard]] std::size_t window() const { return width_; }
+  [[nodiscard]] double mean_time() const { return mean_time_; }
+
+ private:
+  static constexpr std::size_t kAsk = 16;
+
+  struct Resources {
+    std::vector<double> lanes;  // sorted for each device
+    std::vector<double> out;
+    std::vector<double> in;
+    std::vector<double> done;  // by model
+  };
+  struct Tails {
+    std::vector<double> device;
+    std::vector<double> out;
+    std::vector<double> in;
+  };
+  struct Crossing {
+    double total;
+    OpId consumer;
+    bool operator<(const Crossing& other) const { return total < other.total; }
+  };
+
+  [[nodiscard]] std::size_t slot(TensorId tensor, DeviceId device) const {
+    return tensor.index() * (devices_ + 1) + device.index();
+  }
+  [[nodiscard]] std::size_t host_slot(TensorId tensor) const {
+    return tensor.index() * (devices_ + 1) + devices_;
+  }
+  [[nodiscard]] bool known(std::size_t place) const {
+    return stamp_[place] == settled_ || stamp_[place] == trial_;
+  }
+
+  [[nodiscard]] double duration(OpId op) const;
+  double send(TensorId tensor, OpId sender, DeviceId from, DeviceId to);
+  void process(OpId op);
+  [[nodiscard]] double value_of(const Resources& resources) const;
+  [[nodiscard]] double settled_value() const { return value_of(base_); }
+
+  void backward();
+  void backward_inputs(OpId op, Tails& tails);
+  void backward_outputs(OpId op, Tails& tails);
+  double backward_send(TensorId tensor, OpId sender, DeviceId from, DeviceId to, Tails& tails);
+
+  void begin_forward();
+  void open_window(std::size_t first);
+  void settle(std::size_t last);
+  double evaluate();
+
+  void try_move(double temperature);
+  bool move_block();
+  bool move_in_order();
+  bool flip_eager();
+  bool swap_devices();
+  bool place(OpId op, DeviceId device);
+  void undo();
+  [[nodiscard]] bool movable(OpId op) const;
+  OpId pick() { return now_.order[first_ + below(last_ - first_)]; }
+  std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
+  double unit() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
+  void rotate(std::size_t from, std::size_t to);
+
+  const Problem& problem_;
+  std::size_t devices_;
+  bool host_;
+  bool congestion_;
+  bool has_overheads_ = false;
+  bool memory_binds_;
+  bool total_completion_;
+  std::size_t width_;
+  std::size_t step_;
+  double mean_time_ = 0;
+  std::mt19937_64 random_;
+  MemoryLedger ledger_;
+
+  Sequence now_;
+  std::vector<std::size_t> position_;  // by op
+  std::vector<std::size_t> lane_begin_;
+
+  // Forward: ends of ops, arrivals of tensors on devices (and in host memory), valid when stamped.
+  std::vector<double> start_;
+  std::vector<double> end_;
+  std::vector<double> arrival_;
+  std::vector<std::uint32_t> stamp_;
+  std::vector<OpId> sender_;  // whose turn sent the tensor there, in the last settled pass
+  std::uint32_t settled_ = 0;
+  std::uint32_t trial_ = 0;
+  std::uint32_t last_stamp_ = 0;
+  std::uint32_t writing_ = 0;
+  Resources base_;     // at the window's left edge
+  Resources state_;    // while processing
+  std::priority_queue<Crossing> crossing_;
+  double crossing_value_ = 0;
+  std::size_t first_ = 0;
+  std::size_t last_ = 0;
+  double value_ = kInfinity;  // of the window as it is
+  std::vector<Transfer>* recorder_ = nullptr;
+
+  // Backward.
+  std::vector<double> op_tail_;       // from its start
+  std::vector<double> after_end_;     // of an op, by its consumers seen so far
+  std::vector<double> arrival_tail_;  // by slot
+  std::vector<double> send_tail_;     // by slot: from the end of the transfer on; < 0: not sent
+  std::vector<Tails> tails_at_;       // by window edge
+
+  // The last move, to be undone.
+  std::vector<std::pair<OpId, DeviceId>> moved_;
+  std::size_t rotated_from_ = 0;
+  std::size_t rotated_to_ = 0;
+  OpId flipped_;
+  std::vector<OpId> block_;
+};
+
+}  // namespace placewright
