@@ -28,7 +28,6 @@
 #include "coarsen/cut_nodes.h"
 #include "evaluate/memory.h"
 #include "evaluate/schedule.h"
-#include "planners/baselines/baselines.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/module.h"
 #include "planners/latency/module_search.h"
@@ -36,6 +35,7 @@
 namespace placewright {
 namespace {
 
+constexpr std::uint64_t kStartMoves = 80;  // of local search before the modules, for each op
 constexpr std::size_t kFirstWidth = 8;
 constexpr std::size_t kWidthGrowth = 4;
 constexpr double kLayerBytes = 4e8;     // memory for one search
@@ -132,14 +132,42 @@ class Decomposition {
     return problem_.group_allowed(problem_.group(op), DeviceId{device});
   }
 
-  // The plan given, and a quick one.
+  // The plan given, and one by a short search.
   void start() {
     if (control_.start != nullptr) offer(*control_.start);
-    Control part = control_.part("heft", control_.remaining());
-    Answer quick = heft().plan(problem_, Settings{}, part);
-    if (quick.plan) offer(std::move(*quick.plan));
-    proved_infeasible_ = quick.proved_infeasible;
-    reason_ = quick.reason;
+    Budget budget = control_.budget();
+    budget.seconds = control_.remaining();
+    budget.steps = std::min<std::uint64_t>(budget.steps, kStartMoves * problem_.op_count());
+    Control part("search", budget, control_.interruption());
+    part.start = control_.start;
+    const PlannerEntry quick = placewright::search();
+    Answer found = quick.plan(problem_, Settings{quick.options}, part);
+    if (found.plan) offer(std::move(*found.plan));
+    proved_infeasible_ = found.proved_infeasible;
+    reason_ = found.reason;
+    if (best_ && exact_) split(*best_);
+  }
+
+  // What a whole plan does in each module is a schedule of that module.
+  void split(const Plan& plan) {
+    Table<TensorId, std::vector<const Transfer*>> transfers(problem_.tensor_count());
+    for (const Transfer& transfer : plan.schedule->transfers) {
+      transfers[transfer.tensor].push_back(&transfer);
+    }
+    std::size_t entry = 0;
+    for (Part& part : parts_) {
+      const std::size_t exit =
+          part.module.exit >= 0 ? plan.placement[part.module.ops.back()].index() : 0;
+      ModuleSearch search = part.search(entry, exit);
+      Passage& passage = part.at(entry, exit);
+      std::vector<ModuleItem> items = search.items_of(plan, transfers);
+      const double value = search.value_of(items);
+      if (value < passage.upper) {
+        passage.upper = value;
+        passage.items = std::move(items);
+      }
+      entry = exit;
+    }
   }
 
   void offer(Plan plan) {
@@ -252,7 +280,7 @@ class Decomposition {
       }
     }
     const auto last = std::min_element(distance.back().begin(), distance.back().end());
-    if (*last >= path_value_ || *last >= value_) return;
+    if (*last >= path_value_) return;
     path_value_ = *last;
     if (!exact_) value_ = *last;
     std::vector<std::size_t> exits(parts_.size());
@@ -262,6 +290,7 @@ class Decomposition {
       exit = came_from[m + 1][exit];
     }
     Plan plan = plan_along(exits);
+    path_exits_ = std::move(exits);
     if (exact_ || memory_fits(problem_, plan.placement)) offer(std::move(plan));
   }
 
@@ -282,10 +311,12 @@ class Decomposition {
     return schedule_plan(problem_, std::move(plan.placement), std::move(schedule));
   }
 
-  // The passage that a wider search should look at next: on the shortest path over the lower bounds if one is free there,
-  // else any that may lie on a path below the best plan; the one looked at least.
-  [[nodiscard]] std::optional<Choice> choose() const {
-    std::optional<Choice> on_path;
+  // The passage that a wider search should look at next. Any that may lie on a path below the best plan; in turn on the
+  // shortest path over the lower bounds (to raise the bound) and on the path of the best schedules (to improve the plan), if one is free there. The
+  // one looked at least.
+  [[nodiscard]] std::optional<Choice> choose() {
+    std::optional<Choice> on_bound;
+    std::optional<Choice> on_plan;
     std::optional<Choice> anywhere;
     const double limit = value_ * (1 - kIndifference);
     for (std::size_t m = 0; m < parts_.size(); ++m) {
@@ -300,13 +331,22 @@ class Decomposition {
           const std::size_t width =
               std::min(part.widest, passage.width == 0 ? kFirstWidth : passage.width * kWidthGrowth);
           const Choice choice{m, entry, exit, std::min(passage.upper, value_ - rest), width};
-          const bool shortest = rest + passage.lower <= to_end_[0][0] * (1 + 1e-12);
-          std::optional<Choice>& best = shortest ? on_path : anywhere;
-          if (!best || width < best->width) best = choice;
+          const auto consider = [&](std::optional<Choice>& best) {
+            if (!best || width < best->width) best = choice;
+          };
+          consider(anywhere);
+          if (rest + passage.lower <= to_end_[0][0] * (1 + 1e-12)) consider(on_bound);
+          if (!path_exits_.empty() && exit == path_exits_[m] &&
+              entry == (m == 0 ? 0 : path_exits_[m - 1])) {
+            consider(on_plan);
+          }
         }
       }
     }
-    return on_path ? on_path : anywhere;
+    plan_turn_ = !plan_turn_;
+    if (plan_turn_ && on_plan) return on_plan;
+    if (on_bound) return on_bound;
+    return on_plan ? on_plan : anywhere;
   }
 
   Answer finish() {
@@ -340,6 +380,8 @@ class Decomposition {
   bool proved_infeasible_ = false;
   std::string reason_;
 
+  std::vector<std::size_t> path_exits_;  // of the best path over schedules seen
+  bool plan_turn_ = false;
   Distances from_begin_;
   Distances to_end_;
   std::mutex mutex_;

@@ -43,12 +43,6 @@ class ModuleSearch::Layer {
     clear();
   }
 
-  // How long before the present each time of a state still counts.
-  struct Reach {
-    std::span<const double> own;        // in the state to be inserted
-    std::span<const double> any;        // in all states of its class
-  };
-
   void clear() {
     nodes_.clear();
     times_.clear();
@@ -67,13 +61,26 @@ class ModuleSearch::Layer {
   [[nodiscard]] bool alive(std::size_t i) const { return nodes_[i].bound < kInfinity; }
   [[nodiscard]] double least_dropped() const { return least_dropped_; }
 
-  void insert(Node node, const double* times, const std::uint8_t* marks, const Reach& reach) {
+  // Whether a state of the layer dominates this one; notes its class in the node.
+  [[nodiscard]] bool dominated(Node& node, const double* times, const std::uint8_t* marks,
+                               std::span<const double> reach) const {
     node.key = key_of(node.done, marks);
+    for (std::uint32_t i = table_[node.key & (table_.size() - 1)]; i != kNone; i = next_[i]) {
+      if (alive(i) && same_class(i, node, marks) && dominates(this->times(i), times, reach)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // After `dominated` said no.
+  void insert(const Node& node, const double* times, const std::uint8_t* marks,
+              std::span<const double> reach) {
     std::uint32_t* link = &table_[node.key & (table_.size() - 1)];
     for (std::uint32_t i = *link; i != kNone; i = next_[i]) {
-      if (!alive(i) || !same_class(i, node, marks)) continue;
-      if (dominates(this->times(i), times, reach.own)) return;
-      if (dominates(times, this->times(i), reach.any)) nodes_[i].bound = kInfinity;
+      if (alive(i) && same_class(i, node, marks) && dominates(times, this->times(i), reach)) {
+        nodes_[i].bound = kInfinity;
+      }
     }
     const auto index = static_cast<std::uint32_t>(nodes_.size());
     next_.push_back(*link);
@@ -229,8 +236,19 @@ void ModuleSearch::lay_out() {
   mark_count_ = next;
   scratch_times_.resize(time_count_);
   scratch_marks_.resize(mark_count_);
-  own_reach_.assign(time_count_, 0);
-  any_reach_.assign(time_count_, 0);
+  reach_.assign(time_count_, 0);
+  for (std::size_t tensor = 0; tensor < module_.tensors.size(); ++tensor) {
+    for (std::size_t from = 0; from < module_.devices; ++from) {
+      double longest = 0;
+      for (const int consumer : module_.tensors[tensor].consumers) {
+        for_each_device(allowed_[at(consumer)], [&](int to) {
+          const double length = module_.move(static_cast<int>(tensor), static_cast<int>(from), to);
+          if (length < kInfinity) longest = std::max(longest, length);
+        });
+      }
+      longest_moves_.push_back(longest);
+    }
+  }
 }
 
 void ModuleSearch::compute_tails() {
@@ -647,7 +665,13 @@ void ModuleSearch::offer(const Layer& layer, std::size_t index, const ModuleItem
   node.done = layer.node(index).done;
   node.parent = static_cast<std::uint32_t>(index);
   node.item = item;
-  apply(item, scratch(), node.done);
+  const double start = apply(item, scratch(), node.done);
+  if (item.kind == ModuleItem::Kind::op &&
+      start + module_.time(item.id, item.device) +
+              tails_[item.id * module_.devices + item.device] >=
+          limit_) {
+    return;
+  }
   if (node.done == all_done_) {
     const double value = scratch_times_[kDone];
     if (value < limit_) {
@@ -658,11 +682,12 @@ void ModuleSearch::offer(const Layer& layer, std::size_t index, const ModuleItem
     }
     return;
   }
+  if (!module_.congestion) measure_reach(scratch_marks_.data(), node.done);
+  if (next.dominated(node, scratch_times_.data(), scratch_marks_.data(), reach_)) return;
   node.bound = std::max(layer.node(index).bound,
                         bound(scratch_times_.data(), scratch_marks_.data(), node.done));
   if (node.bound >= limit_) return;
-  if (!module_.congestion) measure_reach(scratch_marks_.data(), node.done);
-  next.insert(node, scratch_times_.data(), scratch_marks_.data(), {own_reach_, any_reach_});
+  next.insert(node, scratch_times_.data(), scratch_marks_.data(), reach_);
 }
 
 // Without congestion a transfer begins at its producer's end, which may lie in the past.
@@ -670,21 +695,12 @@ void ModuleSearch::measure_reach(const std::uint8_t* marks, std::uint64_t done) 
   for (std::uint64_t ops = done; ops != 0; ops &= ops - 1) {
     const int op = std::countr_zero(ops);
     if (marks[op] == kNotNeeded) continue;
-    double own = 0;
-    double any = 0;
+    double longest = 0;
     for (const int tensor : module_.outputs[at(op)]) {
-      for (const int consumer : module_.tensors[at(tensor)].consumers) {
-        if (contains(done, consumer)) continue;
-        for_each_device(allowed_[at(consumer)], [&](int to) {
-          const double length = module_.move(tensor, marks[op], to);
-          if (length == kInfinity) return;
-          any = std::max(any, length);
-          if ((feasible_[at(consumer)] >> to & 1U) != 0) own = std::max(own, length);
-        });
-      }
+      if ((consumer_sets_[at(tensor)] & ~done) == 0) continue;
+      longest = std::max(longest, longest_moves_[at(tensor) * module_.devices + marks[op]]);
     }
-    own_reach_[ends_at_ + at(op)] = own;
-    any_reach_[ends_at_ + at(op)] = any;
+    reach_[ends_at_ + at(op)] = longest;
   }
 }
 
@@ -698,7 +714,7 @@ ModuleResult ModuleSearch::run(double cutoff, std::size_t width, const Stop& sto
   Node root;
   make_root(root);
   if (root.bound < limit_) {
-    layer.insert(root, scratch_times_.data(), scratch_marks_.data(), {own_reach_, any_reach_});
+    layer.insert(root, scratch_times_.data(), scratch_marks_.data(), reach_);
   }
   double dropped = kInfinity;
   bool stopped = false;
@@ -741,6 +757,55 @@ ModuleResult ModuleSearch::run(double cutoff, std::size_t width, const Stop& sto
   }
   std::reverse(result.items.begin(), result.items.end());
   return result;
+}
+
+std::vector<ModuleItem> ModuleSearch::items_of(
+    const Plan& plan, const Table<TensorId, std::vector<const Transfer*>>& transfers) const {
+  struct Timed {
+    double start;
+    std::size_t rank;
+    ModuleItem item;
+  };
+  std::vector<Timed> timed;
+  for (std::size_t op = 0; op < module_.op_count(); ++op) {
+    const auto device = static_cast<std::uint8_t>(plan.placement[module_.ops[op]].index());
+    timed.push_back({plan.schedule->start[module_.ops[op]],
+                     2 * op + 1,
+                     {ModuleItem::Kind::op, device, static_cast<std::uint16_t>(op)}});
+  }
+  for (std::size_t t = 0; t < module_.tensors.size() && module_.congestion; ++t) {
+    const int producer = module_.tensors[t].producer;
+    const std::size_t rank = producer == Module::kEntry ? 0 : 2 * at(producer) + 2;
+    for (const Transfer* transfer : transfers[module_.tensors[t].id]) {
+      if (transfer->end == transfer->start) continue;
+      const bool out = transfer->leg == Leg::out;
+      timed.push_back({transfer->start,
+                       rank,
+                       {out ? ModuleItem::Kind::out : ModuleItem::Kind::send,
+                        out ? std::uint8_t{0} : static_cast<std::uint8_t>(transfer->to.index()),
+                        static_cast<std::uint16_t>(t)}});
+    }
+  }
+  std::sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
+    return a.start != b.start ? a.start < b.start : a.rank < b.rank;
+  });
+  std::vector<ModuleItem> items;
+  for (const Timed& entry : timed) items.push_back(entry.item);
+  return items;
+}
+
+double ModuleSearch::value_of(const std::vector<ModuleItem>& items) {
+  Node root;
+  make_root(root);
+  std::uint64_t done = 0;
+  double last = 0;
+  for (const ModuleItem& item : items) {
+    const double start = apply(item, scratch(), done);
+    if (item.kind == ModuleItem::Kind::op) {
+      last = std::max(last, start + module_.time(item.id, item.device));
+    }
+  }
+  return last;
 }
 
 double ModuleSearch::replay(const std::vector<ModuleItem>& items, double origin, Plan& plan) {

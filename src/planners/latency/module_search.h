@@ -60,6 +60,12 @@ class ModuleSearch {
   // Looks for schedules with a value below `cutoff`.
   ModuleResult run(double cutoff, std::size_t width, const Stop& stop);
 
+  // What a plan does in this module, in order of start.
+  [[nodiscard]] std::vector<ModuleItem> items_of(
+      const Plan& plan, const Table<TensorId, std::vector<const Transfer*>>& transfers) const;
+  // The end of the last op.
+  double value_of(const std::vector<ModuleItem>& items);
+
   // Writes devices and times of the items into the plan, from `origin` on; answers the end.
   double replay(const std::vector<ModuleItem>& items, double origin, Plan& plan);
 
@@ -132,8 +138,8 @@ class ModuleSearch {
   std::size_t groups_at_ = 0;
   std::size_t mark_count_ = 0;
 
-  std::vector<double> own_reach_;
-  std::vector<double> any_reach_;
+  std::vector<double> longest_moves_;  // tensor x device of the producer
+  std::vector<double> reach_;          // how long before the present a time of the state at hand still counts
   std::vector<double> scratch_times_;
   std::vector<std::uint8_t> scratch_marks_;
   double limit_ = kInfinity;

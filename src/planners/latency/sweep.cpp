@@ -9,7 +9,7 @@
 namespace placewright {
 namespace {
 
-constexpr std::size_t kWindow = 96;
+constexpr std::size_t kWindow = 48;
 constexpr double kNotSent = -1;
 constexpr std::size_t kLargestBlock = 12;
 
@@ -25,7 +25,7 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
       random_(seed),
       ledger_(problem) {
   const std::size_t ops = problem.op_count();
-  const bool whole = total_completion_ || ops <= 2 * kWindow;
+  const bool whole = total_completion_ || ops <= kWindow + kWindow / 2;
   width_ = whole ? ops : kWindow;
   step_ = whole ? ops : kWindow / 2;
   lane_begin_.push_back(0);
