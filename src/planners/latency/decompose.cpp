@@ -311,10 +311,10 @@ class Decomposition {
     return schedule_plan(problem_, std::move(plan.placement), std::move(schedule));
   }
 
-  // The passage that a wider search should look at next. Any that may lie on a path below the best plan; in turn on the
-  // shortest path over the lower bounds (to raise the bound) and on the path of the best schedules (to improve the plan), if one is free there. The
-  // one looked at least.
-  [[nodiscard]] std::optional<Choice> choose() {
+  // The passage that a wider search should look at next: the one looked at least on the path of the best schedules (to
+  // improve the plan) or on the shortest path over the lower bounds (to raise the bound); else any that may lie on a path below
+  // the best plan.
+  [[nodiscard]] std::optional<Choice> choose() const {
     std::optional<Choice> on_bound;
     std::optional<Choice> on_plan;
     std::optional<Choice> anywhere;
@@ -343,8 +343,7 @@ class Decomposition {
         }
       }
     }
-    plan_turn_ = !plan_turn_;
-    if (plan_turn_ && on_plan) return on_plan;
+    if (on_bound && on_plan) return on_plan->width <= on_bound->width ? on_plan : on_bound;
     if (on_bound) return on_bound;
     return on_plan ? on_plan : anywhere;
   }
@@ -381,7 +380,6 @@ class Decomposition {
   std::string reason_;
 
   std::vector<std::size_t> path_exits_;  // of the best path over schedules seen
-  bool plan_turn_ = false;
   Distances from_begin_;
   Distances to_end_;
   std::mutex mutex_;
