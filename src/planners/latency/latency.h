@@ -8,5 +8,6 @@ namespace placewright {
 
 PlannerEntry decompose();
 PlannerEntry search();
+PlannerEntry cpsat_schedule();
 
 }  // namespace placewright

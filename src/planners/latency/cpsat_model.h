@@ -1,0 +1,136 @@
+// The schedule of a problem, or of a part of it, as a model for CP-SAT.
+//
+//   decide    a device for each colocation group, a start for each op and each transfer
+//   minimise  the latest end (`latency`) or sum of weight x (completion - arrival)
+//   (`total-completion`)
+//
+// Method. A literal for each group and device; one start variable per op with an optional interval
+// per device (no overlap where a device has one lane, cumulative otherwise); per tensor a literal
+// for each pair of devices it may travel between, with intervals on the sender's out-port and the
+// receiver's in-port under congestion (host: one `out`, one `in` per accelerator). Cut overheads
+// make lengths depend on those literals. Memory rows count shared weights once. The rows
+//
+//   start(v) >= sum over d of head(v, d) x[v, d]        makespan >= start(v) + sum over d of
+//   tail(v, d) x[v, d]
+//
+// (shortest way to, and from, an op on a device, unavoidable transfers included) and the work of
+// each device are implied; they make the linear relaxation as strong as the simple bounds from the
+// outset.
+//
+// Numbers. CP-SAT counts in integers. Times are multiplied by a scale and rounded down, so every
+// real schedule is a schedule of the model and the model's bound is a true bound. The scale keeps
+// the loss of a chain of all activities below 1e-6 of the value; where all times are multiples of a
+// decimal fraction it loses nothing. Plans are re-timed in doubles (evaluate/schedule.h), so a
+// plan's value is its true value.
+//
+// Supports: links (with missing links) and host interconnect, congestion or not, lanes, cut
+// overheads, pins, unsupported ops, colocation, resident memory, shared weights, arrivals, weights.
+// Does not know peak memory: its bounds hold there, its plans may not fit.
+//
+// Cost: O(edges x devices^2) variables and constraints. The search is exponential.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+enum class Resource { compute, out_port, in_port };
+
+// What is decided and what is given.
+//
+// Ops outside the scope are given: those that share a tensor with an op inside have a device and,
+// when they produce it, the time at which they end, or, when they read it, the time from their
+// start to the end of everything. A tensor from outside that ops outside read as well is sent anew
+// to the scope's devices (never too early, perhaps too often). With ops outside, only `latency` has
+// a meaning.
+struct ScheduleScope {
+  // A time when a resource is taken by something outside.
+  struct Busy {
+    Resource resource = Resource::compute;
+    DeviceId device;
+    double start = 0;
+    double end = 0;
+  };
+  // What follows on a resource after its last use inside: it takes `time` until the end of
+  // everything.
+  struct Tail {
+    Resource resource = Resource::compute;
+    DeviceId device;
+    double time = 0;
+  };
+
+  std::vector<OpId> ops;      // inside
+  Placement given;            // valid: the op runs there, be it inside or outside
+  Table<OpId, double> ends;   // of producers outside; empty: all 0
+  Table<OpId, double> tails;  // of readers outside; empty: all 0
+  std::vector<Busy> busy;
+  std::vector<Tail> after;
+  std::vector<std::vector<OpId>>
+      sequences;       // ops inside that run one after the other, in this order
+  bool memory = true;  // whether memory is limited
+
+  // All ops, nothing given.
+  static ScheduleScope whole(const Problem& problem);
+  // All ops; those that are not free keep their device and, on each device, their order. Transfers
+  // are decided anew.
+  static ScheduleScope around(const Problem& problem, const Plan& plan, std::span<const OpId> free);
+};
+
+struct ScheduleLimits {
+  double seconds = std::numeric_limits<double>::infinity();
+  double deterministic_time = std::numeric_limits<double>::infinity();  // about seconds, repeatable
+  int workers = 1;
+  std::uint64_t seed = 1;
+  const std::atomic<bool>* stop = nullptr;
+};
+
+struct ScheduleSolution {
+  bool found = false;
+  bool complete = false;     // the search ended: `found` is optimal, or there is no solution
+  double value = kInfinity;  // in the model, never above the true value of the same decisions
+  double lower_bound = 0;    // no solution is below; kInfinity when proved that there is none
+  Placement placement;       // as `given` for the ops outside
+  Schedule schedule;       // ops inside and, under congestion, their transfers; times of the model
+  std::string error = {};  // the solver could not be run
+};
+
+class ScheduleModel {
+ public:
+  // Solutions above `at_most` are left out; a finite one makes the model smaller.
+  ScheduleModel(const Problem& problem, ScheduleScope scope, double at_most = kInfinity);
+  ScheduleModel(ScheduleModel&&) noexcept;
+  ScheduleModel& operator=(ScheduleModel&&) noexcept;
+  ~ScheduleModel();
+
+  // Start the search from these decisions (those of the ops inside). They need not be feasible.
+  void hint(const Placement& placement, const Schedule& schedule);
+  // Ask for solutions that are better than this by more than rounding. Stays for later solves.
+  void require_below(double value);
+  // Tell a lower bound that is known. Stays for later solves.
+  void require_at_least(double bound);
+
+  ScheduleSolution solve(const ScheduleLimits& limits);
+
+  // Variables and constraints, to judge whether it is worth a try.
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+// The plan that a solution over all ops stands for, re-timed.
+Plan plan_of(const Problem& problem, const ScheduleSolution& solution);
+
+}  // namespace placewright
