@@ -52,7 +52,10 @@ enum class Parameters : protozero::pbf_tag_type {
   max_time = 36,
   log_search_progress = 41,
   max_deterministic_time = 67,
+  linearization_level = 90,
+  probing_level = 110,
   catch_sigint = 135,
+  interleave_search = 136,
   relative_gap = 160,
   log_to_stdout = 186,
   log_to_response = 187,
@@ -335,6 +338,9 @@ std::string encode(const CpLimits& limits) {
   message.add_int32(Parameters::random_seed, std::max(0, limits.seed));
   message.add_int32(Parameters::workers, std::max(1, limits.workers));
   message.add_double(Parameters::relative_gap, std::max(0.0, limits.relative_gap));
+  message.add_int32(Parameters::probing_level, limits.probing_level);
+  message.add_int32(Parameters::linearization_level, limits.linearization_level);
+  message.add_bool(Parameters::interleave_search, limits.take_turns);
   message.add_bool(Parameters::log_search_progress, limits.keep_log);
   message.add_bool(Parameters::log_to_stdout, false);
   message.add_bool(Parameters::log_to_response, limits.keep_log);

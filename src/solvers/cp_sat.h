@@ -135,7 +135,12 @@ struct CpLimits {
   int workers = 1;
   int seed = 0;
   double relative_gap = 0;
-  bool keep_log = false;                    // fill CpResult::log
+  int probing_level =
+      2;  // 0: no probing in presolve, which is slow where many intervals are optional
+  int linearization_level = 1;  // 0: no linear relaxation
+  bool take_turns =
+      false;              // one worker goes through all strategies, local search included, in turn
+  bool keep_log = false;  // fill CpResult::log
   const std::atomic<bool>* stop = nullptr;  // set it from anywhere to end the search soon
 };
 

@@ -78,8 +78,10 @@ class Slices {
  private:
   ScheduleLimits limits(double slice) {
     const Budget& budget = control_.budget();
-    ScheduleLimits limits{
-        .workers = budget.threads, .seed = budget.seed, .stop = control_.interruption()};
+    ScheduleLimits limits{.workers = budget.threads,
+                          .seed = budget.seed,
+                          .take_turns = budget.threads == 1,
+                          .stop = control_.interruption()};
     limits.seconds = std::max(0.01, control_.remaining());
     if (budget.steps < std::numeric_limits<std::uint64_t>::max()) {
       const double whole = static_cast<double>(budget.steps) * kDeterministicSecondsPerStep;

@@ -1190,6 +1190,9 @@ ScheduleSolution ScheduleModel::State::solve(const ScheduleLimits& limits) const
                                     .deterministic_time = limits.deterministic_time,
                                     .workers = limits.workers,
                                     .seed = static_cast<int>(limits.seed % 0x7fffffff),
+                                    .probing_level = 0,
+                                    .linearization_level = 0,
+                                    .take_turns = limits.take_turns,
                                     .stop = limits.stop};
   const CpResult result = solvers::cp_sat_solve(model_, cp_limits);
   ScheduleSolution solution;

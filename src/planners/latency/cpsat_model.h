@@ -27,7 +27,9 @@
 // overheads, pins, unsupported ops, colocation, resident memory, shared weights, arrivals, weights.
 // Does not know peak memory: its bounds hold there, its plans may not fit.
 //
-// Cost: O(edges x devices^2) variables and constraints. The search is exponential.
+// Cost: O(edges x devices^2) variables and constraints. The search is exponential: a module of 14
+// ops on 4 devices is proved in about 0.02 s without congestion and 0.15 s with it. CP-SAT's
+// probing and its linear relaxation are off: they cost far more here than they gain.
 
 #pragma once
 
@@ -92,6 +94,9 @@ struct ScheduleLimits {
   double deterministic_time = std::numeric_limits<double>::infinity();  // about seconds, repeatable
   int workers = 1;
   std::uint64_t seed = 1;
+  // One worker goes through all of CP-SAT's strategies in turn, local search among them: for
+  // problems too large to be proved.
+  bool take_turns = false;
   const std::atomic<bool>* stop = nullptr;
 };
 
