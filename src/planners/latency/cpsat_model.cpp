@@ -77,7 +77,10 @@ class ScheduleModel::State {
   void hint(const Placement& placement, const Schedule& schedule);
   void limit_objective(CpRange range) { model_.add_linear(objective_, range); }
   void require_below(double value) { limit_objective({kCpMinimum, objective_units(value) - 1}); }
-  void require_at_least(double bound) { limit_objective({objective_units(bound), kCpMaximum}); }
+  // Weights may have a common divisor, which the solver would round up to.
+  void require_at_least(double bound) {
+    limit_objective({objective_units(bound) - (heaviest_ - 1), kCpMaximum});
+  }
   ScheduleSolution solve(const ScheduleLimits& limits) const;
   [[nodiscard]] std::size_t size() const {
     return static_cast<std::size_t>(model_.variables() + model_.constraints());
@@ -194,6 +197,7 @@ class ScheduleModel::State {
   bool overheads_ = false;
   TimeGrid grid_;
   double weight_scale_ = 1;
+  Units heaviest_ = 1;  // factor of a completion in the objective
   double arrived_ = 0;  // sum of weight x arrival: what the objective does not count
   Units horizon_ = 0;
 
@@ -551,6 +555,7 @@ void ScheduleModel::State::add_objective() {
     const double arrival = problem_.model(model).arrival;
     const auto factor = static_cast<Units>(std::floor(weight * weight_scale_));
     objective_.terms.push_back({completions_[model.index()], factor});
+    heaviest_ = std::max(heaviest_, factor);
     follow(completions_[model.index()], CpExpression(grid_.units(arrival)));
     arrived_ += weight * arrival;
   }

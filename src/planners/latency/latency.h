@@ -9,5 +9,6 @@ namespace placewright {
 PlannerEntry decompose();
 PlannerEntry search();
 PlannerEntry cpsat_schedule();
+PlannerEntry moirai();
 
 }  // namespace placewright

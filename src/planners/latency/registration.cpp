@@ -7,6 +7,7 @@ void register_latency(Registry& registry) {
   registry.add(decompose());
   registry.add(search());
   registry.add(cpsat_schedule());
+  registry.add(moirai());
 }
 
 }  // namespace placewright

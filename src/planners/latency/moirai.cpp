@@ -1,0 +1,138 @@
+// Moirai: the schedule as a mixed-integer program on HiGHS, as published (moirai_model.h).
+//
+// Starts from HEFT's plan, or from the start plan where that is better; that plan also makes the
+// program's constants tight. Exact on small problems (about a dozen ops); on large ones HiGHS
+// improves the start little in a minute, and its bound stays near the critical path. A step limit
+// counts branch-and-bound nodes. Above `most-orders` order variables nothing is tried: the program
+// would not fit memory or its first relaxation would not end in time.
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "bounds/bounds.h"
+#include "evaluate/memory.h"
+#include "planners/baselines/baselines.h"
+#include "planners/latency/latency.h"
+#include "planners/latency/moirai_model.h"
+
+namespace placewright {
+namespace {
+
+// Finding the pairs takes time and memory of the order of ops^2.
+constexpr std::size_t kMostOps = 5000;
+// HiGHS keeps rows within 1e-6; its bound is believed up to half of what counts as optimal.
+constexpr double kBoundSafety = 5e-7;
+
+std::string refuses(const Problem& problem) {
+  if (problem.rules().memory == MemoryModel::peak) {
+    return "its model knows resident memory only, not peak memory";
+  }
+  for (const Device& device : problem.draft().devices) {
+    if (device.lanes > 1) {
+      return fmt::format("its model runs one op at a time on a device, and '{}' has {} lanes",
+                         device.name, device.lanes);
+    }
+    if (device.send_overhead > 0 || device.receive_overhead > 0) {
+      return fmt::format("its model knows no cut overhead, and '{}' has one", device.name);
+    }
+  }
+  if (problem.op_count() > kMostOps) {
+    return fmt::format("its model is for at most {} ops, and there are {}", kMostOps,
+                       problem.op_count());
+  }
+  return {};
+}
+
+Answer start_answer(const Problem& problem, Control& control) {
+  Control part = control.part("heft", control.remaining() / 2);
+  Answer answer = heft().plan(problem, Settings{}, part);
+  if (control.start != nullptr && control.start->value < answer.value()) {
+    answer = Answer{};
+    answer.plan = *control.start;
+  }
+  return answer;
+}
+
+solvers::LinearLimits limits_of(const Control& control) {
+  const Budget& budget = control.budget();
+  solvers::LinearLimits limits;
+  limits.time_seconds = std::max(0.01, control.remaining());
+  limits.threads = budget.threads;
+  limits.seed = static_cast<int>(budget.seed % 0x7fffffff);
+  limits.stop = control.interruption();
+  if (budget.steps < std::numeric_limits<std::uint64_t>::max()) {
+    limits.node_limit = static_cast<std::int64_t>(
+        std::min<std::uint64_t>(budget.steps, std::numeric_limits<std::int64_t>::max()));
+  }
+  return limits;
+}
+
+void take(const Problem& problem, const MoiraiModel& model, std::span<const double> values,
+          Answer& answer) {
+  Plan plan = model.plan(values);
+  if (plan.value < answer.value() && memory_fits(problem, plan.placement)) {
+    answer.plan = std::move(plan);
+  }
+}
+
+Answer plan(const Problem& problem, const Settings& settings, Control& control) {
+  Answer answer = start_answer(problem, control);
+  if (answer.proved_infeasible) return answer;
+  answer.certificate = best_lower_bound(problem);
+  if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
+  if (answer.status() == Status::optimal || control.should_stop()) return answer;
+
+  const std::optional<Plan> start = answer.plan;
+  MoiraiModel model(problem, start ? &*start : nullptr);
+  const auto most = static_cast<std::size_t>(settings.integer("most-orders"));
+  if (model.order_variables() > most) {
+    answer.plan.reset();
+    answer.reason =
+        fmt::format("the program would have {} order variables, above {} (option most-orders)",
+                    model.order_variables(), most);
+    return answer;
+  }
+  model.add_orders();
+  const solvers::LinearResult result =
+      model.solve(limits_of(control), [&](const solvers::LinearProgress& progress) {
+        if (!progress.values.empty()) take(problem, model, progress.values, answer);
+        control.report(answer.value(), answer.certificate.lower_bound);
+      });
+  if (result.has_solution()) take(problem, model, result.values, answer);
+  const double bound = model.value(result.dual_bound) * (1 - kBoundSafety);
+  if (bound > answer.certificate.lower_bound && bound < kInfinity) {
+    answer.certificate = Certificate{bound, "Moirai's program on HiGHS"};
+  }
+  if (answer.plan) {
+    control.report(*answer.plan, answer.certificate.lower_bound);
+  } else if (result.status == solvers::LinearStatus::infeasible) {
+    answer.proved_infeasible = true;
+    answer.reason = "no placement and order of the ops obeys all rules (proved by HiGHS)";
+  } else {
+    answer.reason = result.error.empty()
+                        ? fmt::format("HiGHS found no plan before the {}", control.stop_reason())
+                        : result.error;
+  }
+  return answer;
+}
+
+}  // namespace
+
+PlannerEntry moirai() {
+  return PlannerEntry{.name = "moirai",
+                      .summary = "the whole schedule as a mixed-integer program (Moirai, HiGHS)",
+                      .objectives = {Objective::latency, Objective::total_completion},
+                      .strength = Strength::exact,
+                      .effort = Effort::anytime,
+                      .options = {{.name = "most-orders",
+                                   .text = "nothing is tried with more order variables than this",
+                                   .standard = std::int64_t{100'000},
+                                   .lower = 0,
+                                   .upper = 1e9}},
+                      .refuses = refuses,
+                      .plan = plan};
+}
+
+}  // namespace placewright
