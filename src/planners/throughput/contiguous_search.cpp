@@ -17,9 +17,8 @@ std::optional<Plan> plan_of_split(const StageModel& model, const Split& split) {
   std::vector<Stage> stages;
   for (const SplitStage& part : split.stages) {
     Stage stage;
-    const auto& devices = model.classes()[part.device_class].devices;
-    for (int i = 0; i < part.replicas; ++i) {
-      stage.devices.push_back(devices[next[part.device_class]++]);
+    for (const std::size_t c : part.devices) {
+      stage.devices.push_back(model.classes()[c].devices[next[c]++]);
     }
     for (const std::uint32_t block : part.blocks) {
       const auto ops = model.blocks().ops[BlockId{block}];

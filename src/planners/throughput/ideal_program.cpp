@@ -9,10 +9,13 @@ namespace {
 // Windows are widened by this much, so that rounding never loses an ideal.
 constexpr double kWindowSlack = 1 + 1e-9;
 
+// The devices that a stage takes: one, or several of a kind.
 struct Transition {
-  std::size_t device_class = 0;
-  int replicas = 1;
-  std::size_t stride = 0;  // difference of usage numbers
+  std::vector<std::size_t> devices;  // a class for each, the one whose overheads count first
+  std::size_t stride = 0;            // difference of usage numbers
+  double rate = 0;                   // of all of them
+
+  [[nodiscard]] int replicas() const { return static_cast<int>(devices.size()); }
 };
 
 // Mixed-radix numbers: digit c counts the devices used of class c.
@@ -23,13 +26,10 @@ class Usages {
     for (std::size_t c = 0; c < model.classes().size(); ++c) {
       const std::size_t devices = model.classes()[c].devices.size();
       strides_.push_back(stride);
-      const auto most = std::min(static_cast<std::size_t>(model.max_replicas()), devices);
-      for (std::size_t r = 1; r <= most; ++r) {
-        transitions_.push_back({c, static_cast<int>(r), r * stride});
-      }
       stride *= devices + 1;
     }
     count_ = stride;
+    for (std::size_t c = 0; c < model.classes().size(); ++c) add_replicas({c}, 0);
   }
 
   [[nodiscard]] std::size_t count() const { return count_; }
@@ -38,7 +38,10 @@ class Usages {
     return usage / strides_[device_class] % (model_.classes()[device_class].devices.size() + 1);
   }
   [[nodiscard]] bool allows(std::size_t usage, const Transition& transition) const {
-    return used(usage, transition.device_class) >= static_cast<std::size_t>(transition.replicas);
+    return std::all_of(transition.devices.begin(), transition.devices.end(), [&](std::size_t c) {
+      return used(usage, c) >= static_cast<std::size_t>(std::count(transition.devices.begin(),
+                                                                   transition.devices.end(), c));
+    });
   }
   [[nodiscard]] double rate(std::size_t usage) const {
     double rate = 0;
@@ -56,6 +59,26 @@ class Usages {
   }
 
  private:
+  // The devices as they are, and with more of the same kind behind them (classes ascending).
+  void add_replicas(std::vector<std::size_t> devices, std::size_t from) {
+    const auto& classes = model_.classes();
+    Transition transition;
+    transition.devices = devices;
+    for (const std::size_t c : devices) {
+      transition.stride += strides_[c];
+      transition.rate += classes[c].rate;
+    }
+    transitions_.push_back(std::move(transition));
+    if (static_cast<int>(devices.size()) >= model_.max_replicas()) return;
+    for (std::size_t c = from; c < classes.size(); ++c) {
+      const auto taken = static_cast<std::size_t>(std::count(devices.begin(), devices.end(), c));
+      if (taken == classes[c].devices.size() || !model_.same_kind(c, devices.front())) continue;
+      devices.push_back(c);
+      add_replicas(devices, c);
+      devices.pop_back();
+    }
+  }
+
   const StageModel& model_;
   std::vector<std::size_t> strides_;
   std::vector<Transition> transitions_;
@@ -72,8 +95,12 @@ class StageLoads {
     cut_known_ = false;
   }
 
-  // Whether the class can run the blocks of I \ J within its memory. J must be inside I.
-  [[nodiscard]] bool fits(std::size_t inner, std::size_t device_class) {
+  // Whether all the devices can run the blocks of I \ J within their memory. J must be inside I.
+  [[nodiscard]] bool fits(std::size_t inner, const Transition& transition) const {
+    return std::all_of(transition.devices.begin(), transition.devices.end(),
+                       [&](std::size_t c) { return fits(inner, c); });
+  }
+  [[nodiscard]] bool fits(std::size_t inner, std::size_t device_class) const {
     if (family_.forbidden(outer_, device_class) != family_.forbidden(inner, device_class)) {
       return false;
     }
@@ -92,7 +119,9 @@ class StageLoads {
     return bytes;
   }
 
-  [[nodiscard]] StageLoad load(std::size_t inner, std::size_t device_class, int replicas) {
+  [[nodiscard]] StageLoad load(std::size_t inner, const Transition& transition) {
+    const std::size_t device_class = transition.devices.front();
+    const int replicas = transition.replicas();
     const DeviceClass& kind = model_.classes()[device_class];
     const double forward =
         family_.forward(outer_, device_class) - family_.forward(inner, device_class);
@@ -184,8 +213,7 @@ class Program {
     const auto work = family_.work();
     const std::size_t end = std::min(sources.last, ideal);
     if (sources.first >= end) return;
-    const double rate = model_.classes()[transition.device_class].rate *
-                        static_cast<double>(transition.replicas) * kWindowSlack;
+    const double rate = transition.rate * kWindowSlack;
     const double own = static_cast<double>(work[ideal]);
     const double share = layers_[usage].rate > 0 ? sources.rate / layers_[usage].rate : 0;
     const auto balanced = static_cast<std::int64_t>(own * share);
@@ -241,7 +269,7 @@ class ScalarProgram : Program<ScalarLabel> {
   [[nodiscard]] double to_beat(std::size_t ideal, std::size_t usage) const {
     double least = cutoff_;
     for (const Transition& transition : usages_.transitions()) {
-      if (transition.replicas > 1 || !usages_.allows(usage, transition)) continue;
+      if (transition.replicas() > 1 || !usages_.allows(usage, transition)) continue;
       const auto& layer = layers_[usage - transition.stride];
       if (!layer.holds(ideal)) continue;
       const ScalarLabel& label = layer.at(ideal);
@@ -262,10 +290,10 @@ class ScalarProgram : Program<ScalarLabel> {
       const auto visit = [&](std::size_t source) {
         const double before = sources.at(source).value;
         if (before >= best || best <= enough_) return;
-        if (!family_.includes(ideal, source) || !loads_.fits(source, transition.device_class)) {
+        if (!family_.includes(ideal, source) || !loads_.fits(source, transition)) {
           return;
         }
-        const double load = loads_.load(source, transition.device_class, transition.replicas).first;
+        const double load = loads_.load(source, transition).first;
         const double value = std::max(before, load);
         if (value >= best) return;
         best = value;
@@ -297,8 +325,7 @@ class ScalarProgram : Program<ScalarLabel> {
     while (ideal != 0) {
       const ScalarLabel& label = layers_[usage].at(ideal);
       const Transition& transition = usages_.transitions()[label.transition];
-      split.stages.push_back(
-          {family_.difference(ideal, label.source), transition.device_class, transition.replicas});
+      split.stages.push_back({family_.difference(ideal, label.source), transition.devices});
       usage -= transition.stride;
       ideal = label.source;
     }
@@ -347,7 +374,7 @@ class PairProgram : Program<PairLabels> {
   [[nodiscard]] bool beaten_with_fewer(std::size_t ideal, std::size_t usage, double first,
                                        double second) const {
     for (const Transition& transition : usages_.transitions()) {
-      if (transition.replicas > 1 || !usages_.allows(usage, transition)) continue;
+      if (transition.replicas() > 1 || !usages_.allows(usage, transition)) continue;
       const auto& layer = layers_[usage - transition.stride];
       if (layer.holds(ideal) && beaten(layer.at(ideal), first, second)) return true;
     }
@@ -368,11 +395,10 @@ class PairProgram : Program<PairLabels> {
               std::uint32_t t) {
     const Transition& transition = usages_.transitions()[t];
     const PairLabels& before = layers_[usage - transition.stride].at(source);
-    if (before.empty() || !family_.includes(ideal, source) ||
-        !loads_.fits(source, transition.device_class)) {
+    if (before.empty() || !family_.includes(ideal, source) || !loads_.fits(source, transition)) {
       return;
     }
-    const StageLoad load = loads_.load(source, transition.device_class, transition.replicas);
+    const StageLoad load = loads_.load(source, transition);
     if (load.sum() >= cutoff_) return;
     for (std::uint32_t i = 0; i < before.size(); ++i) {
       const double first = std::max(before[i].first, load.first);
@@ -405,8 +431,7 @@ class PairProgram : Program<PairLabels> {
     if (label == nullptr) return std::nullopt;
     for (std::size_t ideal = full; ideal != 0;) {
       const Transition& transition = usages_.transitions()[label->transition];
-      split.stages.push_back(
-          {family_.difference(ideal, label->source), transition.device_class, transition.replicas});
+      split.stages.push_back({family_.difference(ideal, label->source), transition.devices});
       usage -= transition.stride;
       ideal = label->source;
       label = &layers_[usage].at(ideal)[label->source_label];

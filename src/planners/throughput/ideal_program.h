@@ -38,8 +38,7 @@ namespace placewright::throughput {
 
 struct SplitStage {
   std::vector<std::uint32_t> blocks;
-  std::size_t device_class = 0;
-  int replicas = 1;
+  std::vector<std::size_t> devices;  // a class for each replica; the first one's overheads count
 };
 
 // Stages in pipeline order.

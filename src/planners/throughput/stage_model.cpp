@@ -259,9 +259,7 @@ void StageModel::build_work() {
     double least = kInfinity;
     for (std::size_t c = 0; c < count; ++c) {
       if (classes_[c].allowed[v] == 0) continue;
-      const auto replicas = static_cast<double>(
-          std::min(static_cast<std::size_t>(max_replicas_), classes_[c].devices.size()));
-      least = std::min(least, time(c, v) / replicas);
+      least = std::min(least, time(c, v) / max_replicas_);
     }
     if (least < kInfinity) longest_block = std::max(longest_block, least);
   }

@@ -85,6 +85,10 @@ class StageModel {
   [[nodiscard]] std::span<const std::uint32_t> nets_of(std::size_t block) const {
     return nets_of_[BlockId{block}];
   }
+  [[nodiscard]] bool same_kind(std::size_t a, std::size_t b) const {
+    return problem_->kind_of(classes_[a].devices.front()) ==
+           problem_->kind_of(classes_[b].devices.front());
+  }
   [[nodiscard]] bool exact() const { return exact_; }
   [[nodiscard]] bool phased() const { return phased_; }
 

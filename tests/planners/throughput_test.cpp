@@ -1,0 +1,148 @@
+// The throughput family against enumeration and the published values.
+
+#include <atomic>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "coarsen/dominance.h"
+#include "formats/problem_file.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
+#include "support/random_problem.h"
+#include "support/throughput_problem.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+using testing::least_pipeline_value;
+using testing::random_pipeline;
+using testing::RandomPipelineOptions;
+using testing::RandomSource;
+
+const Registry& registry() {
+  static const Registry all = planning_registry();
+  return all;
+}
+
+PlanOutcome plan_with(const Problem& problem, const std::string& planner, double seconds = 60) {
+  PlanRequest request;
+  request.planner = planner;
+  request.budget.seconds = seconds;
+  return make_plan(problem, registry(), request);
+}
+
+// A problem, or nothing where the draw contradicts itself (an op that no device runs).
+std::optional<Problem> problem_from(ProblemDraft draft) {
+  try {
+    return Problem(std::move(draft));
+  } catch (const InvalidProblem&) {
+    return std::nullopt;
+  }
+}
+
+RandomPipelineOptions drawn_options(std::uint64_t seed, std::size_t most_ops) {
+  RandomSource random(seed);
+  RandomPipelineOptions options;
+  options.ops = random.between(3, most_ops);
+  options.accelerators = random.between(1, 4);
+  options.cores = random.below(4);
+  return options;
+}
+
+void expect_optimal(const Problem& problem, const PlanOutcome& outcome) {
+  const std::optional<double> best = least_pipeline_value(problem);
+  EXPECT_EQ(outcome.fault, "");
+  if (!best) {
+    EXPECT_EQ(outcome.answer.status(), Status::infeasible) << outcome.answer.reason;
+    return;
+  }
+  ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
+  EXPECT_TRUE(verify(problem, *outcome.answer.plan).empty());
+  EXPECT_NEAR(outcome.value(), *best, 1e-9 * (1 + *best));
+  EXPECT_EQ(outcome.answer.status(), Status::optimal);
+}
+
+TEST(Ideals, AgreeWithEnumeration) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const auto problem = problem_from(random_pipeline(drawn_options(seed, 7), seed));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    expect_optimal(*problem, plan_with(*problem, "ideals"));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Ideals, ReplicateStagesAsEnumerationDoes) {
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    ProblemDraft draft = random_pipeline(drawn_options(seed, 5), seed);
+    draft.rules.max_replicas = static_cast<int>(2 + seed % 2);
+    draft.rules.replica_bandwidth = seed % 3 == 0 ? 0 : 5;
+    draft.shared_weights.clear();
+    // Link times and overheads of a replicated stage are those of its first device.
+    for (Device& device : draft.devices) device.send_overhead = device.receive_overhead = 0;
+    const auto problem = problem_from(std::move(draft));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    expect_optimal(*problem, plan_with(*problem, "ideals"));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Dominance, KeepsTheOptimum) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    RandomPipelineOptions options = drawn_options(seed + 5000, 7);
+    ProblemDraft draft = random_pipeline(options, seed + 5000);
+    RandomSource random(seed);
+    for (Op& op : draft.ops) {
+      if (!random.chance(0.5)) continue;
+      for (double& time : op.time) time = 0;
+      if (random.chance(0.7)) op.memory = 0;
+    }
+    for (Tensor& tensor : draft.tensors) {
+      if (random.chance(0.3)) tensor.host_time = 0;
+      if (random.chance(0.3)) tensor.host_time = 1;
+    }
+    const auto problem = problem_from(std::move(draft));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    expect_optimal(*problem, plan_with(*problem, "ideals"));
+    if (HasFailure()) return;
+  }
+}
+
+struct Published {
+  const char* file;
+  double optimum;
+};
+
+constexpr Published kPublished[] = {
+    {"LayerGraphs/bert24_inference", 17.7899},      {"LayerGraphs/bert24_training", 41.7458},
+    {"LayerGraphs/resnet50_inference", 33.7747},    {"LayerGraphs/gnmt_inference", 32.9107},
+    {"LayerGraphs/gnmt_training", 107.0044},        {"OperatorGraphs/resnet50_inference", 124.3488},
+    {"OperatorGraphs/bert_l-3_inference", 27.9186}, {"OperatorGraphs/bert_l-3_training", 65.3031}};
+
+Problem published(const std::string& file, Contiguity contiguity = Contiguity::joint) {
+  ReadOptions options;
+  auto read = read_problem(
+      std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/msr/throughput/" + file + ".json", options);
+  read.draft.rules.contiguity = contiguity;
+  return build_problem(read);
+}
+
+TEST(Ideals, ReachPublishedOptima) {
+  for (const Published& input : kPublished) {
+    SCOPED_TRACE(input.file);
+    const Problem problem = published(input.file);
+    const PlanOutcome outcome = plan_with(problem, "ideals");
+    EXPECT_EQ(outcome.answer.status(), Status::optimal);
+    EXPECT_NEAR(outcome.value(), input.optimum, 1e-4 * input.optimum);
+  }
+}
+
+}  // namespace
+}  // namespace placewright
