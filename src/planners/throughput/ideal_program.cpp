@@ -93,6 +93,7 @@ class StageLoads {
   void set_outer(std::size_t ideal) {
     outer_ = ideal;
     cut_known_ = false;
+    cut_profile_ = kNoProfile;
   }
 
   // Whether all the devices can run the blocks of I \ J within their memory. J must be inside I.
@@ -119,6 +120,40 @@ class StageLoads {
     return bytes;
   }
 
+  // Of the transfers that the blocks outside I must pay, at most what moving some of them to cores
+  // for `seconds` each could save: a fractional knapsack, in which each block has an equal part in
+  // the nets that need it moved.
+  [[nodiscard]] double avoidable_transfers(double seconds) {
+    const DeviceClass* core = nullptr;
+    double cores = 0;
+    for (const DeviceClass& device_class : model_.classes()) {
+      if (device_class.profile >= 0) continue;
+      if (core != nullptr) return kInfinity;  // cores of several kinds: not worked out
+      core = &device_class;
+      cores = static_cast<double>(device_class.devices.size());
+    }
+    if (core == nullptr) return 0;
+    find_cut();
+    movable_.clear();
+    const auto outside = [&](std::uint32_t block) { return !family_.contains(outer_, block); };
+    for (const std::uint32_t id : cut_) {
+      const Net& net = model_.nets()[id];
+      Transfers cost{};
+      model_.charge(id, 0, outside, 1, cost.data());
+      if (outside(net.producer)) {
+        movable_.push_back({net.producer, cost[0], 0});
+        continue;
+      }
+      const auto readers = static_cast<double>(
+          std::count_if(net.readers.begin(), net.readers.end(),
+                        [&](const NetReader& reader) { return outside(reader.block); }));
+      for (const NetReader& reader : net.readers) {
+        if (outside(reader.block)) movable_.push_back({reader.block, cost[0] / readers, 0});
+      }
+    }
+    return knapsack(*core, cores * seconds);
+  }
+
   [[nodiscard]] StageLoad load(std::size_t inner, const Transition& transition) {
     const std::size_t device_class = transition.devices.front();
     const int replicas = transition.replicas();
@@ -138,15 +173,60 @@ class StageLoads {
     return family_.contains(outer_, block) && !family_.contains(inner, block);
   }
 
-  [[nodiscard]] Transfers transfers(std::size_t inner, std::size_t profile) {
-    if (!cut_known_) {
-      cut_.clear();
-      family_.cut_nets(outer_, cut_);
-      cut_known_ = true;
+  struct Movable {
+    std::uint32_t block = 0;
+    double saving = 0;
+    double time = 0;
+  };
+
+  void find_cut() {
+    if (cut_known_) return;
+    cut_.clear();
+    family_.cut_nets(outer_, cut_);
+    cut_known_ = true;
+  }
+
+  [[nodiscard]] double knapsack(const DeviceClass& core, double capacity) {
+    std::sort(movable_.begin(), movable_.end(),
+              [](const Movable& a, const Movable& b) { return a.block < b.block; });
+    std::size_t kept = 0;
+    for (const Movable& item : movable_) {
+      if (core.allowed[item.block] == 0) continue;
+      if (kept > 0 && movable_[kept - 1].block == item.block) {
+        movable_[kept - 1].saving += item.saving;
+      } else {
+        const double time = core.forward[item.block] + core.backward[item.block];
+        movable_[kept++] = {item.block, item.saving, time};
+      }
     }
-    const std::size_t components = model_.component_count();
+    movable_.resize(kept);
+    std::sort(movable_.begin(), movable_.end(), [](const Movable& a, const Movable& b) {
+      return a.saving * b.time > b.saving * a.time;
+    });
+    double saved = 0;
+    for (const Movable& item : movable_) {
+      if (item.time >= capacity && item.time > 0) return saved + item.saving * capacity / item.time;
+      saved += item.saving;
+      capacity -= item.time;
+    }
+    return saved;
+  }
+
+  // What a cut net asks of J, worked out once for each I.
+  struct CutNet {
+    double in = 0;
+    double out = 0;
+    std::uint32_t producer = 0;
+    bool produced_inside = false;
+    std::uint32_t readers_begin = 0;  // of cut_readers_: the readers in I
+    std::uint32_t readers_end = 0;
+  };
+
+  [[nodiscard]] Transfers transfers(std::size_t inner, std::size_t profile) {
+    if (model_.component_count() == 1) return {single_transfers(inner, profile)};
+    find_cut();
     Transfers sum{};
-    std::copy_n(family_.above(inner) + profile * components, components, sum.begin());
+    std::copy_n(family_.above(inner) + profile * kMostComponents, kMostComponents, sum.begin());
     const auto in_stage = [&](std::uint32_t block) { return inside(block, inner); };
     const auto in_rest = [&](std::uint32_t block) { return !family_.contains(inner, block); };
     for (const std::uint32_t net : cut_) {
@@ -156,43 +236,129 @@ class StageLoads {
     return sum;
   }
 
+  // The same for a single sum. Of a net that I cuts, with S = I \ J and R = all \ J:
+  //   made in I, not in J   S sends; R sends if J reads
+  //   made in J             S fetches if S reads; R fetches
+  //   made outside I        S fetches if S reads; R sends if J reads
+  [[nodiscard]] double single_transfers(std::size_t inner, std::size_t profile) {
+    if (cut_profile_ != profile) prepare_cut(profile);
+    double sum = family_.above(inner)[profile];
+    for (const CutNet& net : cut_nets_) {
+      bool inner_reads = false;
+      bool stage_reads = false;
+      for (std::uint32_t i = net.readers_begin; i < net.readers_end; ++i) {
+        (family_.contains(inner, cut_readers_[i]) ? inner_reads : stage_reads) = true;
+      }
+      if (!net.produced_inside) {
+        sum += (stage_reads ? net.in : 0) - (inner_reads ? net.out : 0);
+      } else if (family_.contains(inner, net.producer)) {
+        sum += (stage_reads ? net.in : 0) - net.in;
+      } else {
+        sum += net.out - (inner_reads ? net.out : 0);
+      }
+    }
+    return sum;
+  }
+
+  void prepare_cut(std::size_t profile) {
+    find_cut();
+    cut_profile_ = profile;
+    cut_nets_.clear();
+    cut_readers_.clear();
+    for (const std::uint32_t id : cut_) {
+      const Net& record = model_.nets()[id];
+      CutNet net;
+      net.in = model_.in_cost(id, profile);
+      net.out = model_.out_cost(id, profile);
+      net.producer = record.producer;
+      net.produced_inside = family_.contains(outer_, record.producer);
+      net.readers_begin = static_cast<std::uint32_t>(cut_readers_.size());
+      for (const NetReader& reader : record.readers) {
+        if (family_.contains(outer_, reader.block)) cut_readers_.push_back(reader.block);
+      }
+      net.readers_end = static_cast<std::uint32_t>(cut_readers_.size());
+      cut_nets_.push_back(net);
+    }
+  }
+
+  static constexpr std::size_t kNoProfile = static_cast<std::size_t>(-1);
+
   const IdealFamily& family_;
   const StageModel& model_;
   std::size_t outer_ = 0;
   bool cut_known_ = false;
   std::vector<std::uint32_t> cut_;
+  std::size_t cut_profile_ = kNoProfile;
+  std::vector<CutNet> cut_nets_;
+  std::vector<std::uint32_t> cut_readers_;
+  std::vector<Movable> movable_;
 };
 
-// Ideals of a usage's window: a range of numbers, with a label each.
-template <class Label>
+// The labels of one usage, by ideal in ascending order. Only ideals that some split reaches have
+// labels; what the search looks at first (work, value) is stored apart.
 struct Layer {
-  std::size_t first = 0;
-  std::size_t last = 0;  // one past
+  std::size_t first = 0;  // ideals of the window
+  std::size_t last = 0;   // one past
   double rate = 0;
-  std::vector<Label> labels;
+  double rest_rate = 0;      // of the devices that are left
+  double transfer_rate = 0;  // the slowest rate of those left that pay for transfers
+  std::vector<std::int64_t> work;
+  std::vector<double> value;  // first + second
+  std::vector<double> above;  // transfers of the rest, where they are a single sum
+  struct Record {
+    double first = 0;
+    double second = 0;
+    std::uint32_t ideal = 0;
+    std::uint32_t source = 0;  // position in the source's layer
+    std::uint32_t transition = 0;
+  };
+  std::vector<Record> records;
+  // The ideal seen last, and what a label there must beat, also where no label was kept.
+  std::size_t latest = static_cast<std::size_t>(-1);
+  double latest_value = kInfinity;
 
   [[nodiscard]] bool holds(std::size_t ideal) const { return ideal >= first && ideal < last; }
-  [[nodiscard]] Label& at(std::size_t ideal) { return labels[ideal - first]; }
-  [[nodiscard]] const Label& at(std::size_t ideal) const { return labels[ideal - first]; }
 };
 
-// What scalar and paired labels have in common: layers, ranges of sources, the order of search.
-template <class Label>
 class Program {
  public:
   Program(const IdealFamily& family, double cutoff, double enough, Control& control)
       : family_(family),
         model_(family.model()),
         usages_(model_),
+        phased_(model_.phased()),
+        single_sum_(model_.slot_count() == 1 && model_.symmetric()),
         cutoff_(cutoff),
         enough_(enough),
         control_(control),
         loads_(family) {
-    const auto work = family.work();
+    for (const DeviceClass& device_class : model_.classes()) has_cores_ |= device_class.profile < 0;
+    build_layers();
+  }
+
+  ProgramResult run() {
+    if (layers_[0].holds(0)) add(layers_[0], {});
+    for (std::size_t ideal = 1; ideal < family_.size(); ++ideal) {
+      if (control_.should_stop(1)) return {};
+      loads_.set_outer(ideal);
+      for (std::size_t usage = 1; usage < usages_.count(); ++usage) {
+        if (layers_[usage].holds(ideal)) improve(ideal, usage);
+      }
+    }
+    return {true, best()};
+  }
+
+ private:
+  using Record = Layer::Record;
+
+  void build_layers() {
+    const auto work = family_.work();
     for (std::size_t usage = 0; usage < usages_.count(); ++usage) {
-      const WorkWindow window = usages_.window(usage, cutoff);
-      Layer<Label> layer;
+      const WorkWindow window = usages_.window(usage, cutoff_);
+      Layer layer;
       layer.rate = usages_.rate(usage);
+      layer.rest_rate = model_.total_rate() - layer.rate;
+      layer.transfer_rate = transfer_rate(usage);
       if (window.least <= window.most) {
         layer.first = static_cast<std::size_t>(
             std::lower_bound(work.begin(), work.end(), window.least) - work.begin());
@@ -203,170 +369,125 @@ class Program {
     }
   }
 
- protected:
-  // Calls `visit(source)` outwards from the balanced split while the stage's work may stay below
-  // `limit()`.
-  template <class Visit, class Limit>
-  void for_each_source(std::size_t ideal, std::size_t usage, const Transition& transition,
-                       Visit visit, Limit limit) const {
-    const Layer<Label>& sources = layers_[usage - transition.stride];
-    const auto work = family_.work();
-    const std::size_t end = std::min(sources.last, ideal);
-    if (sources.first >= end) return;
-    const double rate = transition.rate * kWindowSlack;
-    const double own = static_cast<double>(work[ideal]);
-    const double share = layers_[usage].rate > 0 ? sources.rate / layers_[usage].rate : 0;
-    const auto balanced = static_cast<std::int64_t>(own * share);
-    const auto middle = static_cast<std::size_t>(
-        std::lower_bound(work.begin() + static_cast<std::ptrdiff_t>(sources.first),
-                         work.begin() + static_cast<std::ptrdiff_t>(end), balanced) -
-        work.begin());
-    for (std::size_t source = middle; source-- > sources.first;) {
-      if (own - static_cast<double>(work[source]) > rate * limit() + 1) break;
-      visit(source);
+  // Of the devices left that pay for transfers; zero where they pay unequal ones.
+  [[nodiscard]] double transfer_rate(std::size_t usage) const {
+    double least = kInfinity;
+    for (std::size_t c = 0; c < model_.classes().size(); ++c) {
+      const DeviceClass& device_class = model_.classes()[c];
+      if (device_class.profile < 0) continue;
+      if (usages_.used(usage, c) == device_class.devices.size()) continue;
+      if (device_class.profile != 0) return 0;
+      least = std::min(least, device_class.rate);
     }
-    for (std::size_t source = middle; source < end; ++source) {
-      if (own - static_cast<double>(work[source]) > rate * limit() + 1) continue;
-      visit(source);
-    }
+    return least < kInfinity ? least : 0;
   }
 
-  const IdealFamily& family_;
-  const StageModel& model_;
-  Usages usages_;
-  double cutoff_;
-  double enough_;
-  Control& control_;
-  StageLoads loads_;
-  std::vector<Layer<Label>> layers_;
-};
+  [[nodiscard]] bool single_sum() const { return single_sum_; }
 
-struct ScalarLabel {
-  double value = kInfinity;
-  std::uint32_t source = 0;
-  std::uint32_t transition = 0;
-};
-
-class ScalarProgram : Program<ScalarLabel> {
- public:
-  using Program::Program;
-
-  ProgramResult run() {
-    for (auto& layer : layers_) layer.labels.assign(layer.last - layer.first, {});
-    if (layers_[0].holds(0)) layers_[0].at(0).value = 0;
-    for (std::size_t ideal = 1; ideal < family_.size(); ++ideal) {
-      if (control_.should_stop(1)) return {};
-      loads_.set_outer(ideal);
-      for (std::size_t usage = 1; usage < usages_.count(); ++usage) {
-        if (layers_[usage].holds(ideal)) improve(ideal, usage);
-      }
-    }
-    return {true, best()};
+  void add(Layer& layer, const Record& record) {
+    layer.work.push_back(family_.work()[record.ideal]);
+    layer.value.push_back(record.first + record.second);
+    layer.above.push_back(single_sum() ? family_.above(record.ideal)[0] : 0);
+    layer.records.push_back(record);
   }
 
- private:
-  // What the label must beat to be of use: the cutoff, and labels with fewer devices.
+  // Whether the devices that are left could still take the rest within the cutoff. They pay at
+  // least once for every net that the ideal cuts, unless its blocks among the rest are on cores.
+  [[nodiscard]] bool rest_fits(std::size_t ideal, const Layer& layer) {
+    if (model_.component_count() > 1 || layer.transfer_rate == 0) return true;
+    const double rest = static_cast<double>(model_.total_work() - family_.work()[ideal]);
+    const double capacity = layer.rest_rate * cutoff_ * kWindowSlack + 1;
+    const double transfers = family_.above(ideal)[0] * layer.transfer_rate;
+    if (rest + transfers <= capacity) return true;
+    if (avoidable_for_ != ideal) {
+      avoidable_ = loads_.avoidable_transfers(cutoff_);
+      avoidable_for_ = ideal;
+    }
+    return rest + transfers - avoidable_ * layer.transfer_rate <= capacity;
+  }
+
+  void improve(std::size_t ideal, std::size_t usage) {
+    Layer& layer = layers_[usage];
+    layer.latest = ideal;
+    layer.latest_value = to_beat(ideal, usage);
+    if (layer.latest_value <= enough_ || (!has_cores_ && !rest_fits(ideal, layer))) return;
+    found_.clear();
+    limit_ = layer.latest_value;
+    const auto& transitions = usages_.transitions();
+    for (std::uint32_t t = 0; t < transitions.size(); ++t) {
+      if (!usages_.allows(usage, transitions[t])) continue;
+      search_sources(ideal, usage, t);
+      if (limit_ <= enough_) break;
+    }
+    if (limit_ >= 0) layer.latest_value = limit_;
+    for (const Record& record : found_) add(layer, record);
+  }
+
+  // The cutoff, and for plain labels what fewer devices reach.
   [[nodiscard]] double to_beat(std::size_t ideal, std::size_t usage) const {
     double least = cutoff_;
+    if (phased_) return least;
     for (const Transition& transition : usages_.transitions()) {
       if (transition.replicas() > 1 || !usages_.allows(usage, transition)) continue;
-      const auto& layer = layers_[usage - transition.stride];
-      if (!layer.holds(ideal)) continue;
-      const ScalarLabel& label = layer.at(ideal);
-      least = std::min(least, label.value);
+      const Layer& fewer = layers_[usage - transition.stride];
+      if (fewer.latest == ideal) least = std::min(least, fewer.latest_value);
     }
     return least;
   }
 
-  void improve(std::size_t ideal, std::size_t usage) {
-    double best = to_beat(ideal, usage);
-    ScalarLabel label;
-    const auto& transitions = usages_.transitions();
-    for (std::uint32_t t = 0; t < transitions.size(); ++t) {
-      const Transition& transition = transitions[t];
-      if (best <= enough_) break;
-      if (!usages_.allows(usage, transition)) continue;
-      const Layer<ScalarLabel>& sources = layers_[usage - transition.stride];
-      const auto visit = [&](std::size_t source) {
-        const double before = sources.at(source).value;
-        if (before >= best || best <= enough_) return;
-        if (!family_.includes(ideal, source) || !loads_.fits(source, transition)) {
-          return;
-        }
-        const double load = loads_.load(source, transition).first;
-        const double value = std::max(before, load);
-        if (value >= best) return;
-        best = value;
-        label = {value, static_cast<std::uint32_t>(source), t};
-      };
-      for_each_source(ideal, usage, transition, visit, [&] { return best; });
+  // Outwards from the balanced split, while the stage's work may stay below the limit.
+  void search_sources(std::size_t ideal, std::size_t usage, std::uint32_t t) {
+    const Transition& transition = usages_.transitions()[t];
+    const Layer& sources = layers_[usage - transition.stride];
+    std::size_t end = sources.records.size();
+    while (end > 0 && sources.records[end - 1].ideal == ideal) --end;
+    if (end == 0) return;
+    const double rate = transition.rate * kWindowSlack;
+    const std::int64_t own = family_.work()[ideal];
+    const double share = layers_[usage].rate > 0 ? sources.rate / layers_[usage].rate : 0;
+    const auto balanced = static_cast<std::int64_t>(static_cast<double>(own) * share);
+    const auto begin = sources.work.begin();
+    const auto middle = static_cast<std::size_t>(
+        std::lower_bound(begin, begin + static_cast<std::ptrdiff_t>(end), balanced) - begin);
+    // A net cut by one of I and J only is paid for by I \ J.
+    const bool pays = single_sum() && model_.classes()[transition.devices.front()].profile == 0;
+    const double above = pays ? family_.above(ideal)[0] : 0;
+    const double transfer_rate = pays ? rate / transition.replicas() : 0;
+    const auto look_at = [&](std::size_t i) {
+      if (sources.value[i] >= limit_) return;
+      const double transfers = std::abs(above - sources.above[i]) * transfer_rate;
+      if (static_cast<double>(own - sources.work[i]) + transfers > rate * limit_ + 1) return;
+      extend(ideal, usage, i, t);
+    };
+    for (std::size_t i = middle; i-- > 0;) {
+      if (static_cast<double>(own - sources.work[i]) > rate * limit_ + 1) break;
+      look_at(i);
     }
-    if (label.value < kInfinity) {
-      layers_[usage].at(ideal) = label;
-    } else if (best < cutoff_) {
-      // Fewer devices do as well; the label there is the one that counts.
-      layers_[usage].at(ideal).value = kInfinity;
-    }
+    for (std::size_t i = middle; i < end; ++i) look_at(i);
   }
 
-  [[nodiscard]] std::optional<Split> best() const {
-    const std::size_t full = family_.size() - 1;
-    std::size_t usage = 0;
-    double value = cutoff_;
-    for (std::size_t u = 0; u < usages_.count(); ++u) {
-      if (!layers_[u].holds(full) || layers_[u].at(full).value >= value) continue;
-      value = layers_[u].at(full).value;
-      usage = u;
+  void extend(std::size_t ideal, std::size_t usage, std::size_t position, std::uint32_t t) {
+    const Transition& transition = usages_.transitions()[t];
+    const Record& source = layers_[usage - transition.stride].records[position];
+    if (!family_.includes(ideal, source.ideal) || !loads_.fits(source.ideal, transition)) return;
+    const StageLoad load = loads_.load(source.ideal, transition);
+    const double first = std::max(source.first, load.first);
+    const double second = std::max(source.second, load.second);
+    if (first + second >= limit_) return;
+    if (phased_ &&
+        (beaten(found_, first, second) || beaten_with_fewer(ideal, usage, first, second))) {
+      return;
     }
-    if (value >= cutoff_) return std::nullopt;
-    Split split;
-    split.value = value;
-    std::size_t ideal = full;
-    while (ideal != 0) {
-      const ScalarLabel& label = layers_[usage].at(ideal);
-      const Transition& transition = usages_.transitions()[label.transition];
-      split.stages.push_back({family_.difference(ideal, label.source), transition.devices});
-      usage -= transition.stride;
-      ideal = label.source;
-    }
-    std::reverse(split.stages.begin(), split.stages.end());
-    return split;
-  }
-};
-
-struct PairLabel {
-  double first = 0;
-  double second = 0;
-  std::uint32_t source = 0;
-  std::uint32_t source_label = 0;
-  std::uint32_t transition = 0;
-
-  [[nodiscard]] double sum() const { return first + second; }
-};
-
-using PairLabels = std::vector<PairLabel>;
-
-class PairProgram : Program<PairLabels> {
- public:
-  using Program::Program;
-
-  ProgramResult run() {
-    for (auto& layer : layers_) layer.labels.assign(layer.last - layer.first, {});
-    if (layers_[0].holds(0)) layers_[0].at(0).push_back({});
-    for (std::size_t ideal = 1; ideal < family_.size(); ++ideal) {
-      if (control_.should_stop(1)) return {};
-      loads_.set_outer(ideal);
-      for (std::size_t usage = 1; usage < usages_.count(); ++usage) {
-        if (layers_[usage].holds(ideal)) improve(ideal, usage);
-      }
-      if (ideal + 1 == family_.size()) break;
-    }
-    return {true, best()};
+    std::erase_if(found_, [&](const Record& known) {
+      return first <= known.first && second <= known.second;
+    });
+    found_.push_back({first, second, static_cast<std::uint32_t>(ideal),
+                      static_cast<std::uint32_t>(position), t});
+    if (!phased_) limit_ = first;
   }
 
- private:
-  [[nodiscard]] static bool beaten(const PairLabels& labels, double first, double second) {
-    return std::any_of(labels.begin(), labels.end(), [&](const PairLabel& known) {
+  [[nodiscard]] static bool beaten(std::span<const Record> records, double first, double second) {
+    return std::any_of(records.begin(), records.end(), [&](const Record& known) {
       return known.first <= first && known.second <= second;
     });
   }
@@ -375,70 +496,56 @@ class PairProgram : Program<PairLabels> {
                                        double second) const {
     for (const Transition& transition : usages_.transitions()) {
       if (transition.replicas() > 1 || !usages_.allows(usage, transition)) continue;
-      const auto& layer = layers_[usage - transition.stride];
-      if (layer.holds(ideal) && beaten(layer.at(ideal), first, second)) return true;
+      const auto& records = layers_[usage - transition.stride].records;
+      std::size_t begin = records.size();
+      while (begin > 0 && records[begin - 1].ideal == ideal) --begin;
+      if (beaten(std::span(records).subspan(begin), first, second)) return true;
     }
     return false;
-  }
-
-  void improve(std::size_t ideal, std::size_t usage) {
-    PairLabels& labels = layers_[usage].at(ideal);
-    const auto& transitions = usages_.transitions();
-    for (std::uint32_t t = 0; t < transitions.size(); ++t) {
-      if (!usages_.allows(usage, transitions[t])) continue;
-      const auto visit = [&](std::size_t source) { extend(labels, ideal, usage, source, t); };
-      for_each_source(ideal, usage, transitions[t], visit, [&] { return cutoff_; });
-    }
-  }
-
-  void extend(PairLabels& labels, std::size_t ideal, std::size_t usage, std::size_t source,
-              std::uint32_t t) {
-    const Transition& transition = usages_.transitions()[t];
-    const PairLabels& before = layers_[usage - transition.stride].at(source);
-    if (before.empty() || !family_.includes(ideal, source) || !loads_.fits(source, transition)) {
-      return;
-    }
-    const StageLoad load = loads_.load(source, transition);
-    if (load.sum() >= cutoff_) return;
-    for (std::uint32_t i = 0; i < before.size(); ++i) {
-      const double first = std::max(before[i].first, load.first);
-      const double second = std::max(before[i].second, load.second);
-      if (first + second >= cutoff_ || beaten(labels, first, second) ||
-          beaten_with_fewer(ideal, usage, first, second)) {
-        continue;
-      }
-      std::erase_if(labels, [&](const PairLabel& known) {
-        return first <= known.first && second <= known.second;
-      });
-      labels.push_back({first, second, static_cast<std::uint32_t>(source), i, t});
-    }
   }
 
   [[nodiscard]] std::optional<Split> best() const {
     const std::size_t full = family_.size() - 1;
     Split split;
     std::size_t usage = 0;
-    const PairLabel* label = nullptr;
+    const Record* record = nullptr;
     for (std::size_t u = 0; u < usages_.count(); ++u) {
-      if (!layers_[u].holds(full)) continue;
-      for (const PairLabel& candidate : layers_[u].at(full)) {
-        if (candidate.sum() >= split.value) continue;
-        split.value = candidate.sum();
-        label = &candidate;
+      const Layer& layer = layers_[u];
+      for (std::size_t i = layer.records.size(); i-- > 0 && layer.records[i].ideal == full;) {
+        if (layer.value[i] >= split.value) continue;
+        split.value = layer.value[i];
+        record = &layer.records[i];
         usage = u;
       }
     }
-    if (label == nullptr) return std::nullopt;
-    for (std::size_t ideal = full; ideal != 0;) {
-      const Transition& transition = usages_.transitions()[label->transition];
-      split.stages.push_back({family_.difference(ideal, label->source), transition.devices});
+    if (record == nullptr) return std::nullopt;
+    while (record->ideal != 0) {
+      const Transition& transition = usages_.transitions()[record->transition];
       usage -= transition.stride;
-      ideal = label->source;
-      label = &layers_[usage].at(ideal)[label->source_label];
+      const Record& source = layers_[usage].records[record->source];
+      split.stages.push_back({family_.difference(record->ideal, source.ideal), transition.devices});
+      record = &source;
     }
     std::reverse(split.stages.begin(), split.stages.end());
     return split;
   }
+
+  const IdealFamily& family_;
+  const StageModel& model_;
+  Usages usages_;
+  bool phased_;
+  bool single_sum_;  // transfers are one sum, the same in both directions
+  double cutoff_;
+  double enough_;
+  Control& control_;
+  StageLoads loads_;
+  std::vector<Layer> layers_;
+  bool has_cores_ = false;
+  std::size_t avoidable_for_ = 0;
+  double avoidable_ = 0;
+  // Of the label in hand.
+  std::vector<Record> found_;
+  double limit_ = kInfinity;
 };
 
 }  // namespace
@@ -474,8 +581,7 @@ std::vector<WorkWindow> work_windows(const StageModel& model, double cutoff) {
 ProgramResult best_split(const IdealFamily& family, double cutoff, double enough,
                          Control& control) {
   if (family.size() < 2) return {true, std::nullopt};
-  if (family.model().phased()) return PairProgram(family, cutoff, enough, control).run();
-  return ScalarProgram(family, cutoff, enough, control).run();
+  return Program(family, cutoff, enough, control).run();
 }
 
 }  // namespace placewright::throughput

@@ -27,6 +27,8 @@ namespace {
 using namespace throughput;
 
 constexpr double kFirstExcess = 5e-4;
+constexpr std::size_t kLargeFamily = 20000;
+constexpr double kSmallGap = 2e-4;
 constexpr double kClose = 1e-9;  // relative: closer to the incumbent than this is no better
 
 class Search {
@@ -44,13 +46,14 @@ class Search {
     control_.report(value(), bound_);
     const double highest = highest_cutoff(model_);
     const double base = bound_;
-    for (double excess = kFirstExcess; !settled_; excess *= 2) {
-      const double incumbent = value() * (1 - kClose);
-      if (bound_ >= incumbent) break;
-      const double cutoff =
-          std::min({highest, incumbent, base * (1 + (excess > 64 ? 1e30 : excess)) + 1e-12});
-      if (!raise(cutoff)) break;
-      settled_ |= cutoff >= highest;
+    double excess = kFirstExcess;
+    while (!settled_ && bound_ < value() * (1 - kClose)) {
+      const double most = std::min(highest, value() * (1 - kClose));
+      double cutoff = std::min(most, base * (1 + excess) + 1e-12);
+      if (cutoff <= bound_ || cutoff == most) cutoff = between(most);
+      excess = excess > 64 ? 1e30 : excess * 2;
+      if (!raise(cutoff, cutoff == most)) break;
+      settled_ |= bound_ >= highest;
       control_.report(value(), bound_);
     }
     return answer();
@@ -67,21 +70,31 @@ class Search {
     control_.report(*best_, bound_);
   }
 
-  // Looks for a plan below the cutoff, and proves where there is none. False: too large, or no time
-  // left.
-  bool raise(double cutoff) {
+  // Large families are cheap to ask whether any plan is below a cutoff, and costly to ask for the
+  // best: the gap is halved first.
+  [[nodiscard]] double between(double most) const {
+    if (latest_size_ < kLargeFamily || most - bound_ < kSmallGap * most) return most;
+    return (bound_ + most) / 2;
+  }
+
+  // Looks for a plan below the cutoff, and proves where there is none. `best`: for the best one,
+  // else for any. False: too large, or no time left.
+  bool raise(double cutoff, bool best) {
     const std::vector<WorkWindow> windows = work_windows(model_, cutoff);
     const auto family = IdealFamily::all_ideals(model_, windows, limit_, control_);
     if (!family) return give_up();
-    const ProgramResult result = best_split(*family, cutoff, bound_, control_);
+    latest_size_ = family->size();
+    const bool exactly = best || latest_size_ < kLargeFamily;
+    const double enough = exactly ? bound_ : cutoff * (1 - kClose);
+    const ProgramResult result = best_split(*family, cutoff, enough, control_);
     if (!result.complete) return give_up();
     if (!result.split) {
       bound_ = std::max(bound_, cutoff);
       return true;
     }
-    bound_ = std::max(bound_, result.split->value * (1 - 1e-12));
     keep(result.split);
-    settled_ = true;
+    if (exactly) bound_ = std::max(bound_, result.split->value * (1 - 1e-12));
+    settled_ = exactly || !model_.exact();
     return true;
   }
 
@@ -115,6 +128,7 @@ class Search {
   double bound_;
   std::optional<Plan> best_;
   bool settled_ = false;
+  std::size_t latest_size_ = 0;
   std::string why_;
 };
 

@@ -103,6 +103,19 @@ class StageModel {
   void charge(std::uint32_t net, std::size_t profile, const Inside& inside, double sign,
               double* components) const;
 
+  // One profile, in which a net costs as much on its way in as on its way out.
+  [[nodiscard]] bool symmetric() const {
+    return profiles_.size() == 1 && profiles_[0].in == profiles_[0].out &&
+           profiles_[0].send_overhead == profiles_[0].receive_overhead;
+  }
+  // Of a net for a profile, overhead included.
+  [[nodiscard]] double in_cost(std::uint32_t net, std::size_t profile) const {
+    return profiles_[profile].in[net] + profiles_[profile].receive_overhead;
+  }
+  [[nodiscard]] double out_cost(std::uint32_t net, std::size_t profile) const {
+    return profiles_[profile].out[net] + profiles_[profile].send_overhead;
+  }
+
   // The load from the stage's compute, transfers (null: none) and resident bytes.
   [[nodiscard]] StageLoad load(double forward, double backward, const double* transfers,
                                double bytes, int replicas) const;
