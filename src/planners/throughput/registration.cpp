@@ -6,6 +6,9 @@ namespace placewright {
 void register_throughput(Registry& registry) {
   registry.add(ideals());
   registry.add(ideals_linear());
+  registry.add(ip_contiguous());
+  registry.add(ip());
+  registry.add(cpsat_throughput());
 }
 
 }  // namespace placewright

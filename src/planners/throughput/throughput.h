@@ -8,5 +8,8 @@ namespace placewright {
 
 PlannerEntry ideals();
 PlannerEntry ideals_linear();
+PlannerEntry ip_contiguous();
+PlannerEntry ip();
+PlannerEntry cpsat_throughput();
 
 }  // namespace placewright

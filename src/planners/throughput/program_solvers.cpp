@@ -1,0 +1,153 @@
+#include "planners/throughput/program_solvers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planners/throughput/contiguous_search.h"
+#include "planners/throughput/placement_program.h"
+#include "solvers/cp_sat.h"
+#include "solvers/linear_program.h"
+
+namespace placewright::throughput {
+namespace {
+
+constexpr double kTimeSteps = 0x1p32;  // whole numbers up to the highest value
+constexpr double kByteSteps = 0x1p40;  // ... and up to a device's memory
+constexpr double kStepSeconds = 0.01;  // of deterministic time, for one step of a work limit
+
+double highest_value(const Problem& problem, const Incumbent& incumbent) {
+  if (incumbent.plan()) return incumbent.value() * (1 + 1e-9) + 1e-12;
+  return highest_cutoff(StageModel(problem, program_blocks(problem)));
+}
+
+bool is_objective(const PlacementProgram& program, std::size_t variable) {
+  return variable >= program.variables().size() - program.objective().size();
+}
+
+solvers::CpModel whole_number_model(const PlacementProgram& program, double scale) {
+  solvers::CpModel model;
+  const auto most = static_cast<std::int64_t>(std::ceil(program.highest() * scale)) + 1;
+  for (std::size_t i = 0; i < program.variables().size(); ++i) {
+    if (is_objective(program, i)) {
+      model.add_integer(0, most);
+    } else if (program.variables()[i].upper == 1) {
+      model.add_bool();
+    } else {
+      model.add_integer(0, program.variables()[i].upper);
+    }
+  }
+  for (const ProgramRow& row : program.rows()) {
+    const double factor = row.whole ? 1 : row.bytes ? kByteSteps / std::max(1.0, row.upper) : scale;
+    solvers::CpExpression sum;
+    for (const ProgramTerm& term : row.terms) {
+      const bool time = !row.whole && !row.bytes;
+      const bool objective = time && is_objective(program, static_cast<std::size_t>(term.variable));
+      const double coefficient = objective ? term.coefficient : term.coefficient * factor;
+      sum.terms.push_back(
+          {solvers::CpVariable{term.variable}, static_cast<std::int64_t>(std::floor(coefficient))});
+    }
+    const auto upper = row.upper == kInfinity ? solvers::kCpMaximum
+                       : row.bytes
+                           ? static_cast<std::int64_t>(std::ceil(row.upper * factor * (1 + 1e-9)))
+                           : static_cast<std::int64_t>(row.upper);
+    const auto lower =
+        row.lower == -kInfinity ? solvers::kCpMinimum : static_cast<std::int64_t>(row.lower);
+    model.add_linear(sum, {lower, upper});
+  }
+  solvers::CpExpression objective;
+  for (const int part : program.objective()) {
+    objective.terms.push_back({solvers::CpVariable{part}, 1});
+  }
+  model.minimize(objective);
+  return model;
+}
+
+}  // namespace
+
+ProgramOutcome solve_with_highs(const Problem& problem, Incumbent& incumbent, Control& control) {
+  const PlacementProgram program(problem, highest_value(problem, incumbent));
+  solvers::LinearProgram linear;
+  for (std::size_t i = 0; i < program.variables().size(); ++i) {
+    if (is_objective(program, i)) {
+      linear.add_variable(0, program.highest(), 1);
+    } else {
+      linear.add_variable(0, program.variables()[i].upper, 0, solvers::Integrality::integer);
+    }
+  }
+  for (const ProgramRow& row : program.rows()) {
+    // Bytes in units of the device's memory: large coefficients spoil the factorisation.
+    const double unit = row.bytes && row.upper > 0 ? row.upper : 1;
+    std::vector<solvers::LinearTerm> terms;
+    for (const ProgramTerm& term : row.terms) {
+      terms.push_back({term.variable, term.coefficient / unit});
+    }
+    linear.add_row(row.lower / unit, row.bytes ? row.upper / unit * (1 + 1e-9) : row.upper, terms);
+  }
+  if (incumbent.plan()) {
+    if (const auto start = program.start(incumbent.plan()->placement)) linear.set_start(*start);
+  }
+  solvers::LinearLimits limits;
+  limits.time_seconds = std::max(0.0, control.remaining());
+  limits.threads = control.budget().threads;
+  limits.seed = static_cast<int>(control.budget().seed % 1'000'000);
+  limits.mip_gap = kOptimalGap / 10;
+  limits.stop = control.interruption();
+  if (control.budget().steps < static_cast<std::uint64_t>(limits.node_limit)) {
+    limits.node_limit = static_cast<std::int64_t>(control.budget().steps);
+  }
+  const solvers::LinearResult result =
+      linear.solve(limits, [&](const solvers::LinearProgress& progress) {
+        control.report(incumbent.value(), std::max(incumbent.bound(), progress.bound));
+      });
+  if (result.has_solution()) {
+    if (const auto placement = program.placement(result.values)) incumbent.offer(*placement);
+  }
+  if (result.status == solvers::LinearStatus::error) return {false, "HiGHS: " + result.error};
+  if (result.status == solvers::LinearStatus::infeasible && !incumbent.plan()) {
+    return {true, "the integer program has no solution: no placement keeps all rules"};
+  }
+  // The solver keeps rows to 1e-6 or so: its bound is taken with that much off.
+  if (std::isfinite(result.dual_bound)) {
+    incumbent.raise_bound(result.dual_bound * (1 - 5e-7), "integer program (HiGHS)");
+  }
+  return {false, "HiGHS found no placement in the time given"};
+}
+
+ProgramOutcome solve_with_cp_sat(const Problem& problem, Incumbent& incumbent, Control& control) {
+  const PlacementProgram program(problem, highest_value(problem, incumbent));
+  const double scale = kTimeSteps / std::max(program.highest(), 1e-300);
+  solvers::CpModel model = whole_number_model(program, scale);
+  if (incumbent.plan()) {
+    if (const auto start = program.start(incumbent.plan()->placement)) {
+      for (std::size_t i = 0; i < start->size(); ++i) {
+        if (std::isnan((*start)[i])) continue;
+        model.set_hint(solvers::CpVariable{static_cast<int>(i)},
+                       static_cast<std::int64_t>((*start)[i]));
+      }
+    }
+  }
+  solvers::CpLimits limits;
+  limits.time_seconds = std::max(0.01, control.remaining());
+  limits.workers = control.budget().threads;
+  limits.seed = static_cast<int>(control.budget().seed % 1'000'000);
+  limits.relative_gap = kOptimalGap / 10;
+  limits.stop = control.interruption();
+  if (control.budget().steps < 1'000'000'000) {
+    limits.deterministic_time = static_cast<double>(control.budget().steps) * kStepSeconds;
+  }
+  const solvers::CpResult result = solvers::cp_sat_solve(model, limits);
+  if (result.status == solvers::CpStatus::error) return {false, "CP-SAT: " + result.error};
+  if (result.has_solution()) {
+    std::vector<double> values(result.values.begin(), result.values.end());
+    if (const auto placement = program.placement(values)) incumbent.offer(*placement);
+  }
+  if (result.status == solvers::CpStatus::infeasible && !incumbent.plan()) {
+    return {true, "the constraint program has no solution: no placement keeps all rules"};
+  }
+  if (std::isfinite(result.best_bound)) {
+    incumbent.raise_bound(result.best_bound / scale * (1 - 1e-12), "constraint program (CP-SAT)");
+  }
+  return {false, "CP-SAT found no placement in the time given"};
+}
+
+}  // namespace placewright::throughput
