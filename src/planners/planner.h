@@ -125,6 +125,7 @@ enum class Strength { heuristic, exact };
 enum class Effort {
   quick,      // ends by itself soon
   anytime,    // goes on improving while there is time
+  published,  // as published, for comparison: a stronger planner does the same
   portfolio,  // runs other planners
 };
 

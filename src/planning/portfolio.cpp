@@ -120,7 +120,10 @@ PlannerEntry portfolio(const Registry& members) {
                                          : std::string{};
   };
   entry.plan = [own](const Problem& problem, const Settings&, Control& control) {
-    return run_all(problem, in_order_of_effort(own->fitting(problem)), control);
+    std::vector<const PlannerEntry*> chosen = in_order_of_effort(own->fitting(problem));
+    std::erase_if(chosen,
+                  [](const PlannerEntry* member) { return member->effort == Effort::published; });
+    return run_all(problem, chosen, control);
   };
   return entry;
 }

@@ -115,6 +115,42 @@ TEST(Dominance, KeepsTheOptimum) {
   }
 }
 
+// The integer programs know every rule; values may be off by the solver's tolerance.
+void expect_program_optimal(const Problem& problem, const std::string& planner) {
+  const std::optional<double> best = least_pipeline_value(problem);
+  const PlanOutcome outcome = plan_with(problem, planner);
+  EXPECT_EQ(outcome.fault, "");
+  if (!best) {
+    EXPECT_FALSE(outcome.answer.plan);
+    EXPECT_EQ(outcome.answer.status(), Status::infeasible) << outcome.answer.reason;
+    return;
+  }
+  ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
+  EXPECT_NEAR(outcome.value(), *best, 2e-6 * (1 + *best));
+  EXPECT_LE(outcome.answer.certificate.lower_bound, *best * (1 + 1e-9));
+  EXPECT_GE(outcome.answer.certificate.lower_bound, *best * (1 - 2e-6) - 1e-9);
+}
+
+TEST(Programs, AgreeWithEnumerationUnderEachRule) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    double previous = 0;
+    for (const Contiguity rule : {Contiguity::none, Contiguity::per_device, Contiguity::joint}) {
+      RandomPipelineOptions options = drawn_options(seed + 900, 5);
+      options.contiguity = rule;
+      const auto problem = problem_from(random_pipeline(options, seed + 900));
+      if (!problem) break;
+      SCOPED_TRACE(::testing::Message() << seed << " " << name_of(rule));
+      expect_program_optimal(*problem, "cpsat");
+      expect_program_optimal(*problem, rule == Contiguity::none ? "ip" : "ip-contiguous");
+      // Each rule allows less than the one before.
+      const double best = least_pipeline_value(*problem).value_or(kInfinity);
+      EXPECT_GE(best, previous);
+      previous = best;
+      if (HasFailure()) return;
+    }
+  }
+}
+
 struct Published {
   const char* file;
   double optimum;

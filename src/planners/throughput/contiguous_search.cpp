@@ -38,7 +38,13 @@ double highest_cutoff(const StageModel& model) {
 
 ProgramResult best_linear_split(const StageModel& model, std::size_t random_orders, double bound,
                                 Control& control) {
-  const auto orders = linear_orders(model, random_orders, control.budget().seed);
+  return best_split_along(model, linear_orders(model, random_orders, control.budget().seed), bound,
+                          control);
+}
+
+ProgramResult best_split_along(const StageModel& model,
+                               const std::vector<std::vector<std::uint32_t>>& orders, double bound,
+                               Control& control) {
   const IdealFamily family = IdealFamily::prefixes(model, orders);
   const double highest = highest_cutoff(model);
   for (double excess = 0.02;; excess *= 2) {

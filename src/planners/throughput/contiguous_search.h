@@ -3,7 +3,10 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "planners/planner.h"
 #include "planners/throughput/ideal_program.h"
@@ -22,6 +25,11 @@ std::optional<Plan> plan_of_split(const StageModel& model, const Split& split);
 // from `bound`. Complete and without a split: there is none along these orders.
 ProgramResult best_linear_split(const StageModel& model, std::size_t random_orders, double bound,
                                 Control& control);
+
+// The same along given orders.
+ProgramResult best_split_along(const StageModel& model,
+                               const std::vector<std::vector<std::uint32_t>>& orders, double bound,
+                               Control& control);
 
 // Why a planner over jointly contiguous splits cannot serve the problem; empty: it can.
 std::string refuses_contiguous(const Problem& problem);

@@ -49,6 +49,7 @@ PlannerEntry entry(std::string name, std::string summary, Solve solve) {
 PlannerEntry ip_contiguous() {
   PlannerEntry made = entry("ip-contiguous", "integer program for contiguous pipelines, on HiGHS",
                             solve_with_highs);
+  made.effort = Effort::published;
   made.refuses = [](const Problem& problem) {
     return problem.rules().contiguity == Contiguity::none
                ? std::string{"it makes contiguous plans; use 'ip'"}
@@ -61,6 +62,7 @@ PlannerEntry ip() {
   PlannerEntry made =
       entry("ip", "integer program for pipelines that need not be contiguous, on HiGHS",
             solve_with_highs);
+  made.effort = Effort::published;
   made.refuses = [](const Problem& problem) {
     return problem.rules().contiguity != Contiguity::none
                ? std::string{"it ignores contiguity; use 'ip-contiguous', or ask for --contiguity none"}

@@ -9,6 +9,10 @@ void register_throughput(Registry& registry) {
   registry.add(ip_contiguous());
   registry.add(ip());
   registry.add(cpsat_throughput());
+  registry.add(refine());
+  registry.add(pipedream());
+  registry.add(scotch());
+  registry.add(local_search());
 }
 
 }  // namespace placewright
