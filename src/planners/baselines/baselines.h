@@ -11,6 +11,7 @@ PlannerEntry random_placement();
 PlannerEntry topo();
 PlannerEntry memory_first();
 PlannerEntry proportional();
+PlannerEntry priority();
 PlannerEntry heft();
 PlannerEntry etf();
 

@@ -9,6 +9,7 @@ void register_baselines(Registry& registry) {
   registry.add(topo());
   registry.add(memory_first());
   registry.add(proportional());
+  registry.add(priority());
   registry.add(heft());
   registry.add(etf());
 }

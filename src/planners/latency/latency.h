@@ -10,5 +10,7 @@ PlannerEntry decompose();
 PlannerEntry search();
 PlannerEntry cpsat_schedule();
 PlannerEntry moirai();
+PlannerEntry sct();
+PlannerEntry getf();
 
 }  // namespace placewright

@@ -1,0 +1,99 @@
+#include "planners/latency/earliest_start.h"
+
+#include <queue>
+#include <tuple>
+
+#include "evaluate/partial_schedule.h"
+
+namespace placewright {
+namespace {
+
+struct Candidate {
+  double start = kInfinity;
+  double rank = 0;
+  double end = kInfinity;
+  OpId op;
+  DeviceId device;
+
+  // The heap's top is the largest: early start, then high rank, then low number.
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    return std::tuple(-a.start, a.rank, b.op) < std::tuple(-b.start, b.rank, a.op);
+  }
+};
+
+class ListScheduler {
+ public:
+  ListScheduler(const Problem& problem, const Table<OpId, double>& ranks, DeviceChoice& choice,
+                StartRule& rule)
+      : problem_(problem),
+        ranks_(ranks),
+        choice_(choice),
+        rule_(rule),
+        schedule_(problem, Gaps::append),
+        missing_(problem.op_count()) {}
+
+  std::optional<Plan> run(Control& control) {
+    for (const OpId op : problem_.ops()) {
+      missing_[op] = problem_.predecessors(op).size();
+      if (missing_[op] == 0) ready_.push(evaluate(op));
+    }
+    while (!ready_.empty()) {
+      if (control.should_stop()) return std::nullopt;
+      const Candidate current = evaluate(ready_.top().op);
+      ready_.pop();
+      if (!ready_.empty() && current < ready_.top()) {
+        ready_.push(current);
+        continue;
+      }
+      if (!current.device.valid()) return std::nullopt;
+      take(current);
+    }
+    return schedule_.finish();
+  }
+
+ private:
+  Candidate evaluate(OpId op) {
+    const auto devices = choice_.candidates(op);
+    Candidate best{kInfinity, ranks_[op], kInfinity, op, DeviceId{}};
+    for (const bool ruled : {true, false}) {
+      for (const DeviceId device : devices) {
+        if (schedule_.start_bound(op, device) > best.start) continue;
+        const PartialSchedule::Slot slot = schedule_.probe(op, device);
+        const double start = ruled ? rule_.allowed_start(op, device, slot.start) : slot.start;
+        if (std::tuple(start, slot.end) < std::tuple(best.start, best.end)) {
+          best.start = start;
+          best.end = slot.end;
+          best.device = device;
+        }
+      }
+      if (best.device.valid()) break;
+    }
+    return best;
+  }
+
+  void take(const Candidate& candidate) {
+    choice_.take(candidate.op, candidate.device);
+    schedule_.place(candidate.op, candidate.device);
+    rule_.placed(candidate.op, candidate.device, schedule_.end(candidate.op));
+    for (const OpId successor : problem_.successors(candidate.op)) {
+      if (--missing_[successor] == 0) ready_.push(evaluate(successor));
+    }
+  }
+
+  const Problem& problem_;
+  const Table<OpId, double>& ranks_;
+  DeviceChoice& choice_;
+  StartRule& rule_;
+  PartialSchedule schedule_;
+  Table<OpId, std::size_t> missing_;
+  std::priority_queue<Candidate> ready_;
+};
+
+}  // namespace
+
+std::optional<Plan> earliest_start_plan(const Problem& problem, const Table<OpId, double>& ranks,
+                                        DeviceChoice& choice, StartRule& rule, Control& control) {
+  return ListScheduler(problem, ranks, choice, rule).run(control);
+}
+
+}  // namespace placewright
