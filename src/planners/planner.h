@@ -137,6 +137,8 @@ struct PlannerEntry {
   std::vector<Objective> objectives;
   Strength strength = Strength::heuristic;
   Effort effort = Effort::quick;
+  // In a portfolio: the weight of its claim on the time that is left when its turn comes.
+  double share = 1;
   std::vector<Option> options = {};
   // Why it cannot serve this problem although it serves the objective; empty: it can.
   std::function<std::string(const Problem&)> refuses = {};

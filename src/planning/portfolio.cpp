@@ -12,6 +12,9 @@
 namespace placewright {
 namespace {
 
+// A quick planner ends by itself; one that needs this much of what is left is stopped.
+constexpr double kQuickShare = 0.25;
+
 int turn(const PlannerEntry& entry) {
   if (entry.effort == Effort::portfolio) return 3;
   if (entry.effort == Effort::anytime && entry.strength == Strength::heuristic) return 2;
@@ -78,11 +81,15 @@ class Best {
 Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& members,
                Control& control) {
   Best best(problem, control.start);
-  for (std::size_t i = 0; i < members.size(); ++i) {
+  double claims = 0;
+  for (const PlannerEntry* member : members) claims += member->share;
+  for (const PlannerEntry* next : members) {
     if (best.settled() || control.interrupted() || control.remaining() <= 0) break;
-    const PlannerEntry& member = *members[i];
-    Control part =
-        control.part(member.name, control.remaining() / static_cast<double>(members.size() - i));
+    const PlannerEntry& member = *next;
+    double share = member.share / claims;
+    if (member.effort == Effort::quick) share = std::max(share, kQuickShare);
+    Control part = control.part(member.name, control.remaining() * share);
+    claims -= member.share;
     const std::optional<Plan> start = best.answer().plan;
     if (start) part.start = &*start;
     best.add(member, member.plan(problem, Settings{member.options}, part));

@@ -22,6 +22,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -51,17 +52,17 @@ struct Passage {
   bool busy = false;
 };
 
-// A module and its passages by device of entry and exit; one column where there is no entry or exit.
+// A module and its passages by device of entry and exit; one column where there is no entry or exit. Equal modules
+// share their passages.
 struct Part {
   Module module;
   std::size_t entries;
   std::size_t exits;
-  std::vector<Passage> passages;
   std::size_t widest;
+  std::shared_ptr<std::vector<Passage>> passages;
 
-  Passage& at(std::size_t entry, std::size_t exit) { return passages[entry * exits + exit]; }
-  [[nodiscard]] const Passage& at(std::size_t entry, std::size_t exit) const {
-    return passages[entry * exits + exit];
+  [[nodiscard]] Passage& at(std::size_t entry, std::size_t exit) const {
+    return (*passages)[entry * exits + exit];
   }
   [[nodiscard]] ModuleSearch search(std::size_t entry, std::size_t exit) const {
     return {module, module.has_entry ? static_cast<int>(entry) : -1,
@@ -88,12 +89,19 @@ class Decomposition {
       with_memory_ = true;
     }
     exact_ = !has_overheads(problem) && (!binds || with_memory_);
-    for (const Segment& segment : split) add_part(segment);
+    for (const Segment& segment : split) {
+      if (control_.should_stop()) {
+        parts_.clear();
+        return;
+      }
+      add_part(segment);
+    }
   }
 
   Answer run() {
     start();
     if (!parts_.empty()) search();
+    if (exact_ && (!best_ || path_value_ < best_->value)) offer_path();
     return finish();
   }
 
@@ -108,28 +116,26 @@ class Decomposition {
   using Distances = std::vector<std::vector<double>>;  // boundary x device
 
   void add_part(const Segment& segment) {
-    Part part{Module(problem_, segment, with_memory_),
-              segment.entry.valid() ? problem_.device_count() : 1,
-              segment.exit.valid() ? problem_.device_count() : 1,
-              {},
-              0};
-    part.passages.resize(part.entries * part.exits);
+    Part part{.module = Module(problem_, segment, with_memory_),
+              .entries = segment.entry.valid() ? problem_.device_count() : 1,
+              .exits = segment.exit.valid() ? problem_.device_count() : 1,
+              .widest = 0,
+              .passages = nullptr};
     const double state_bytes = 40 + 8.0 * static_cast<double>(2 * part.module.op_count() +
                                                                part.module.slot_count + 16);
     part.widest = static_cast<std::size_t>(kLayerBytes / state_bytes / 8);
-    for (std::size_t entry = 0; entry < part.entries; ++entry) {
-      for (std::size_t exit = 0; exit < part.exits; ++exit) {
-        Passage& passage = part.at(entry, exit);
-        if (segment.entry.valid() && !allowed(segment.entry, entry)) continue;
-        if (segment.exit.valid() && !allowed(segment.exit, exit)) continue;
-        passage.lower = part.search(entry, exit).root_bound();
+    auto& known = known_[part.module.signature()];
+    if (known == nullptr) {
+      known = std::make_shared<std::vector<Passage>>(part.entries * part.exits);
+      part.passages = known;
+      for (std::size_t entry = 0; entry < part.entries; ++entry) {
+        for (std::size_t exit = 0; exit < part.exits; ++exit) {
+          part.at(entry, exit).lower = part.search(entry, exit).root_bound();
+        }
       }
     }
+    part.passages = known;
     parts_.push_back(std::move(part));
-  }
-
-  [[nodiscard]] bool allowed(OpId op, std::size_t device) const {
-    return problem_.group_allowed(problem_.group(op), DeviceId{device});
   }
 
   // The plan given, and one by a short search.
@@ -282,15 +288,24 @@ class Decomposition {
     const auto last = std::min_element(distance.back().begin(), distance.back().end());
     if (*last >= path_value_) return;
     path_value_ = *last;
-    if (!exact_) value_ = *last;
+    value_ = exact_ ? std::min(value_, *last) : *last;
     std::vector<std::size_t> exits(parts_.size());
     std::size_t exit = static_cast<std::size_t>(last - distance.back().begin());
     for (std::size_t m = parts_.size(); m-- > 0;) {
       exits[m] = exit;
       exit = came_from[m + 1][exit];
     }
-    Plan plan = plan_along(exits);
     path_exits_ = std::move(exits);
+    if (exact_) {
+      control_.report(value_, std::min(lower_bound_, value_));
+    } else {
+      offer_path();
+    }
+  }
+
+  void offer_path() {
+    if (path_exits_.empty()) return;
+    Plan plan = plan_along(path_exits_);
     if (exact_ || memory_fits(problem_, plan.placement)) offer(std::move(plan));
   }
 
@@ -371,6 +386,7 @@ class Decomposition {
   bool with_memory_ = false;
   bool exact_ = false;
   std::vector<Part> parts_;
+  std::unordered_map<std::string, std::shared_ptr<std::vector<Passage>>> known_;
 
   std::optional<Plan> best_;
   double value_ = kInfinity;       // exact: of the best plan; relaxed: of the best path
@@ -413,6 +429,7 @@ PlannerEntry decompose() {
                       .objectives = {Objective::latency},
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
+                      .share = 20,
                       .refuses = refuses,
                       .plan = plan};
 }

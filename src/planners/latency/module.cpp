@@ -100,4 +100,26 @@ void Module::add_groups(const Segment& segment) {
   group_count = static_cast<int>(number.size());
 }
 
+std::string Module::signature() const {
+  std::string bytes;
+  const auto add = [&](const auto& values) {
+    const std::size_t count = values.size();
+    bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
+    bytes.append(reinterpret_cast<const char*>(values.data()),
+                 count * sizeof(*values.data()));
+  };
+  add(std::vector<int>{has_entry ? 1 : 0, exit, entry_group});
+  for (const TensorRecord& tensor : tensors) {
+    add(std::vector<int>{tensor.producer});
+    add(tensor.consumers);
+  }
+  add(allowed);
+  add(release);
+  add(group);
+  add(times);
+  add(moves);
+  add(host_times);
+  return bytes;
+}
+
 }  // namespace placewright

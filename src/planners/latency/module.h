@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "coarsen/cut_nodes.h"
@@ -39,6 +40,9 @@ class Module {
 
   // `with_memory`: resident memory is part of the module (it is the whole problem then).
   Module(const Problem& problem, const Segment& segment, bool with_memory);
+
+  // All that a schedule depends on: modules with equal signatures have the same schedules, op by op.
+  [[nodiscard]] std::string signature() const;
 
   [[nodiscard]] std::size_t op_count() const { return ops.size(); }
   [[nodiscard]] double time(int op, int device) const {

@@ -142,6 +142,7 @@ PlannerEntry search() {
       .summary = "local search over placement, order and transfer order, in windows",
       .objectives = {Objective::latency, Objective::total_completion},
       .effort = Effort::anytime,
+      .share = 8,
       .options = {{"trials", "moves tried in each window of a sweep", std::int64_t{256}, 16, 1e6},
                   {"temperature", "at the start of a cycle, in mean op times", 1.0, 0, 100}},
       .refuses = refuses,
