@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bounds/critical_path.h"
+#include "bounds/segments.h"
 #include "bounds/work.h"
 
 namespace placewright {
@@ -15,6 +16,7 @@ std::vector<Bound> latency_bounds(const Problem& problem) {
     first_arrival = std::min(first_arrival, problem.model(model).arrival);
   }
   return {{"critical path", *std::max_element(paths.begin(), paths.end())},
+          {"path and work between cut nodes", segment_bound(problem)},
           {"work", first_arrival + work_bound(problem)}};
 }
 

@@ -26,6 +26,7 @@
 
 #include <fmt/format.h>
 
+#include "bounds/segments.h"
 #include "coarsen/cut_nodes.h"
 #include "evaluate/memory.h"
 #include "evaluate/schedule.h"
@@ -128,9 +129,11 @@ class Decomposition {
     if (known == nullptr) {
       known = std::make_shared<std::vector<Passage>>(part.entries * part.exits);
       part.passages = known;
+      const std::vector<double> least = segment_times(problem_, segment);
       for (std::size_t entry = 0; entry < part.entries; ++entry) {
         for (std::size_t exit = 0; exit < part.exits; ++exit) {
-          part.at(entry, exit).lower = part.search(entry, exit).root_bound();
+          part.at(entry, exit).lower = std::max(part.search(entry, exit).root_bound(),
+                                                least[entry * part.exits + exit]);
         }
       }
     }

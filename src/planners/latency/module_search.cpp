@@ -210,6 +210,26 @@ ModuleSearch::ModuleSearch(const Module& module, int entry_device, int exit_devi
                                       : (std::uint64_t{1} << module.op_count()) - 1;
   lay_out();
   compute_tails();
+  compute_speeds();
+}
+
+void ModuleSearch::compute_speeds() {
+  std::vector<double> fastest(module_.devices, 0);
+  std::vector<double> here(module_.devices, 0);
+  for (std::size_t op = 0; op < module_.op_count(); ++op) {
+    double least = kInfinity;
+    for_each_device(allowed_[op], [&](int device) {
+      least = std::min(least, module_.time(static_cast<int>(op), device));
+    });
+    for_each_device(allowed_[op], [&](int device) {
+      fastest[at(device)] += least;
+      here[at(device)] += module_.time(static_cast<int>(op), device);
+    });
+  }
+  speeds_.assign(module_.devices, 1);
+  for (std::size_t device = 0; device < module_.devices; ++device) {
+    if (here[device] > 0) speeds_[device] = fastest[device] / here[device];
+  }
 }
 
 void ModuleSearch::lay_out() {
@@ -383,11 +403,14 @@ double ModuleSearch::bound(const double* times, const std::uint8_t* marks, std::
     double tail = kInfinity;
   };
   Forced forced[Module::kMaxDevices];
+  Forced open[Module::kMaxDevices];  // heads and tails of all that may come to a device
+  double work = 0;                   // weighted by speed
   for (std::uint64_t left = all_done_ & ~done; left != 0; left &= left - 1) {
     const int op = std::countr_zero(left);
     const DeviceSet choices = domain(times, marks, op);
     DeviceSet feasible = 0;
     double least = kInfinity;
+    double least_work = kInfinity;
     double* const earliest = &earliest_[at(op) * devices];
     for_each_device(choices, [&](int device) {
       double start = std::max(now, module_.release[at(op)]);
@@ -407,8 +430,14 @@ double ModuleSearch::bound(const double* times, const std::uint8_t* marks, std::
       }
       const double length = module_.time(op, device);
       if (length > 0) start = std::max(start, times[lanes_at_[at(device)]]);
-      const double total = start + length + tails_[at(op) * devices + at(device)];
+      const double tail = tails_[at(op) * devices + at(device)];
+      const double total = start + length + tail;
       if (total >= limit_) return;
+      least_work = std::min(least_work, speeds_[at(device)] * length);
+      if (length > 0) {
+        open[device].head = std::min(open[device].head, start);
+        open[device].tail = std::min(open[device].tail, tail);
+      }
       feasible |= DeviceSet{1} << device;
       earliest[device] = start + length;
       least = std::min(least, total);
@@ -416,6 +445,7 @@ double ModuleSearch::bound(const double* times, const std::uint8_t* marks, std::
     if (feasible == 0) return kInfinity;
     feasible_[at(op)] = feasible;
     highest = std::max(highest, least);
+    work += least_work;
     if ((feasible & (feasible - 1)) == 0) {
       const int device = std::countr_zero(feasible);
       const double length = module_.time(op, device);
@@ -430,6 +460,26 @@ double ModuleSearch::bound(const double* times, const std::uint8_t* marks, std::
     if (forced[device].work == 0) continue;
     highest = std::max(highest, forced[device].head + forced[device].work / module_.lanes[device] +
                                     forced[device].tail);
+  }
+  // The work must fit into what is left of the devices (bounds/segments.h): raise the end until it does.
+  for (bool raised = true; raised;) {
+    double room = 0;
+    double speed = 0;
+    for (std::size_t device = 0; device < devices; ++device) {
+      const double slack = highest - open[device].head - open[device].tail;
+      if (slack <= 0) continue;
+      room += speeds_[device] * module_.lanes[device] * slack;
+      speed += speeds_[device] * module_.lanes[device];
+    }
+    raised = room < work * (1 - 1e-9);
+    if (!raised) break;
+    double next = speed > 0 ? highest + (work - room) / speed : kInfinity;
+    for (std::size_t device = 0; device < devices; ++device) {
+      const double opens = open[device].head + open[device].tail;
+      if (opens >= highest && opens < next) next = std::max(opens, highest * (1 + 1e-12));
+    }
+    if (next >= limit_) return kInfinity;
+    highest = next;
   }
   if (highest >= limit_) return kInfinity;
   if (module_.congestion) highest = std::max(highest, forced_ports(times, marks, done));

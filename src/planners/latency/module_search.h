@@ -90,6 +90,7 @@ class ModuleSearch {
 
   void lay_out();
   void compute_tails();
+  void compute_speeds();
   void make_root(Node& node);
   [[nodiscard]] View scratch() { return {scratch_times_.data(), scratch_marks_.data()}; }
 
@@ -119,6 +120,7 @@ class ModuleSearch {
   int exit_device_;
   std::vector<DeviceSet> allowed_;
   std::vector<double> tails_;  // op x device
+  std::vector<double> speeds_;  // by device: 1 where all ops are fastest
   std::vector<double> earliest_;  // op x device, of the state at hand
   std::vector<DeviceSet> feasible_;
   std::vector<std::uint64_t> consumer_sets_;  // by tensor
