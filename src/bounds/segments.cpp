@@ -178,7 +178,8 @@ class SegmentTimes {
     for (const DeviceId device : problem_.devices()) {
       const std::size_t i = device.index();
       if (first[i] == kInfinity) continue;
-      room += speeds_[i] * problem_.device(device).lanes * std::max(0.0, length - first[i] - last[i]);
+      room +=
+          speeds_[i] * problem_.device(device).lanes * std::max(0.0, length - first[i] - last[i]);
     }
     return work <= room * (1 + 1e-12);
   }
@@ -211,7 +212,8 @@ double segment_bound(const Problem& problem) {
   const double edges = static_cast<double>(problem.edge_count() + problem.op_count());
   if (problem.model_count() != 1 || 8 * edges * devices * devices * devices > kMostWork) return 0;
   std::vector<std::size_t> places(problem.op_count());
-  std::vector<double> distance(1, 0.0);  // by device of the cut node before; one where there is none
+  std::vector<double> distance(1,
+                               0.0);  // by device of the cut node before; one where there is none
   for (const Segment& segment : segments(problem)) {
     SegmentTimes times(problem, segment, places);
     std::vector<double> next(times.exits(), kInfinity);

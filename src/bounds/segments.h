@@ -2,17 +2,21 @@
 //
 //   latency >= min over devices d0, d1, ... of the sum over segments s of t(s, d(s-1), d(s))
 //
-// since the device of a cut node is the same for all that comes before and after it. t(s, a, b) is a lower bound on the time from the end of the segment's
-// entry on a to the end of its exit on b: the least T for which every op v has a device d with head(v, d) + time(v, d) + tail(v, d) <= T, and for the devices'
-// weights w
+// since the device of a cut node is the same for all that comes before and after it. t(s, a, b) is
+// a lower bound on the time from the end of the segment's entry on a to the end of its exit on b:
+// the least T for which every op v has a device d with head(v, d) + time(v, d) + tail(v, d) <= T,
+// and for the devices' weights w
 //
-//   sum over ops of min over such devices of w(d) time(v, d)  <=  sum over devices of w(d) lanes(d) (T - head(d) - tail(d))+
+//   sum over ops of min over such devices of w(d) time(v, d)  <=  sum over devices of w(d) lanes(d)
+//   (T - head(d) - tail(d))+
 //
-// where heads and tails are critical paths with unavoidable transfers (critical_path.h) and those of a device are the least of its ops: before a tensor
-// can have come there, and after one can still come back, a device is of no use. Any weights >= 0 are valid (linear programming duality); w is the
-// devices' speed on the segment. Ports and memory are left out.
+// where heads and tails are critical paths with unavoidable transfers (critical_path.h) and those
+// of a device are the least of its ops: before a tensor can have come there, and after one can
+// still come back, a device is of no use. Any weights >= 0 are valid (linear programming duality);
+// w is the devices' speed on the segment. Ports and memory are left out.
 //
-// O(edges x devices^3 + ops x devices^3 x steps of bisection). Where that is too much, or there are several models: 0.
+// O(edges x devices^3 + ops x devices^3 x steps of bisection). Where that is too much, or there are
+// several models: 0.
 
 #pragma once
 
@@ -25,7 +29,8 @@ namespace placewright {
 
 double segment_bound(const Problem& problem);
 
-// t(s, entry, exit) for all devices, row by entry; one row or column where there is no entry or exit.
+// t(s, entry, exit) for all devices, row by entry; one row or column where there is no entry or
+// exit.
 std::vector<double> segment_times(const Problem& problem, const Segment& segment);
 
 }  // namespace placewright

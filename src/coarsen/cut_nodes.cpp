@@ -43,7 +43,8 @@ std::vector<OpId> cut_nodes(const Problem& problem) {
     const std::size_t rank = problem.topological_rank(op);
     if (problem.predecessors(op).empty()) last_source = std::max(last_source, rank);
     if (problem.successors(op).empty()) first_sink = std::min(first_sink, rank);
-    for (const OpId next : problem.successors(op)) passing.add(rank, problem.topological_rank(next));
+    for (const OpId next : problem.successors(op))
+      passing.add(rank, problem.topological_rank(next));
   }
   for (const GroupId group : problem.groups()) {
     std::size_t first = problem.op_count();

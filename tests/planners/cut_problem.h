@@ -1,4 +1,5 @@
-// Small random problems built to have cut nodes, and the traps beside them: passing edges, several sources and sinks.
+// Small random problems built to have cut nodes, and the traps beside them: passing edges, several
+// sources and sinks.
 
 #pragma once
 
@@ -10,7 +11,8 @@
 
 namespace placewright::testing {
 
-// Rewires a random draft so that one op in the middle is a cut node, but for traps that are left in now and then.
+// Rewires a random draft so that one op in the middle is a cut node, but for traps that are left in
+// now and then.
 inline ProblemDraft with_cut_node(const RandomProblemOptions& options, std::uint64_t seed,
                                   double trap_probability) {
   ProblemDraft draft = random_draft(options, seed);
@@ -25,7 +27,8 @@ inline ProblemDraft with_cut_node(const RandomProblemOptions& options, std::uint
     const auto removed = std::remove_if(tensor.consumers.begin(), tensor.consumers.end(), after);
     if (removed == tensor.consumers.end()) continue;
     tensor.consumers.erase(removed, tensor.consumers.end());
-    if (std::find(tensor.consumers.begin(), tensor.consumers.end(), cut) == tensor.consumers.end()) {
+    if (std::find(tensor.consumers.begin(), tensor.consumers.end(), cut) ==
+        tensor.consumers.end()) {
       tensor.consumers.push_back(cut);
     }
   }

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "coarsen/cut_nodes.h"
-#include "formats/problem_file.h"
 #include "planners/decompose_checks.h"
 
 namespace placewright {

@@ -1,24 +1,29 @@
 // Cut-node decomposition: exact where it ends in time, a plan and a bound at any moment before.
 //
-// Cut nodes (coarsen/cut_nodes.h) split the problem into modules that share nothing but the device of the cut node between
-// them. With t(m, a, b) = the least time from the end of module m's entry on a to the end of its exit on b,
+// Cut nodes (coarsen/cut_nodes.h) split the problem into modules that share nothing but the device
+// of the cut node between them. With t(m, a, b) = the least time from the end of module m's entry
+// on a to the end of its exit on b,
 //
 //   latency = arrival + min over devices d0, d1, ... of the sum over modules of t(m, d(m-1), d(m)),
 //
-// a shortest path. The t(m, a, b) are found by ModuleSearch, and only those that matter: each has a lower bound (at first the critical path) and the
-// best schedule seen. The shortest path over the lower bounds says which to look at next; what lies on no path below the best plan is never looked at. A
-// search starts narrow and is repeated wider until it is a proof, so that good plans come early. Modules are independent: threads share the work.
+// a shortest path. The t(m, a, b) are found by ModuleSearch, and only those that matter: each has a
+// lower bound (at first the critical path) and the best schedule seen. The shortest path over the
+// lower bounds says which to look at next; what lies on no path below the best plan is never looked
+// at. A search starts narrow and is repeated wider until it is a proof, so that good plans come
+// early. Modules are independent: threads share the work.
 //
-// Exact when devices have no cut overheads and resident memory cannot bind (or the problem has at most 64 ops and no shared weights:
-// then it is one module, with memory). Otherwise, and where a module has more than 64 ops, the modules are a relaxation:
-// the bound holds, and the plan is the best of what the modules' schedules make and the start.
+// Exact when devices have no cut overheads and resident memory cannot bind (or the problem has at
+// most 64 ops and no shared weights: then it is one module, with memory). Otherwise, and where a
+// module has more than 64 ops, the modules are a relaxation: the bound holds, and the plan is the
+// best of what the modules' schedules make and the start.
 //
-// After the decomposition of algorithms.md, section 3; the search inside is a precedence-tree enumeration with cut-set dominance
-// (Demeulemeester, Herroelen: Management Science 38(12), 1992), layer by layer.
+// After the decomposition of algorithms.md, section 3; the search inside is a precedence-tree
+// enumeration with cut-set dominance (Demeulemeester, Herroelen: Management Science 38(12), 1992),
+// layer by layer.
 
 #include <algorithm>
-#include <memory>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -53,8 +58,8 @@ struct Passage {
   bool busy = false;
 };
 
-// A module and its passages by device of entry and exit; one column where there is no entry or exit. Equal modules
-// share their passages.
+// A module and its passages by device of entry and exit; one column where there is no entry or
+// exit. Equal modules share their passages.
 struct Part {
   Module module;
   std::size_t entries;
@@ -122,8 +127,8 @@ class Decomposition {
               .exits = segment.exit.valid() ? problem_.device_count() : 1,
               .widest = 0,
               .passages = nullptr};
-    const double state_bytes = 40 + 8.0 * static_cast<double>(2 * part.module.op_count() +
-                                                               part.module.slot_count + 16);
+    const double state_bytes =
+        40 + 8.0 * static_cast<double>(2 * part.module.op_count() + part.module.slot_count + 16);
     part.widest = static_cast<std::size_t>(kLayerBytes / state_bytes / 8);
     auto& known = known_[part.module.signature()];
     if (known == nullptr) {
@@ -132,8 +137,8 @@ class Decomposition {
       const std::vector<double> least = segment_times(problem_, segment);
       for (std::size_t entry = 0; entry < part.entries; ++entry) {
         for (std::size_t exit = 0; exit < part.exits; ++exit) {
-          part.at(entry, exit).lower = std::max(part.search(entry, exit).root_bound(),
-                                                least[entry * part.exits + exit]);
+          part.at(entry, exit).lower =
+              std::max(part.search(entry, exit).root_bound(), least[entry * part.exits + exit]);
         }
       }
     }
@@ -210,9 +215,8 @@ class Decomposition {
       ++busy_;
       lock.unlock();
       ModuleSearch search = part.search(choice->entry, choice->exit);
-      const ModuleResult result = search.run(choice->cutoff, choice->width, [this](auto steps) {
-        return should_stop(steps);
-      });
+      const ModuleResult result = search.run(choice->cutoff, choice->width,
+                                             [this](auto steps) { return should_stop(steps); });
       lock.lock();
       --busy_;
       passage.busy = false;
@@ -329,9 +333,9 @@ class Decomposition {
     return schedule_plan(problem_, std::move(plan.placement), std::move(schedule));
   }
 
-  // The passage that a wider search should look at next: the one looked at least on the path of the best schedules (to
-  // improve the plan) or on the shortest path over the lower bounds (to raise the bound); else any that may lie on a path below
-  // the best plan.
+  // The passage that a wider search should look at next: the one looked at least on the path of the
+  // best schedules (to improve the plan) or on the shortest path over the lower bounds (to raise
+  // the bound); else any that may lie on a path below the best plan.
   [[nodiscard]] std::optional<Choice> choose() const {
     std::optional<Choice> on_bound;
     std::optional<Choice> on_plan;
@@ -346,8 +350,8 @@ class Decomposition {
           if (passage.lower >= passage.upper * (1 - kIndifference)) continue;
           const double rest = from_begin_[m][entry] + to_end_[m + 1][exit];
           if (rest + passage.lower >= limit) continue;
-          const std::size_t width =
-              std::min(part.widest, passage.width == 0 ? kFirstWidth : passage.width * kWidthGrowth);
+          const std::size_t width = std::min(
+              part.widest, passage.width == 0 ? kFirstWidth : passage.width * kWidthGrowth);
           const Choice choice{m, entry, exit, std::min(passage.upper, value_ - rest), width};
           const auto consider = [&](std::optional<Choice>& best) {
             if (!best || width < best->width) best = choice;
@@ -380,7 +384,8 @@ class Decomposition {
       if (answer.reason.empty()) answer.reason = reason_;
     }
     answer.certificate.lower_bound = std::min(lower_bound_, answer.value()) * (1 - 1e-12);
-    answer.certificate.method = fmt::format("cut-node decomposition into {} modules", parts_.size());
+    answer.certificate.method =
+        fmt::format("cut-node decomposition into {} modules", parts_.size());
     return answer;
   }
 

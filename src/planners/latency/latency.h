@@ -1,4 +1,5 @@
-// Planners for schedules: the latency of one inference on unequal devices, total completion of several.
+// Planners for schedules: the latency of one inference on unequal devices, total completion of
+// several.
 
 #pragma once
 

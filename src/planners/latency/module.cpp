@@ -105,8 +105,7 @@ std::string Module::signature() const {
   const auto add = [&](const auto& values) {
     const std::size_t count = values.size();
     bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
-    bytes.append(reinterpret_cast<const char*>(values.data()),
-                 count * sizeof(*values.data()));
+    bytes.append(reinterpret_cast<const char*>(values.data()), count * sizeof(*values.data()));
   };
   add(std::vector<int>{has_entry ? 1 : 0, exit, entry_group});
   for (const TensorRecord& tensor : tensors) {

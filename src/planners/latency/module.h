@@ -1,8 +1,9 @@
 // A module: a small part of a problem that is scheduled by itself, compiled into flat arrays.
 //
-// The ops of one segment between two cut nodes (coarsen/cut_nodes.h), numbered in topological order, with the tensors they read. The
-// entry, if there is one, has ended at time 0 on a given device; the exit, if there is one, runs on a given device. Without entry
-// and exit a module is a whole problem.
+// The ops of one segment between two cut nodes (coarsen/cut_nodes.h), numbered in topological
+// order, with the tensors they read. The entry, if there is one, has ended at time 0 on a given
+// device; the exit, if there is one, runs on a given device. Without entry and exit a module is a
+// whole problem.
 //
 // Cut overheads are left out: with them the module is a relaxation.
 
@@ -30,8 +31,8 @@ class Module {
     TensorId id;
     int producer = kEntry;
     std::vector<int> consumers;
-    int slot = 0;               // where a search notes its arrivals: one place, or one per device
-    bool single = true;         // one consumer
+    int slot = 0;        // where a search notes its arrivals: one place, or one per device
+    bool single = true;  // one consumer
   };
 
   static bool fits(const Problem& problem, const Segment& segment) {
@@ -41,7 +42,8 @@ class Module {
   // `with_memory`: resident memory is part of the module (it is the whole problem then).
   Module(const Problem& problem, const Segment& segment, bool with_memory);
 
-  // All that a schedule depends on: modules with equal signatures have the same schedules, op by op.
+  // All that a schedule depends on: modules with equal signatures have the same schedules, op by
+  // op.
   [[nodiscard]] std::string signature() const;
 
   [[nodiscard]] std::size_t op_count() const { return ops.size(); }
@@ -80,8 +82,8 @@ class Module {
   std::vector<int> group;                   // by op; -1: alone
   int entry_group = -1;
   int group_count = 0;
-  std::vector<double> times;   // op x device
-  std::vector<double> moves;   // tensor x device x device
+  std::vector<double> times;  // op x device
+  std::vector<double> moves;  // tensor x device x device
   std::vector<double> host_times;
   std::vector<bool> on_host;
   std::vector<int> lanes;      // by device
@@ -96,7 +98,6 @@ class Module {
   void add_ops(const Segment& segment);
   void add_tensors(const Segment& segment);
   void add_groups(const Segment& segment);
-
 };
 
 }  // namespace placewright

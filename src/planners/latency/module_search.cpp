@@ -17,14 +17,18 @@ constexpr std::size_t kDone = 1;
 // Schedules this close to the best known one are not looked for (relative).
 constexpr double kIndifference = 2e-7;
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
 
 template <class Visit>
 void for_each_device(DeviceSet set, const Visit& visit) {
   for (; set != 0; set &= set - 1) visit(std::countr_zero(set));
 }
 
-bool contains(std::uint64_t set, int member) { return (set >> member & 1U) != 0; }
+bool contains(std::uint64_t set, int member) {
+  return (set >> member & 1U) != 0;
+}
 
 std::uint64_t mix(std::uint64_t value) {
   value ^= value >> 32U;
@@ -146,8 +150,8 @@ class ModuleSearch::Layer {
     return nodes_[i].key == node.key && nodes_[i].done == node.done &&
            std::memcmp(this->marks(i), marks, mark_count_) == 0;
   }
-  // Nothing that `later` has yet to do can start before its present, so all times count as at least that, less
-  // their reach.
+  // Nothing that `later` has yet to do can start before its present, so all times count as at least
+  // that, less their reach.
   [[nodiscard]] bool dominates(const double* earlier, const double* later,
                                std::span<const double> reach) const {
     const double now = later[kNow];
@@ -206,8 +210,8 @@ ModuleSearch::ModuleSearch(const Module& module, int entry_device, int exit_devi
     for (const int consumer : tensor.consumers) set |= std::uint64_t{1} << consumer;
     consumer_sets_.push_back(set);
   }
-  all_done_ = module.op_count() == 64 ? ~std::uint64_t{0}
-                                      : (std::uint64_t{1} << module.op_count()) - 1;
+  all_done_ =
+      module.op_count() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << module.op_count()) - 1;
   lay_out();
   compute_tails();
   compute_speeds();
@@ -297,8 +301,8 @@ void ModuleSearch::make_root(Node& node) {
   std::fill(scratch_times_.begin(), scratch_times_.end(), 0.0);
   std::fill(scratch_marks_.begin(), scratch_marks_.end(), std::uint8_t{0});
   std::fill_n(scratch_marks_.begin(), module_.op_count(), kNowhere);
-  std::fill_n(scratch_marks_.begin() + static_cast<std::ptrdiff_t>(groups_at_),
-              module_.group_count, kNowhere);
+  std::fill_n(scratch_marks_.begin() + static_cast<std::ptrdiff_t>(groups_at_), module_.group_count,
+              kNowhere);
   node.done = 0;
   node.bound = bound(scratch_times_.data(), scratch_marks_.data(), 0);
 }
@@ -461,7 +465,8 @@ double ModuleSearch::bound(const double* times, const std::uint8_t* marks, std::
     highest = std::max(highest, forced[device].head + forced[device].work / module_.lanes[device] +
                                     forced[device].tail);
   }
-  // The work must fit into what is left of the devices (bounds/segments.h): raise the end until it does.
+  // The work must fit into what is left of the devices (bounds/segments.h): raise the end until it
+  // does.
   for (bool raised = true; raised;) {
     double room = 0;
     double speed = 0;
@@ -509,8 +514,8 @@ double ModuleSearch::forced_ports(const double* times, const std::uint8_t* marks
     const Module::TensorRecord& record = module_.tensors[t];
     if ((consumer_sets_[t] & ~done) == 0) continue;
     const bool produced = producer_done(done, tensor);
-    const DeviceSet sources = produced ? DeviceSet{1} << producer_device(marks, tensor)
-                                       : feasible_[at(record.producer)];
+    const DeviceSet sources =
+        produced ? DeviceSet{1} << producer_device(marks, tensor) : feasible_[at(record.producer)];
     const bool one_source = (sources & (sources - 1)) == 0;
     double ready = kInfinity;
     if (produced) {
@@ -547,8 +552,7 @@ double ModuleSearch::forced_ports(const double* times, const std::uint8_t* marks
         });
       });
       if (sent) continue;
-      const bool out_left =
-          !(module_.host && produced && marks[out_marks_at_ + t] != 0);
+      const bool out_left = !(module_.host && produced && marks[out_marks_at_ + t] != 0);
       if (one_source && !counted_out && out_left) {
         out[std::countr_zero(sources)].add(ready, out_least, after_out);
         counted_out = true;
@@ -643,8 +647,8 @@ double ModuleSearch::apply(const ModuleItem& item, View view, std::uint64_t& don
     if (module_.host) {
       length = module_.host_times[at(tensor)];
       const bool from_host = module_.on_host[at(from)];
-      start = std::max(start, from_host ? producer_end(times, tensor)
-                                        : times[host_arrivals_at_ + at(tensor)]);
+      start = std::max(
+          start, from_host ? producer_end(times, tensor) : times[host_arrivals_at_ + at(tensor)]);
     } else {
       length = module_.move(tensor, from, device);
       start = std::max({start, producer_end(times, tensor), times[out_at_ + at(from)]});
@@ -672,10 +676,10 @@ void ModuleSearch::expand(const Layer& layer, std::size_t index, Layer& next) {
       for (const int tensor : module_.inputs[at(op)]) {
         if (presence(times, marks, tensor, device) == kNotThere) return;
       }
-      offer(layer, index,
-            {ModuleItem::Kind::op, static_cast<std::uint8_t>(device),
-             static_cast<std::uint16_t>(op)},
-            next);
+      offer(
+          layer, index,
+          {ModuleItem::Kind::op, static_cast<std::uint8_t>(device), static_cast<std::uint16_t>(op)},
+          next);
     });
   }
   if (!module_.congestion) return;

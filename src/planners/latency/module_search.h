@@ -1,20 +1,26 @@
-// Exact scheduling of a module (module.h): dynamic programming over partial schedules, with bounds and dominance.
+// Exact scheduling of a module (module.h): dynamic programming over partial schedules, with bounds
+// and dominance.
 //
-// A partial schedule grows by one item at a time: an op on a device, or with congestion one leg of a transfer. Items come in order of
-// start, each as early as its inputs, its device or ports and the start of the item before allow. Every schedule in which
-// nothing can start earlier arises so; hence an optimal one does.
+// A partial schedule grows by one item at a time: an op on a device, or with congestion one leg of
+// a transfer. Items come in order of start, each as early as its inputs, its device or ports and
+// the start of the item before allow. Every schedule in which nothing can start earlier arises so;
+// hence an optimal one does.
 //
 // Layer by layer (one item more), partial schedules are dropped when
-//   bound      no completion beats the cutoff: earliest ends of all ops to come, by op and device, with the transfers that the choice
-//              makes unavoidable, tails to the end of the module, and for each device and port the work that the cutoff
-//              forces on it;
-//   dominance  another one has the same items done, everything that is still needed on the same devices, and
+//   bound      no completion beats the cutoff: earliest ends of all ops to come, by op and device,
+//   with the transfers that the choice
+//              makes unavoidable, tails to the end of the module, and for each device and port the
+//              work that the cutoff forces on it;
+//   dominance  another one has the same items done, everything that is still needed on the same
+//   devices, and
 //              nothing of it later.
-// Where a layer is wider than `width` only the most promising are kept, and the least bound of those let go joins the answer's
-// lower bound. A narrow search is a good heuristic; one that never had to let go is a proof.
+// Where a layer is wider than `width` only the most promising are kept, and the least bound of
+// those let go joins the answer's lower bound. A narrow search is a good heuristic; one that never
+// had to let go is a proof.
 //
-// Cost: O(edges x devices^2) for each partial schedule, and memory for two layers plus a few bytes for each one ever kept. The number of
-// partial schedules is exponential in the width of the module, not in its length.
+// Cost: O(edges x devices^2) for each partial schedule, and memory for two layers plus a few bytes
+// for each one ever kept. The number of partial schedules is exponential in the width of the
+// module, not in its length.
 
 #pragma once
 
@@ -39,9 +45,10 @@ struct ModuleItem {
 };
 
 struct ModuleResult {
-  double value = kInfinity;      // of the best schedule below the cutoff
-  double lower_bound = 0;        // of all schedules; at most the cutoff or the value
-  bool complete = false;         // nothing was let go: no schedule lies below `lower_bound`, and that is the value or the cutoff
+  double value = kInfinity;  // of the best schedule below the cutoff
+  double lower_bound = 0;    // of all schedules; at most the cutoff or the value
+  bool complete = false;  // nothing was let go: no schedule lies below `lower_bound`, and that is
+                          // the value or the cutoff
   std::vector<ModuleItem> items;
   std::uint64_t expanded = 0;
 };
@@ -119,8 +126,8 @@ class ModuleSearch {
   int entry_device_;
   int exit_device_;
   std::vector<DeviceSet> allowed_;
-  std::vector<double> tails_;  // op x device
-  std::vector<double> speeds_;  // by device: 1 where all ops are fastest
+  std::vector<double> tails_;     // op x device
+  std::vector<double> speeds_;    // by device: 1 where all ops are fastest
   std::vector<double> earliest_;  // op x device, of the state at hand
   std::vector<DeviceSet> feasible_;
   std::vector<std::uint64_t> consumer_sets_;  // by tensor
@@ -141,7 +148,8 @@ class ModuleSearch {
   std::size_t mark_count_ = 0;
 
   std::vector<double> longest_moves_;  // tensor x device of the producer
-  std::vector<double> reach_;          // how long before the present a time of the state at hand still counts
+  std::vector<double>
+      reach_;  // how long before the present a time of the state at hand still counts
   std::vector<double> scratch_times_;
   std::vector<std::uint8_t> scratch_marks_;
   double limit_ = kInfinity;

@@ -1,8 +1,9 @@
 // Anytime local search over placement, order and transfer order (`latency`, `total-completion`).
 //
-// Starts from the plan given and from the quick planners, goes down from the best of them, then anneals in cycles of growing length, each from the best
-// sequence so far (sweep.h has the moves and their cost, which does not grow with the graph). Threads run cycles of their own and share the
-// best. It ends with the time; it proves nothing.
+// Starts from the plan given and from the quick planners, goes down from the best of them, then
+// anneals in cycles of growing length, each from the best sequence so far (sweep.h has the moves
+// and their cost, which does not grow with the graph). Threads run cycles of their own and share
+// the best. It ends with the time; it proves nothing.
 
 #include <algorithm>
 #include <mutex>
@@ -11,15 +12,19 @@
 
 #include <fmt/format.h>
 
+#include "coarsen/cut_nodes.h"
+#include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/sweep.h"
+#include "planners/packing.h"
 
 namespace placewright {
 namespace {
 
 constexpr std::size_t kFirstCycle = 8;  // sweeps
 constexpr std::size_t kLongestCycle = 512;
+constexpr std::size_t kWholeOps = 2000;
 
 class Search {
  public:
@@ -65,6 +70,26 @@ class Search {
         reason_ = found.reason;
       }
     }
+    if (best_plan_ && !memory_cannot_bind(problem_) && !stop(0)) start_from_packing();
+  }
+
+  // Where memory binds: the placement of least total time that fits. Greedy planners fill the fast
+  // devices with what comes first, not with what gains most there.
+  void start_from_packing() {
+    PackingCosts costs(problem_);
+    for (const GroupId group : problem_.groups()) {
+      for (const DeviceId device : problem_.devices()) {
+        if (!problem_.group_allowed(group, device)) continue;
+        double& cost = costs.at(group, device);
+        cost = 0;
+        for (const OpId op : problem_.group_ops(group)) cost += problem_.time(op, device);
+      }
+    }
+    Control part = control_.part("packing", 0.2 * control_.remaining());
+    const Packing packing = pack(problem_, costs, part);
+    if (!packing.placement) return;
+    const Placement& placement = *packing.placement;
+    take(schedule_plan(problem_, placement, dispatch(problem_, placement, upward_ranks(problem_))));
   }
 
   void take(Plan plan) {
@@ -86,15 +111,20 @@ class Search {
     const auto asked = [this](std::uint64_t moves) { return stop(moves); };
     std::size_t length = kFirstCycle;
     bool descending = true;
+    bool whole = false;
     while (!stop(1)) {
       for (std::size_t i = 0; i < length && !stop(1); ++i) {
         const double left = 1 - static_cast<double>(i + 1) / static_cast<double>(length);
         const double temperature = descending ? 0 : warmth_ * sweep.mean_time() * left * left;
         const double before = sweep.current().value;
-        sweep.run(trials_, temperature, asked);
+        // One large window has as many moves as the small ones together.
+        sweep.run(whole ? trials_ * (1 + problem_.op_count() / 48) : trials_, temperature, asked);
         offer(sweep.current());
         if (descending && sweep.current().value >= before * (1 - 1e-4) && i > 0) break;
       }
+      // In turn windows and the whole, while that is not too slow.
+      whole = !whole && sweep.memory_binds() && problem_.op_count() <= kWholeOps;
+      sweep.look_at_whole(whole);
       if (!descending) length = std::min(2 * length, kLongestCycle);
       descending = false;
       sweep.start_from(best());

@@ -25,9 +25,7 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
       random_(seed),
       ledger_(problem) {
   const std::size_t ops = problem.op_count();
-  const bool whole = total_completion_ || ops <= kWindow + kWindow / 2;
-  width_ = whole ? ops : kWindow;
-  step_ = whole ? ops : kWindow / 2;
+  look_at_whole(false);
   lane_begin_.push_back(0);
   for (const DeviceId device : problem.devices()) {
     const Device& record = problem.device(device);
@@ -57,6 +55,13 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
   mean_time_ = ops == 0 ? 0 : total / static_cast<double>(ops);
 }
 
+void Sweep::look_at_whole(bool whole) {
+  const std::size_t ops = problem_.op_count();
+  const bool one_window = whole || total_completion_ || ops <= kWindow + kWindow / 2;
+  width_ = one_window ? ops : kWindow;
+  step_ = one_window ? ops : kWindow / 2;
+}
+
 double Sweep::start_from(const Plan& plan) {
   Sequence sequence;
   sequence.order = order_of(problem_, *plan.schedule);
@@ -69,10 +74,16 @@ double Sweep::start_from(const Sequence& sequence) {
   now_ = sequence;
   ledger_ = MemoryLedger(problem_, now_.placement);
   for (std::size_t i = 0; i < now_.order.size(); ++i) position_[now_.order[i].index()] = i;
+  measure();
+  return now_.value;
+}
+
+// The true value: an eager op that was settled before its consumer moved has sent its output to the old place.
+void Sweep::measure() {
   begin_forward();
+  tails_at_.clear();
   settle(now_.order.size());
   now_.value = settled_value();
-  return now_.value;
 }
 
 double Sweep::duration(OpId op) const {
@@ -157,8 +168,7 @@ void Sweep::process(OpId op) {
   for (const TensorId input : problem_.inputs(op)) {
     const OpId producer = problem_.producer(input);
     const DeviceId from = now_.placement[producer];
-    const double there =
-        from == device ? end_[producer.index()] : send(input, op, from, device);
+    const double there = from == device ? end_[producer.index()] : send(input, op, from, device);
     ready = std::max(ready, there);
   }
   const double length = duration(op);
@@ -254,7 +264,8 @@ void Sweep::backward_outputs(OpId op, Tails& tails) {
 }
 
 // From the producer's end through the transfer to the end of the schedule.
-double Sweep::backward_send(TensorId tensor, OpId sender, DeviceId from, DeviceId to, Tails& tails) {
+double Sweep::backward_send(TensorId tensor, OpId sender, DeviceId from, DeviceId to,
+                            Tails& tails) {
   const std::size_t place = slot(tensor, to);
   double tail = arrival_tail_[place];
   const auto pass = [&](double length, double* first, double* second) {
@@ -276,8 +287,10 @@ double Sweep::backward_send(TensorId tensor, OpId sender, DeviceId from, DeviceI
     double& in_host = arrival_tail_[host_slot(tensor)];
     in_host = std::max(in_host, tail);
     tail = in_host;
-    if (sender_[host_slot(tensor)] == sender) pass(length, &tails.out[from.index()], nullptr);
-    else tail += length;
+    if (sender_[host_slot(tensor)] == sender)
+      pass(length, &tails.out[from.index()], nullptr);
+    else
+      tail += length;
   }
   send_tail_[place] = std::max(send_tail_[place], 0.0);
   return tail;
@@ -466,8 +479,8 @@ bool Sweep::move_block() {
     for (const OpId next : problem_.successors(op)) visit(next);
     for (const OpId before : problem_.predecessors(op)) visit(before);
   }
-  const DeviceId to = !around.empty() && unit() < 0.5 ? around[below(around.size())]
-                                                      : DeviceId{below(devices_)};
+  const DeviceId to =
+      !around.empty() && unit() < 0.5 ? around[below(around.size())] : DeviceId{below(devices_)};
   if (to == from) return false;
   for (const OpId op : block_) {
     if (!place(op, to)) return false;

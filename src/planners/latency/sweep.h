@@ -1,18 +1,21 @@
 // Local search over a sequence, in windows: what `search` does all the time.
 //
-// A solution is a topological order of the ops, a device for each, and for each op whether its outputs are sent as soon as they are there
-// (eager) or when the first consumer's turn comes. Taken in that order, every activity starts as early as those before it on its device and ports
-// allow. So a move may change placement, order and the order of transfers.
+// A solution is a topological order of the ops, a device for each, and for each op whether its
+// outputs are sent as soon as they are there (eager) or when the first consumer's turn comes. Taken
+// in that order, every activity starts as early as those before it on its device and ports allow.
+// So a move may change placement, order and the order of transfers.
 //
-// A sweep goes through the order from left to right with a window of W ops. Heads (when everything left of the window ends) are exact, since
-// the left is settled; tails (the longest way from the window's right edge to the end of the schedule) come from one backward pass and stay
-// true while the right is unchanged. A move inside the window is judged by re-timing the window alone:
+// A sweep goes through the order from left to right with a window of W ops. Heads (when everything
+// left of the window ends) are exact, since the left is settled; tails (the longest way from the
+// window's right edge to the end of the schedule) come from one backward pass and stay true while
+// the right is unchanged. A move inside the window is judged by re-timing the window alone:
 //
 //   value = max over what crosses the right edge of head + tail,
 //
-// O(W + edges at W) for a move, whatever the size of the graph. Where a move changes what the right has to send, tails are estimates;
-// the true value is known at the end of each sweep, which costs O(ops + edges).
-// `total-completion` has one tail for each model, so there the window is the whole order.
+// O(W + edges at W) for a move, whatever the size of the graph. Where a move changes what the right
+// has to send, tails are estimates; the true value is known at the end of each sweep, which costs
+// O(ops + edges). `total-completion` has one tail for each model, so there the window is the whole
+// order.
 
 #pragma once
 
@@ -43,8 +46,9 @@ class Sweep {
   double start_from(const Sequence& sequence);
   [[nodiscard]] const Sequence& current() const { return now_; }
 
-  // One sweep with `trials` moves for each window. A move that makes the value worse by x is taken with probability exp(-x /
-  // temperature). Stops early when `stop(moves)` says so. The true value is in `current()`.
+  // One sweep with `trials` moves for each window. A move that makes the value worse by x is taken
+  // with probability exp(-x / temperature). Stops early when `stop(moves)` says so. The true value
+  // is in `current()`.
   template <class Stop>
   void run(std::size_t trials, double temperature, const Stop& stop) {
     backward();
@@ -61,8 +65,13 @@ class Sweep {
       }
       settle(std::min(first + step_, now_.order.size()));
     }
-    now_.value = settled_value();
+    measure();
   }
+
+  // The whole order as one window, or windows again. Where memory binds, ops far apart may have to
+  // change places.
+  void look_at_whole(bool whole);
+  [[nodiscard]] bool memory_binds() const { return memory_binds_; }
 
   // The schedule of a sequence, re-timed.
   [[nodiscard]] Plan plan_of(const Sequence& sequence);
@@ -114,6 +123,7 @@ class Sweep {
   void begin_forward();
   void open_window(std::size_t first);
   void settle(std::size_t last);
+  void measure();
   double evaluate();
 
   void try_move(double temperature);
@@ -156,8 +166,8 @@ class Sweep {
   std::uint32_t trial_ = 0;
   std::uint32_t last_stamp_ = 0;
   std::uint32_t writing_ = 0;
-  Resources base_;     // at the window's left edge
-  Resources state_;    // while processing
+  Resources base_;   // at the window's left edge
+  Resources state_;  // while processing
   std::priority_queue<Crossing> crossing_;
   double crossing_value_ = 0;
   std::size_t first_ = 0;

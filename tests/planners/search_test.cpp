@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include "evaluate/schedule.h"
+#include "formats/problem_file.h"
+#include "planners/latency/sweep.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
+#include "support/random_plan.h"
+#include "support/random_problem.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+Problem example(const std::string& name, bool congestion) {
+  ProblemFile file = read_problem(std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/moirai/" + name);
+  ProblemDraft draft = std::move(file.draft);
+  draft.rules.congestion = congestion;
+  return Problem(std::move(draft));
+}
+
+// What a sweep says of a sequence is what its schedule is worth, whatever the problem.
+TEST(Sweep, ValuesAreThoseOfValidSchedules) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    testing::RandomProblemOptions options;
+    options.ops = 100;  // more than one window
+    options.edge_probability = 0.05;
+    options.interconnect = seed % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
+    options.congestion = seed % 3 != 0;
+    options.lanes = seed % 5 == 0;
+    options.overheads = seed % 7 == 0;
+    options.colocation = seed % 4 == 0;
+    options.zero_times = seed % 3 == 0;
+    options.objective = seed % 6 == 0 ? Objective::total_completion : Objective::latency;
+    options.models = seed % 6 == 0 ? 3 : 1;
+    const Problem problem(testing::random_draft(options, seed));
+    testing::RandomSource random(seed);
+    Placement placement = testing::random_placement(problem, random);
+    Schedule schedule = dispatch(problem, placement, upward_ranks(problem));
+    const Plan start = schedule_plan(problem, std::move(placement), std::move(schedule));
+    Sweep sweep(problem, seed);
+    sweep.start_from(start);
+    for (int i = 0; i < 3; ++i) sweep.run(64, 0, [](std::uint64_t) { return false; });
+    const Sequence found = sweep.current();
+    const Plan plan = sweep.plan_of(found);
+    EXPECT_LE(plan.value, found.value * (1 + 1e-9));
+    for (const Violation& violation : verify(problem, plan)) ADD_FAILURE() << violation.message;
+  }
+}
+
+TEST(Search, BeatsHeftOnPublishedInputs) {
+  const Registry registry = planning_registry();
+  for (const bool congestion : {false, true}) {
+    const Problem problem = example("GoogLeNet.json", congestion);
+    PlanRequest request;
+    request.budget = Budget{.seconds = 60, .steps = 30000};
+    request.planner = "heft";
+    const double heft = make_plan(problem, registry, request).value();
+    request.planner = "search";
+    EXPECT_LT(make_plan(problem, registry, request).value(), 0.95 * heft);
+  }
+}
+
+}  // namespace
+}  // namespace placewright
