@@ -13,6 +13,7 @@ if(NOT highs_FOUND)
     message(FATAL_ERROR "HiGHS was not found: run scripts/setup (or make setup), or install HiGHS with its CMake files")
   endif()
   list(GET highs_libraries 0 highs_library)
+  set(PLACEWRIGHT_HIGHS_LIBRARY "${highs_library}")
   add_library(highs::highs SHARED IMPORTED)
   set_target_properties(highs::highs PROPERTIES
     IMPORTED_LOCATION "${highs_library}"

@@ -50,6 +50,9 @@ void build_command_line(CLI::App& program, Action& action) {
   add_generate(program, action);
   add_planners(program, action);
   for (CLI::App* verb : program.get_subcommands({})) verb->group("Verbs");
+  // Hidden: for those who package the program.
+  add_manual(program, action);
+  add_completion(program, action);
 }
 
 std::vector<std::string> verb_names(const CLI::App& program) {

@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "openvino": "problem evaluate coarsen formats",
     "analysis": "problem evaluate verify solvers coarsen bounds planners planning",
     "report": "problem evaluate analysis formats",
+    "library": "problem evaluate verify coarsen bounds planners planning formats analysis",
     "cli": "problem evaluate verify solvers coarsen bounds planners planning formats openvino analysis report",
 }
 
