@@ -1,3 +1,5 @@
+#include "evaluate/simulate.h"
+
 #include <algorithm>
 #include <memory>
 
@@ -12,6 +14,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "planning/sizes.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
@@ -104,6 +107,26 @@ std::string events_table(const std::vector<Event>& events) {
   return table.text();
 }
 
+std::string summary_table(const Problem& problem, const Simulation& simulation) {
+  TextTable table({{"device"},
+                   {"ops", Align::right},
+                   {"busy", Align::right},
+                   {"idle", Align::right},
+                   {"sending", Align::right},
+                   {"receiving", Align::right},
+                   {"resident", Align::right},
+                   {"peak memory", Align::right},
+                   {"at", Align::right}});
+  const auto time = [](double value) { return fmt::format("{:.6g}", value); };
+  for (const DeviceId device : problem.devices()) {
+    const DeviceSummary& summary = simulation.devices[device];
+    table.add({problem.device(device).name, fmt::format("{}", summary.ops), time(summary.busy),
+               time(summary.idle), time(summary.sending), time(summary.receiving),
+               size_text(summary.resident), size_text(summary.peak), time(summary.peak_time)});
+  }
+  return table.text();
+}
+
 void print_text(const SimulateOptions& options, const Problem& problem, const Plan& plan) {
   fmt::print("{}: {} {}\n\n", printable(problem.name()), name_of(problem.objective()),
              value_text(plan.value, problem.unit()));
@@ -114,7 +137,24 @@ void print_text(const SimulateOptions& options, const Problem& problem, const Pl
     const auto events = events_of(problem, plan);
     fmt::print("{}\n", events.empty() ? stages_table(problem, plan) : events_table(events));
   }
-  fmt::print("{}", device_table(problem, plan));
+  fmt::print("{}\n{}", device_table(problem, plan),
+             summary_table(problem, placewright::simulate(problem, plan)));
+}
+
+Json summary_json(const Problem& problem, const Simulation& simulation) {
+  Json devices = Json::array();
+  for (const DeviceId device : problem.devices()) {
+    const DeviceSummary& summary = simulation.devices[device];
+    devices.push_back({{"name", problem.device(device).name},
+                       {"busy", summary.busy},
+                       {"idle", summary.idle},
+                       {"sending", summary.sending},
+                       {"receiving", summary.receiving},
+                       {"resident", summary.resident},
+                       {"peak_memory", summary.peak},
+                       {"peak_time", summary.peak_time}});
+  }
+  return devices;
 }
 
 Json stages_json(const Problem& problem, const Plan& plan) {
@@ -135,7 +175,8 @@ void print_document(const Problem& problem, const Plan& plan) {
                    {"value", plan.value},
                    {"unit", name_of(problem.unit())},
                    {"events", Json::array()},
-                   {"devices", devices_json(problem, plan)}};
+                   {"devices", devices_json(problem, plan)},
+                   {"use", summary_json(problem, placewright::simulate(problem, plan))}};
   for (const Event& event : events_of(problem, plan)) {
     document["events"].push_back({{"kind", event.kind},
                                   {"start", event.start},

@@ -18,6 +18,11 @@ class WrongPlan : public std::logic_error {
 // Why the plan must not be handed out, in one sentence; empty when the verifier accepts it.
 std::string fault_of_plan(const Problem& problem, const std::string& planner, const Plan& plan);
 
+// The same for a plan that a planner still works on: peak memory is seen to at the end
+// (peak_memory.h).
+std::string fault_of_incumbent(const Problem& problem, const std::string& planner,
+                               const Plan& plan);
+
 // The certificate with the larger bound.
 const Certificate& better_bound(const Certificate& a, const Certificate& b);
 

@@ -8,6 +8,7 @@
 
 #include "bounds/bounds.h"
 #include "planning/checked_plan.h"
+#include "planning/peak_memory.h"
 
 namespace placewright {
 namespace {
@@ -92,7 +93,7 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
     claims -= member.share;
     const std::optional<Plan> start = best.answer().plan;
     if (start) part.start = &*start;
-    best.add(member, member.plan(problem, Settings{member.options}, part));
+    best.add(member, plan_within_memory(problem, member, Settings{member.options}, part));
     control.report(best.answer().value(), best.answer().certificate.lower_bound);
   }
   return best.finish();

@@ -1,0 +1,41 @@
+// What each device does while a plan runs, and how much memory it holds at most (docs/semantics.md,
+// "Memory").
+//
+// Schedules are followed through time: tensors live on the producer's device from the producer's
+// start to their last use there, on a receiving device from the start of the transfer in. Pipelines
+// hold the tensors of every sample in flight. Calls have resident memory only.
+// O((ops + tensors) log tensors), whether or not the problem's rules ask for peak memory.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+struct DeviceSummary {
+  std::size_t ops = 0;
+  double busy = 0;       // ops (calls, the load of its stage); lanes count separately
+  double idle = 0;       // of all lanes, until the end
+  double sending = 0;    // time of the transfers that leave it
+  double receiving = 0;  // ... that enter it
+  double resident = 0;   // bytes
+  double peak = 0;       // bytes, resident included
+  double peak_time = 0;  // when the peak is first reached; 0 for pipelines and calls
+};
+
+struct Simulation {
+  double end = 0;  // of the last op, call or transfer; a pipeline: the time per sample
+  Table<DeviceId, DeviceSummary> devices;
+};
+
+// The plan must be complete and valid apart from memory.
+Simulation simulate(const Problem& problem, const Plan& plan);
+
+// The device that exceeds its memory by most when tensors count; nothing where all are within.
+std::optional<DeviceId> device_over_peak(const Problem& problem, const Simulation& simulation);
+
+}  // namespace placewright

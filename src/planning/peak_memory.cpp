@@ -1,0 +1,135 @@
+#include "planning/peak_memory.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "evaluate/schedule.h"
+#include "evaluate/serial_schedule.h"
+#include "evaluate/simulate.h"
+#include "planning/feasibility.h"
+#include "planning/sizes.h"
+
+namespace placewright {
+namespace {
+
+constexpr int kTightenings = 4;
+
+class PeakSearch {
+ public:
+  PeakSearch(const Problem& problem, const PlannerEntry& entry, const Settings& settings,
+             Control& control)
+      : problem_(problem), entry_(entry), settings_(settings), control_(control) {
+    for (const DeviceId device : problem.devices())
+      limits_.push_back(problem.device(device).memory);
+  }
+
+  Answer run() {
+    Answer answer = entry_.plan(problem_, settings_, control_);
+    if (!answer.plan) return answer;
+    accept(*answer.plan);
+    for (int i = 0; i < kTightenings && !accepted_; ++i) {
+      const std::optional<Plan> next = with_less_memory();
+      if (!next) break;
+      accept(*next);
+    }
+    if (!accepted_) {
+      if (const std::optional<Plan> next = with_heavier_ops()) accept(*next);
+    }
+    if (!accepted_) run_one_at_a_time();
+    answer.plan = std::move(accepted_);
+    if (!answer.plan) answer.reason = excess_;
+    return answer;
+  }
+
+ private:
+  // Remembers why a plan is not within memory, and what it would take.
+  void accept(const Plan& plan) {
+    const Simulation simulation = simulate(problem_, plan);
+    const auto worst = device_over_peak(problem_, simulation);
+    if (!worst) {
+      accepted_ = plan;
+      return;
+    }
+    const double memory = problem_.device(*worst).memory;
+    if (excess_.empty()) {
+      excess_ = fmt::format(
+          "no plan was found within peak memory: device '{}' would hold {} at once and has {}",
+          problem_.device(*worst).name, size_text(simulation.devices[*worst].peak),
+          size_text(memory));
+    }
+    for (const DeviceId device : problem_.devices()) {
+      const DeviceSummary& summary = simulation.devices[device];
+      const double excess = summary.peak - problem_.device(device).memory;
+      if (excess <= 0) continue;
+      double& limit = limits_[device.index()];
+      limit = std::max(0.0, std::min(limit, summary.resident) - excess);
+    }
+    placements_.push_back(plan.placement);
+  }
+
+  std::optional<Plan> with_less_memory() {
+    ProblemDraft draft = problem_.draft();
+    for (std::size_t i = 0; i < limits_.size(); ++i) draft.devices[i].memory = limits_[i];
+    return stricter(std::move(draft));
+  }
+
+  // Tensors as if they were weights of the op that makes them.
+  std::optional<Plan> with_heavier_ops() {
+    ProblemDraft draft = problem_.draft();
+    for (const Tensor& tensor : draft.tensors) {
+      draft.ops[tensor.producer.index()].memory += tensor.bytes;
+    }
+    return stricter(std::move(draft));
+  }
+
+  std::optional<Plan> stricter(ProblemDraft draft) {
+    if (control_.should_stop()) return std::nullopt;
+    const Problem strict(std::move(draft));
+    if (proof_of_infeasibility(strict)) return std::nullopt;
+    Control part = control_.part(entry_.name, control_.remaining());
+    return entry_.plan(strict, settings_, part).plan;
+  }
+
+  // The last placements are those made for the strictest problems.
+  void run_one_at_a_time() {
+    if (!is_schedule(problem_.objective())) return;
+    for (auto placement = placements_.rbegin(); placement != placements_.rend(); ++placement) {
+      const Plan serial = serial_plan(problem_, *placement);
+      if (device_over_peak(problem_, simulate(problem_, serial))) continue;
+      accepted_ = serial;
+      // The same order without waiting, where that still fits.
+      Plan eager =
+          schedule_plan(problem_, *placement, retime(problem_, *placement, *serial.schedule));
+      if (eager.value < serial.value && !device_over_peak(problem_, simulate(problem_, eager))) {
+        accepted_ = std::move(eager);
+      }
+      return;
+    }
+  }
+
+  const Problem& problem_;
+  const PlannerEntry& entry_;
+  const Settings& settings_;
+  Control& control_;
+  std::vector<double> limits_;
+  std::vector<Placement> placements_;
+  std::optional<Plan> accepted_;
+  std::string excess_;
+};
+
+}  // namespace
+
+Answer plan_within_memory(const Problem& problem, const PlannerEntry& entry,
+                          const Settings& settings, Control& control) {
+  if (problem.rules().memory == MemoryModel::resident || entry.effort == Effort::portfolio ||
+      problem.objective() == Objective::call_latency) {
+    return entry.plan(problem, settings, control);
+  }
+  return PeakSearch(problem, entry, settings, control).run();
+}
+
+}  // namespace placewright

@@ -1,0 +1,128 @@
+#include "evaluate/simulate.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "evaluate/memory.h"
+#include "evaluate/placement_plan.h"
+#include "evaluate/serial_schedule.h"
+#include "support/random_plan.h"
+#include "support/random_problem.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+using testing::random_draft;
+using testing::random_placement;
+using testing::RandomProblemOptions;
+using testing::RandomSource;
+
+bool exceeds_peak(const Problem& problem, const Plan& plan) {
+  const auto violations = verify(problem, plan);
+  return std::any_of(violations.begin(), violations.end(), [](const Violation& violation) {
+    return violation.code == ViolationCode::peak_memory_exceeded;
+  });
+}
+
+struct PeakCase {
+  Objective objective;
+  InterconnectKind interconnect;
+};
+
+RandomProblemOptions options_for(const PeakCase& peak_case, std::uint64_t seed) {
+  RandomProblemOptions options;
+  options.objective = peak_case.objective;
+  options.interconnect = peak_case.interconnect;
+  options.ops = 4 + seed % 14;
+  options.congestion = seed % 2 == 0;
+  options.lanes = seed % 3 == 0 && is_schedule(peak_case.objective);
+  options.overheads = seed % 4 == 0;
+  options.zero_times = seed % 5 == 0;
+  options.shared_weights = seed % 3 == 1;
+  options.training = seed % 2 == 1 && peak_case.objective == Objective::throughput;
+  options.models = peak_case.objective == Objective::total_completion ? 2 : 1;
+  return options;
+}
+
+// With exactly the memory that the simulation names the verifier is content; with a little less on
+// any one device it is not. The verifier has its own reckoning of what is alive when.
+TEST(Simulate, PeakIsWhatTheVerifierFinds) {
+  const PeakCase cases[] = {{Objective::latency, InterconnectKind::links},
+                            {Objective::latency, InterconnectKind::host},
+                            {Objective::total_completion, InterconnectKind::links},
+                            {Objective::throughput, InterconnectKind::links},
+                            {Objective::throughput, InterconnectKind::host}};
+  std::size_t tightened = 0;
+  for (const PeakCase& peak_case : cases) {
+    for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+      ProblemDraft draft = random_draft(options_for(peak_case, seed), seed);
+      draft.rules.contiguity = Contiguity::none;
+      draft.rules.memory = MemoryModel::peak;
+      const Problem problem(draft);
+      RandomSource random(seed);
+      const auto plan = plan_of_placement(problem, random_placement(problem, random));
+      ASSERT_TRUE(plan);
+      const Simulation simulation = simulate(problem, *plan);
+      for (const DeviceId device : problem.devices()) {
+        draft.devices[device.index()].memory = simulation.devices[device].peak;
+      }
+      EXPECT_FALSE(exceeds_peak(Problem(draft), *plan)) << "seed " << seed;
+      EXPECT_FALSE(device_over_peak(Problem(draft), simulation));
+      for (const DeviceId device : problem.devices()) {
+        const DeviceSummary& summary = simulation.devices[device];
+        if (summary.peak <= summary.resident) continue;
+        ProblemDraft tight = draft;
+        tight.devices[device.index()].memory = summary.peak * (1 - 1e-6);
+        if (tight.devices[device.index()].memory < summary.resident) continue;
+        ++tightened;
+        EXPECT_TRUE(exceeds_peak(Problem(tight), *plan)) << "seed " << seed;
+        EXPECT_EQ(device_over_peak(Problem(tight), simulation), device);
+      }
+    }
+  }
+  EXPECT_GT(tightened, 500U);
+}
+
+TEST(Simulate, TimesOfAScheduleAddUp) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Problem problem(
+        random_draft(options_for({Objective::latency, InterconnectKind::links}, seed), seed));
+    RandomSource random(seed);
+    const auto plan = plan_of_placement(problem, random_placement(problem, random));
+    ASSERT_TRUE(plan);
+    const Simulation simulation = simulate(problem, *plan);
+    std::size_t ops = 0;
+    double sent = 0;
+    double received = 0;
+    for (const DeviceId device : problem.devices()) {
+      const DeviceSummary& summary = simulation.devices[device];
+      ops += summary.ops;
+      sent += summary.sending;
+      received += summary.receiving;
+      EXPECT_NEAR(summary.busy + summary.idle, simulation.end * problem.device(device).lanes,
+                  1e-9 * simulation.end);
+      EXPECT_GE(summary.idle, -1e-9 * simulation.end);
+      EXPECT_GE(summary.peak, summary.resident);
+    }
+    EXPECT_EQ(ops, problem.op_count());
+    EXPECT_NEAR(sent, received, 1e-9 * std::max(1.0, sent));
+  }
+}
+
+TEST(SerialPlan, IsValid) {
+  for (const InterconnectKind interconnect : {InterconnectKind::links, InterconnectKind::host}) {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+      const Objective objective = seed % 2 == 0 ? Objective::latency : Objective::total_completion;
+      const Problem problem(random_draft(options_for({objective, interconnect}, seed), seed));
+      RandomSource random(seed);
+      const Plan plan = serial_plan(problem, random_placement(problem, random));
+      const auto violations = verify(problem, plan);
+      EXPECT_TRUE(violations.empty()) << violations.front().message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace placewright
