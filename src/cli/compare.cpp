@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/budget_options.h"
+#include "cli/coarsen_options.h"
 #include "cli/interruption.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
@@ -29,6 +30,7 @@ constexpr const char* kExamples =
 struct CompareOptions {
   ProblemOptions problem;
   BudgetOptions budget;
+  CoarseningOptions coarsening;
   OutputOptions output;
   std::vector<std::string> planners;
 };
@@ -99,6 +101,7 @@ ExitCode exit_code(const Comparison& comparison) {
 ExitCode compare_planners(const CompareOptions& options) {
   PlanRequest request;
   request.budget = options.budget.budget();
+  request.coarsening = options.coarsening.options();
   ProblemFile file = options.problem.read();
   options.output.warn(file.warnings);
   const std::vector<std::string> op_ids = file.op_ids;
@@ -129,6 +132,7 @@ void add_compare(CLI::App& program, Action& action) {
   const auto options = std::make_shared<CompareOptions>();
   options->problem.add_argument_to(*verb);
   options->budget.add_to(*verb);
+  options->coarsening.add_to(*verb);
   options->output.add_to(*verb);
   verb->add_option("--planners", options->planners, "Only these, separated by commas")
       ->delimiter(',')

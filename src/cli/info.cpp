@@ -11,6 +11,7 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "coarsen/coarsening.h"
 #include "planning/feasibility.h"
 #include "planning/sizes.h"
 
@@ -74,6 +75,24 @@ std::string_view interconnect_name(const Problem& problem) {
   return problem.interconnect() == InterconnectKind::host ? "host" : "links";
 }
 
+struct CoarseSize {
+  std::string method;
+  std::size_t ops;
+  std::size_t edges;
+  bool lossless;
+};
+
+// What each way of coarsening would leave.
+std::vector<CoarseSize> coarse_sizes(const Problem& problem) {
+  std::vector<CoarseSize> sizes;
+  for (const CoarsenMethod method : coarsen_methods()) {
+    const Coarsening coarsening(problem, CoarsenOptions{.method = method});
+    sizes.push_back({std::string{name_of(method)}, coarsening.coarse().op_count(),
+                     coarsening.coarse().edge_count(), coarsening.lossless()});
+  }
+  return sizes;
+}
+
 struct FileFacts {
   std::string format;
   std::string digest;
@@ -111,6 +130,13 @@ void print_text(const Problem& problem, const FileFacts& facts) {
                  size_text(device.memory), fmt::format("{}", device.lanes)});
   }
   fmt::print("\n{}\n", devices.text());
+  TextTable coarse(
+      {{"coarsening"}, {"ops", Align::right}, {"edges", Align::right}, {"bounds carry over"}});
+  for (const CoarseSize& size : coarse_sizes(problem)) {
+    coarse.add({size.method, fmt::format("{}", size.ops), fmt::format("{}", size.edges),
+                size.lossless ? "yes" : "no"});
+  }
+  fmt::print("{}\n", coarse.text());
   TextTable bounds({{"lower bound"}, {"value", Align::right}});
   for (const Bound& bound : lower_bounds(problem)) {
     bounds.add({bound.name, value_text(bound.value, problem.unit())});
@@ -151,8 +177,15 @@ void print_document(const Problem& problem, const FileFacts& facts,
                    {"memory_needed", memory_needed(problem)},
                    {"memory_available", finite_or_null(memory_available(problem))},
                    {"devices", devices_json(problem)},
+                   {"coarsening", Json::array()},
                    {"bounds", Json::array()},
                    {"warnings", warnings}};
+  for (const CoarseSize& size : coarse_sizes(problem)) {
+    document["coarsening"].push_back({{"method", size.method},
+                                      {"ops", size.ops},
+                                      {"edges", size.edges},
+                                      {"lossless", size.lossless}});
+  }
   for (const Bound& bound : lower_bounds(problem)) {
     document["bounds"].push_back({{"name", bound.name}, {"value", bound.value}});
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/budget_options.h"
+#include "cli/coarsen_options.h"
 #include "cli/device_use.h"
 #include "cli/interruption.h"
 #include "cli/output_options.h"
@@ -25,6 +26,7 @@ constexpr const char* kExamples =
     "  placewright plan examples/moirai/GoogLeNet.json -o plan.json\n"
     "  placewright plan model.json --cluster devices.json --objective latency --time-limit 1m\n"
     "  placewright plan graph.json --planner random --option samples=1000 --seed 7 --json\n"
+    "  placewright plan graph.json --coarsen fusion --memory peak -o plan.json\n"
     "  placewright plan graph.json --start plan.json --pin conv1=gpu0 -o better.json\n"
     "\n"
     "Ctrl-C ends the search and gives the best plan so far.";
@@ -32,6 +34,7 @@ constexpr const char* kExamples =
 struct PlanVerbOptions {
   ProblemOptions problem;
   BudgetOptions budget;
+  CoarseningOptions coarsening;
   OutputOptions output;
   std::string planner = "auto";
   std::vector<std::string> planner_options;  // NAME=VALUE
@@ -79,6 +82,7 @@ ExitCode plan(const PlanVerbOptions& options) {
   request.planner = options.planner;
   request.options = split_options(options.planner_options);
   request.budget = options.budget.budget();
+  request.coarsening = options.coarsening.options();
 
   ProblemFile file = options.problem.read();
   options.output.warn(file.warnings);
@@ -105,6 +109,7 @@ void add_plan(CLI::App& program, Action& action) {
   const auto options = std::make_shared<PlanVerbOptions>();
   options->problem.add_argument_to(*verb);
   options->budget.add_to(*verb);
+  options->coarsening.add_to(*verb);
   verb->add_option("--planner", options->planner, "Who plans; see 'placewright planners'")
       ->capture_default_str()
       ->type_name("NAME");

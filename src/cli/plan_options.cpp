@@ -99,6 +99,7 @@ void save_plan(const std::string& path, const Problem& problem, const PlanOutcom
   for (const Option& option : outcome.settings.options()) {
     file.settings[option.name] = option_value_text(outcome.settings.value(option.name));
   }
+  if (outcome.coarsening) file.settings["coarsen"] = name_of(outcome.coarsening->method);
   file.seed = budget.seed;
   file.seconds = outcome.seconds;
   file.problem = reference;

@@ -32,6 +32,12 @@ std::string planner_text(const PlanOutcome& outcome) {
   return found_by.empty() ? outcome.planner : fmt::format("{} ({})", outcome.planner, found_by);
 }
 
+std::string coarsening_text(const CoarseningSummary& coarsening) {
+  return fmt::format("{}: {} of {} ops{}", name_of(coarsening.method), coarsening.ops_after,
+                     coarsening.ops_before,
+                     coarsening.lossless ? ", nothing lost" : ", its bounds do not count");
+}
+
 Json settings_json(const Settings& settings) {
   Json json = Json::object();
   for (const Option& option : settings.options()) {
@@ -55,6 +61,7 @@ std::string outcome_text(const Problem& problem, const PlanOutcome& outcome, boo
   line("gap", percent_text(gap(plan.value, certificate.lower_bound)));
   line("status", status_text(outcome.answer.status()));
   line("planner", planner_text(outcome));
+  if (outcome.coarsening) line("coarsening", coarsening_text(*outcome.coarsening));
   line("time", duration_text(outcome.seconds));
   text += '\n' + device_table(problem, plan);
   if (verbose) text += '\n' + placement_table(problem, plan);
@@ -78,6 +85,12 @@ Json outcome_json(const Problem& problem, const PlanOutcome& outcome) {
                    {"unit", name_of(problem.unit())},
                    {"seconds", outcome.seconds},
                    {"settings", settings_json(outcome.settings)}};
+  if (outcome.coarsening) {
+    document["coarsening"] = {{"method", name_of(outcome.coarsening->method)},
+                              {"ops_before", outcome.coarsening->ops_before},
+                              {"ops_after", outcome.coarsening->ops_after},
+                              {"lossless", outcome.coarsening->lossless}};
+  }
   if (!answer.found_by.empty()) document["found_by"] = answer.found_by;
   if (!answer.plan) document["reason"] = answer.reason;
   document["placement"] = Json::object();

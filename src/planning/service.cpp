@@ -9,6 +9,7 @@
 #include "bounds/bounds.h"
 #include "planning/checked_plan.h"
 #include "planning/feasibility.h"
+#include "planning/peak_memory.h"
 #include "planning/portfolio.h"
 #include "planning/suggestion.h"
 #include "verify/verifier.h"
@@ -66,25 +67,40 @@ void require_valid_start(const Problem& problem, const Plan* start) {
       fmt::format("the start plan is not valid for this problem: {}", violations.front().message));
 }
 
+// The problem as the request has it coarsened; nothing where it asks for none.
+std::optional<Coarsening> coarsened(const Problem& problem, const PlanRequest& request) {
+  if (request.coarsening.method == CoarsenMethod::none) return std::nullopt;
+  return std::optional<Coarsening>(std::in_place, problem, request.coarsening);
+}
+
+const Problem& planned_problem(const Problem& problem,
+                               const std::optional<Coarsening>& coarsening) {
+  return coarsening ? coarsening->coarse() : problem;
+}
+
 // One planner with its settings, about to run.
 struct Run {
   const Problem& problem;
   const PlannerEntry& entry;
   const Settings& settings;
-  const Plan* start;
+  const PlanRequest& request;
+  const std::optional<Coarsening>& coarsening;
+
+  [[nodiscard]] const Problem& planned() const { return planned_problem(problem, coarsening); }
+  [[nodiscard]] bool loses_bounds() const { return coarsening && !coarsening->lossless(); }
 };
 
 // The planner's own answer, and its failures as a fault or a reason.
 void plan_into(PlanOutcome& outcome, const Run& run, Control& control) {
-  control.start = run.start;
+  control.start = run.coarsening ? nullptr : run.request.start;
   if (PLACEWRIGHT_DEBUG_CHECKS) {
     control.check_incumbent = [&](const Plan& incumbent) {
-      const std::string fault = fault_of_plan(run.problem, run.entry.name, incumbent);
+      const std::string fault = fault_of_incumbent(run.planned(), run.entry.name, incumbent);
       if (!fault.empty()) throw WrongPlan(fault);
     };
   }
   try {
-    outcome.answer = run.entry.plan(run.problem, run.settings, control);
+    outcome.answer = plan_within_memory(run.planned(), run.entry, run.settings, control);
   } catch (const std::bad_alloc&) {
     outcome.answer.reason = fmt::format("planner '{}' ran out of memory", run.entry.name);
   } catch (const WrongPlan& wrong) {
@@ -92,6 +108,22 @@ void plan_into(PlanOutcome& outcome, const Run& run, Control& control) {
   } catch (const std::exception& error) {
     outcome.fault = fmt::format("planner '{}' failed: {}", run.entry.name, error.what());
   }
+}
+
+// The answer for the coarse problem becomes one for the problem itself.
+void expand_answer(PlanOutcome& outcome, const Run& run) {
+  if (!run.coarsening) return;
+  const Coarsening& coarsening = *run.coarsening;
+  Answer& answer = outcome.answer;
+  outcome.coarsening = CoarseningSummary{run.request.coarsening.method, run.problem.op_count(),
+                                         coarsening.coarse().op_count(), coarsening.lossless()};
+  if (answer.plan) answer.plan = coarsening.expand(*answer.plan);
+  if (coarsening.lossless()) return;
+  answer.certificate = Certificate{};
+  if (!answer.proved_infeasible) return;
+  answer.proved_infeasible = false;
+  answer.reason =
+      fmt::format("nothing fits after coarsening, without it something may: {}", answer.reason);
 }
 
 // "Improve this one": what the planner found, or the start itself where that is better.
@@ -137,17 +169,24 @@ void explain_missing_plan(PlanOutcome& outcome) {
   }
 }
 
-// The steps of every request. Coarsening stands around the second: coarsen the problem, plan,
-// expand the plan.
+// The steps of every request.
 PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bound) {
   PlanOutcome outcome{.answer = {}, .planner = run.entry.name, .settings = run.settings};
   plan_into(outcome, run, control);
-  keep_start_if_better(outcome, run.start);
+  expand_answer(outcome, run);
+  keep_start_if_better(outcome, run.request.start);
   verify_outcome(run.problem, outcome);
   join_bound(outcome, bound);
   explain_missing_plan(outcome);
   outcome.seconds = control.elapsed();
   return outcome;
+}
+
+// The bound of the problem itself; its name says so where the planner saw another.
+Certificate own_bound(const Run& run) {
+  Certificate bound = best_lower_bound(run.problem);
+  if (run.loses_bounds()) bound.method += ", of the problem before coarsening";
+  return bound;
 }
 
 PlanOutcome infeasible(const PlannerEntry& entry, const Settings& settings, std::string proof) {
@@ -174,23 +213,26 @@ std::vector<const PlannerEntry*> chosen_planners(const Problem& problem, const R
 
 PlanOutcome make_plan(const Problem& problem, const Registry& registry, const PlanRequest& request,
                       const std::atomic<bool>* interrupted, const Control::Observer& observer) {
-  const PlannerEntry& entry = chosen_planner(problem, registry, request.planner);
+  const std::optional<Coarsening> coarsening = coarsened(problem, request);
+  const PlannerEntry& entry =
+      chosen_planner(planned_problem(problem, coarsening), registry, request.planner);
   const Settings settings = chosen_settings(entry, request);
   require_valid_start(problem, request.start);
   if (auto proof = proof_of_infeasibility(problem)) {
     return infeasible(entry, settings, std::move(*proof));
   }
   Control control(entry.name, request.budget, interrupted, observer);
+  const Run run{problem, entry, settings, request, coarsening};
   // A portfolio has asked for the same bound already.
-  const Certificate bound =
-      entry.effort == Effort::portfolio ? Certificate{} : best_lower_bound(problem);
-  return run_planner({problem, entry, settings, request.start}, control, bound);
+  const bool known = entry.effort == Effort::portfolio && !run.loses_bounds();
+  return run_planner(run, control, known ? Certificate{} : own_bound(run));
 }
 
 Comparison compare(const Problem& problem, const Registry& registry,
                    const std::vector<std::string>& planners, const PlanRequest& request,
                    const std::atomic<bool>* interrupted, const Control::Observer& observer) {
-  const auto entries = chosen_planners(problem, registry, planners);
+  const std::optional<Coarsening> coarsening = coarsened(problem, request);
+  const auto entries = chosen_planners(planned_problem(problem, coarsening), registry, planners);
   require_valid_start(problem, request.start);
   const std::optional<std::string> proof = proof_of_infeasibility(problem);
   Comparison comparison;
@@ -204,8 +246,8 @@ Comparison compare(const Problem& problem, const Registry& registry,
     }
     Control control =
         whole.part(entries[i]->name, whole.remaining() / static_cast<double>(entries.size() - i));
-    comparison.outcomes.push_back(
-        run_planner({problem, *entries[i], settings, request.start}, control, comparison.bound));
+    comparison.outcomes.push_back(run_planner({problem, *entries[i], settings, request, coarsening},
+                                              control, comparison.bound));
     comparison.bound =
         better_bound(comparison.bound, comparison.outcomes.back().answer.certificate);
   }

@@ -1,20 +1,26 @@
 // The planning service: what every front end calls to get a plan.
 //
-//   request -> choose planner -> prove infeasible, or plan -> join bounds -> verify -> outcome
+//   request -> choose planner -> prove infeasible, or coarsen -> plan -> expand -> verify -> join
+//   bounds -> outcome
 //
 // A plan leaves here only after the verifier has accepted it. Infeasible, out of time and
 // interrupted are outcomes. A request that cannot be served as asked (unknown planner or option, a
 // planner that does not serve the objective, a start plan that is not valid) is a RequestError. A
 // planner of ours that fails is an outcome with `fault`, never a wrong plan.
+//
+// With coarsening the planner sees the smaller problem (coarsening.h). Its bounds and proofs are
+// kept only where the coarsening loses nothing; else the certificate is that of the problem itself.
 
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "coarsen/coarsening.h"
 #include "planners/registry.h"
 #include "problem/plan.h"
 
@@ -30,6 +36,15 @@ struct PlanRequest {
   std::vector<std::pair<std::string, std::string>> options = {};  // planner options as text
   Budget budget = {};
   const Plan* start = nullptr;  // improve this one; the outcome is never worse
+  CoarsenOptions coarsening = {};
+};
+
+// What coarsening did, where it was asked for.
+struct CoarseningSummary {
+  CoarsenMethod method = CoarsenMethod::none;
+  std::size_t ops_before = 0;
+  std::size_t ops_after = 0;
+  bool lossless = true;
 };
 
 struct PlanOutcome {
@@ -38,6 +53,7 @@ struct PlanOutcome {
   Settings settings;
   double seconds = 0;
   std::string fault = {};  // a mistake of ours, in one sentence; then there is no plan
+  std::optional<CoarseningSummary> coarsening = {};
 
   [[nodiscard]] double value() const { return answer.value(); }
 };
