@@ -39,35 +39,50 @@ Op contracted(const Problem& fine, std::span<const OpId> members) {
   return op;
 }
 
-// The sets of these ops, each once, in order of appearance.
-std::vector<OpId> sets_of(std::span<const OpId> ops, const Table<OpId, OpId>& coarse_op,
-                          OpId without = OpId{}) {
-  std::vector<OpId> sets;
-  for (const OpId op : ops) {
-    const OpId set = coarse_op[op];
-    if (set != without && std::find(sets.begin(), sets.end(), set) == sets.end()) {
+// The sets of given ops, each once, in order of appearance.
+class DistinctSets {
+ public:
+  explicit DistinctSets(const Table<OpId, OpId>& coarse_op)
+      : coarse_op_(coarse_op), seen_(coarse_op.size(), 0) {}
+
+  std::vector<OpId> of(std::span<const OpId> ops, OpId without = OpId{}) {
+    ++round_;
+    std::vector<OpId> sets;
+    for (const OpId op : ops) {
+      const OpId set = coarse_op_[op];
+      if (set == without || std::exchange(seen_[set], round_) == round_) continue;
       sets.push_back(set);
     }
+    return sets;
   }
-  return sets;
-}
 
-std::vector<Tensor> contracted_tensors(const Problem& fine, const Table<OpId, OpId>& coarse_op,
-                                       std::vector<TensorId>& fine_tensors) {
-  const bool bytes_count = fine.rules().memory == MemoryModel::peak;
+ private:
+  const Table<OpId, OpId>& coarse_op_;
+  Table<OpId, std::size_t> seen_;  // by set: the last round that met it
+  std::size_t round_ = 0;
+};
+
+struct ContractedTensors {
   std::vector<Tensor> tensors;
+  std::vector<TensorId> fine;  // what each stands for
+};
+
+ContractedTensors contracted_tensors(const Problem& fine, const Table<OpId, OpId>& coarse_op) {
+  const bool bytes_count = fine.rules().memory == MemoryModel::peak;
+  DistinctSets sets(coarse_op);
+  ContractedTensors contracted;
   for (const TensorId id : fine.tensors()) {
     const OpId producer = coarse_op[fine.producer(id)];
-    std::vector<OpId> consumers = sets_of(fine.consumers(id), coarse_op, producer);
+    std::vector<OpId> consumers = sets.of(fine.consumers(id), producer);
     const bool inside = consumers.empty() && !fine.consumers(id).empty();
     if (inside && !(bytes_count && fine.tensor(id).bytes > 0)) continue;
     Tensor tensor = fine.tensor(id);
     tensor.producer = producer;
     tensor.consumers = std::move(consumers);
-    tensors.push_back(std::move(tensor));
-    fine_tensors.push_back(id);
+    contracted.tensors.push_back(std::move(tensor));
+    contracted.fine.push_back(id);
   }
-  return tensors;
+  return contracted;
 }
 
 ProblemDraft frame_of(const Problem& fine) {
@@ -145,16 +160,17 @@ Coarsening::Built Coarsening::Built::from(const Problem& fine, const Partition& 
   ProblemDraft draft = frame_of(fine);
   draft.ops.reserve(count);
   for (const OpId set : ids<OpId>(count)) draft.ops.push_back(contracted(fine, members[set]));
-  std::vector<TensorId> fine_tensors;
-  draft.tensors = contracted_tensors(fine, coarse_op, fine_tensors);
+  ContractedTensors tensors = contracted_tensors(fine, coarse_op);
+  draft.tensors = std::move(tensors.tensors);
+  DistinctSets distinct(coarse_op);
   for (const auto& group : fine.draft().colocated) {
-    auto sets = sets_of(group, coarse_op);
+    auto sets = distinct.of(group);
     if (sets.size() > 1) draft.colocated.push_back(std::move(sets));
   }
   for (const SharedWeight& weight : fine.draft().shared_weights) {
-    draft.shared_weights.push_back({weight.name, weight.bytes, sets_of(weight.ops, coarse_op)});
+    draft.shared_weights.push_back({weight.name, weight.bytes, distinct.of(weight.ops)});
   }
-  return Built{std::move(coarse_op), std::move(members), std::move(fine_tensors),
+  return Built{std::move(coarse_op), std::move(members), std::move(tensors.fine),
                Problem(std::move(draft))};
 }
 

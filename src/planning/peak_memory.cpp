@@ -28,7 +28,10 @@ class PeakSearch {
   }
 
   Answer run() {
-    Answer answer = entry_.plan(problem_, settings_, control_);
+    // Half of the time is for the case that the first plan holds too much.
+    Control first = control_.part(entry_.name, control_.remaining() / 2);
+    first.start = control_.start;
+    Answer answer = entry_.plan(problem_, settings_, first);
     if (!answer.plan) return answer;
     accept(*answer.plan);
     for (int i = 0; i < kTightenings && !accepted_; ++i) {
@@ -90,7 +93,7 @@ class PeakSearch {
     if (control_.should_stop()) return std::nullopt;
     const Problem strict(std::move(draft));
     if (proof_of_infeasibility(strict)) return std::nullopt;
-    Control part = control_.part(entry_.name, control_.remaining());
+    Control part = control_.part(entry_.name, control_.remaining() / 2);
     return entry_.plan(strict, settings_, part).plan;
   }
 
