@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bounds/call_ideals.h"
 #include "bounds/critical_path.h"
 #include "bounds/segments.h"
 #include "bounds/work.h"
@@ -102,6 +103,17 @@ double fastest_path(const Problem& problem) {
   return longest;
 }
 
+// Few enough ideals to take a fraction of a second.
+constexpr std::size_t kQuickIdeals = 600;
+
+std::vector<Bound> call_bounds(const Problem& problem) {
+  CallIdeals ideals = finest_ideals(problem, kQuickIdeals);
+  const double tails = *ideals.bound([] { return false; });
+  // Infinite: no plan exists, which is not for a bound to say.
+  return {{"critical path", fastest_path(problem)},
+          {"tails over ideals", tails < kInfinity ? tails * (1 - 1e-9) : 0}};
+}
+
 }  // namespace
 
 std::vector<Bound> lower_bounds(const Problem& problem) {
@@ -113,7 +125,7 @@ std::vector<Bound> lower_bounds(const Problem& problem) {
     case Objective::throughput:
       return throughput_bounds(problem);
     case Objective::call_latency:
-      return {{"critical path", fastest_path(problem)}};
+      return call_bounds(problem);
   }
   return {};
 }

@@ -41,6 +41,7 @@ Registry standard_registry() {
   register_baselines(registry);
   register_throughput(registry);
   register_latency(registry);
+  register_calls(registry);
   return registry;
 }
 

@@ -30,6 +30,7 @@ class Registry {
 void register_baselines(Registry& registry);
 void register_throughput(Registry& registry);
 void register_latency(Registry& registry);
+void register_calls(Registry& registry);
 
 // All families.
 Registry standard_registry();

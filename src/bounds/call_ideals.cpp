@@ -1,0 +1,492 @@
+#include "bounds/call_ideals.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+namespace placewright {
+namespace {
+
+constexpr std::size_t kMostUses = 40;
+constexpr double kMemoryTolerance = 1e-9;
+constexpr double kRounding = 1e-12;
+constexpr std::size_t kStepsBetweenStops = 64;
+
+}  // namespace
+
+CallIdeals::CallIdeals(CallGraph graph)
+    : graph_(std::move(graph)),
+      words_per_ideal_(std::max<std::size_t>(1, (graph_.size() + 63) / 64)) {
+  memory_tolerance_ = kRounding * std::accumulate(graph_.memory.begin(), graph_.memory.end(), 0.0);
+}
+
+std::optional<CallIdeals> CallIdeals::all_of(CallGraph graph, std::size_t limit) {
+  CallIdeals ideals(std::move(graph));
+  if (!ideals.enumerate(limit)) return std::nullopt;
+  ideals.describe();
+  ideals.lay_out_uses();
+  return ideals;
+}
+
+CallIdeals CallIdeals::prefixes(CallGraph graph, std::span<const std::vector<Node>> orders) {
+  CallIdeals ideals(std::move(graph));
+  ideals.whole_ = false;
+  std::vector<std::uint64_t> found;
+  for (const std::vector<Node>& order : orders) {
+    std::vector<std::uint64_t> current(ideals.words_per_ideal_, 0);
+    found.insert(found.end(), current.begin(), current.end());
+    for (const Node node : order) {
+      current[node / 64] |= std::uint64_t{1} << (node % 64);
+      found.insert(found.end(), current.begin(), current.end());
+    }
+  }
+  ideals.adopt(found);
+  ideals.describe();
+  ideals.lay_out_uses();
+  return ideals;
+}
+
+// Nodes are in topological order, so an ideal's nodes with numbers up to any x are an ideal too:
+// adding nodes in ascending order meets every ideal once.
+bool CallIdeals::enumerate(std::size_t limit) {
+  const std::size_t count = graph_.size();
+  std::vector<std::vector<Node>> before(count);
+  for (const CallGraph::Net& net : graph_.nets) {
+    for (const Node consumer : net.consumers) before[consumer].push_back(net.producer);
+  }
+  std::vector<std::uint64_t> found(words_per_ideal_, 0);
+  std::vector<std::uint32_t> last{0};  // the next node that may be added
+  std::vector<std::uint64_t> current(words_per_ideal_);
+  for (std::size_t ideal = 0; ideal < last.size(); ++ideal) {
+    std::copy_n(found.begin() + static_cast<std::ptrdiff_t>(ideal * words_per_ideal_),
+                words_per_ideal_, current.begin());
+    const auto has = [&](Node node) { return (current[node / 64] >> (node % 64) & 1U) != 0; };
+    for (std::uint32_t node = last[ideal]; node < count; ++node) {
+      if (!std::ranges::all_of(before[node], has)) continue;
+      if (last.size() == limit) return false;
+      found.insert(found.end(), current.begin(), current.end());
+      found[found.size() - words_per_ideal_ + node / 64] |= std::uint64_t{1} << (node % 64);
+      last.push_back(node + 1);
+    }
+  }
+  adopt(found);
+  return true;
+}
+
+// Sorts by size, then by bits, and drops what is there twice.
+void CallIdeals::adopt(std::span<const std::uint64_t> found) {
+  std::vector<std::pair<std::uint32_t, std::span<const std::uint64_t>>> order;
+  for (std::size_t first = 0; first < found.size(); first += words_per_ideal_) {
+    const auto one = found.subspan(first, words_per_ideal_);
+    std::uint32_t nodes = 0;
+    for (const std::uint64_t word : one) nodes += static_cast<std::uint32_t>(std::popcount(word));
+    order.emplace_back(nodes, one);
+  }
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first
+                              : std::ranges::lexicographical_compare(a.second, b.second);
+  });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i > 0 && std::ranges::equal(order[i].second, order[i - 1].second)) continue;
+    ideals_.push_back({.nodes = order[i].first});
+    words_.insert(words_.end(), order[i].second.begin(), order[i].second.end());
+  }
+}
+
+void CallIdeals::describe() {
+  const std::size_t classes = graph_.classes.size();
+  class_times_.assign(size() * classes, 0);
+  forbidden_.assign(size() * classes, 0);
+  for (std::size_t ideal = 0; ideal < size(); ++ideal) {
+    Ideal& record = ideals_[ideal];
+    for (Node node = 0; node < graph_.size(); ++node) {
+      if (!holds(ideal, node)) continue;
+      record.memory += graph_.memory[node];
+      for (std::size_t one = 0; one < classes; ++one) {
+        const double time = graph_.classes[one].time[node];
+        if (time < kInfinity) {
+          class_times_[ideal * classes + one] += time;
+        } else {
+          ++forbidden_[ideal * classes + one];
+        }
+      }
+    }
+    record.first_leaving = static_cast<std::uint32_t>(leaving_.size());
+    for (std::uint32_t net = 0; net < graph_.nets.size(); ++net) {
+      const auto outside = [&](Node node) { return !holds(ideal, node); };
+      if (holds(ideal, graph_.nets[net].producer) &&
+          std::ranges::any_of(graph_.nets[net].consumers, outside)) {
+        leaving_.push_back(net);
+      }
+    }
+    record.end_leaving = static_cast<std::uint32_t>(leaving_.size());
+    for (std::uint32_t group = 0; group < graph_.groups.size(); ++group) {
+      const auto& members = graph_.groups[group];
+      const auto inside =
+          std::ranges::count_if(members, [&](Node node) { return holds(ideal, node); });
+      if (inside > 0 && static_cast<std::size_t>(inside) < members.size()) {
+        record.split_groups.push_back(group);
+      }
+    }
+  }
+}
+
+void CallIdeals::lay_out_uses() {
+  double uses = 1;
+  for (const auto& one : graph_.classes) {
+    uses *= static_cast<double>(std::min(one.calls, graph_.size()) + 1);
+  }
+  counted_ = uses <= static_cast<double>(kMostUses);
+  if (counted_) {
+    for (const auto& one : graph_.classes) {
+      strides_.push_back(uses_);
+      uses_ *= std::min(one.calls, graph_.size()) + 1;
+    }
+  }
+  std::size_t offset = 0;
+  for (std::size_t ideal = 0; ideal < size(); ++ideal) {
+    ideals_[ideal].first_tail = offset;
+    offset += uses_ * (leaving(ideal).size() + 1);
+  }
+}
+
+std::optional<std::size_t> CallIdeals::next_use(std::size_t use, int accelerator_class) const {
+  if (accelerator_class == CallStep::kHost || !counted_) return use;
+  const auto one = static_cast<std::size_t>(accelerator_class);
+  const std::size_t most = std::min(graph_.classes[one].calls, graph_.size());
+  if (use / strides_[one] % (most + 1) == most) return std::nullopt;
+  return use + strides_[one];
+}
+
+bool CallIdeals::includes(std::size_t outer, std::size_t inner) const {
+  const std::uint64_t* large = words_.data() + outer * words_per_ideal_;
+  const std::uint64_t* small = words_.data() + inner * words_per_ideal_;
+  for (std::size_t word = 0; word < words_per_ideal_; ++word) {
+    if ((small[word] & ~large[word]) != 0) return false;
+  }
+  return true;
+}
+
+// A call has the whole of a group or nothing of it.
+bool CallIdeals::keeps_groups(std::size_t inner, std::size_t outer) const {
+  const auto in_step = [&](Node node) { return holds(outer, node) && !holds(inner, node); };
+  const auto touched = [&](std::uint32_t group) {
+    return std::ranges::any_of(graph_.groups[group], in_step);
+  };
+  return std::ranges::none_of(ideals_[inner].split_groups, touched) &&
+         std::ranges::none_of(ideals_[outer].split_groups, touched);
+}
+
+template <class Visit>
+void CallIdeals::for_each_step(std::size_t from, Visit visit) const {
+  const std::size_t classes = graph_.classes.size();
+  double largest_memory = 0;
+  for (const auto& one : graph_.classes) largest_memory = std::max(largest_memory, one.memory);
+  const auto fits = [&](double bytes, double memory) {
+    return bytes <= memory * (1 + kMemoryTolerance) + memory_tolerance_;
+  };
+  for (std::size_t to = from + 1; to < size(); ++to) {
+    const bool single = ideals_[to].nodes == ideals_[from].nodes + 1;
+    const double bytes = ideals_[to].memory - ideals_[from].memory;
+    if ((!single && !fits(bytes, largest_memory)) || ideals_[to].nodes == ideals_[from].nodes ||
+        !includes(to, from)) {
+      continue;
+    }
+    if (single) {
+      Node node = 0;
+      while (!holds(to, node) || holds(from, node)) ++node;
+      if (graph_.host_time[node] < kInfinity) {
+        visit(Step{static_cast<std::uint32_t>(to), CallStep::kHost, graph_.host_time[node]});
+      }
+    }
+    if (!fits(bytes, largest_memory) || !keeps_groups(from, to)) continue;
+    // What the call reads and what it sends, as sums and as numbers of tensors.
+    double moved = 0;
+    double received = 0;
+    double sent = 0;
+    for (const std::uint32_t net : leaving(from)) {
+      const auto inside = [&](Node node) { return holds(to, node) && !holds(from, node); };
+      if (!std::ranges::any_of(graph_.nets[net].consumers, inside)) continue;
+      moved += graph_.nets[net].time;
+      ++received;
+    }
+    for (const std::uint32_t net : leaving(to)) {
+      if (holds(from, graph_.nets[net].producer)) continue;
+      moved += graph_.nets[net].time;
+      ++sent;
+    }
+    for (std::size_t one = 0; one < classes; ++one) {
+      const auto& record = graph_.classes[one];
+      if (forbidden(to, one) != forbidden(from, one) || !fits(bytes, record.memory)) continue;
+      visit(Step{static_cast<std::uint32_t>(to), static_cast<int>(one),
+                 class_time(to, one) - class_time(from, one) + moved + sent * record.send_overhead +
+                     received * record.receive_overhead});
+    }
+  }
+}
+
+void CallIdeals::pass(std::size_t from, std::size_t to, Passage& passage) const {
+  const auto before = leaving(from);
+  const auto after = leaving(to);
+  passage.read.assign(before.size(), 0);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto inside = [&](Node node) { return holds(to, node) && !holds(from, node); };
+    passage.read[i] = std::ranges::any_of(graph_.nets[before[i]].consumers, inside) ? 1 : 0;
+  }
+  // Both lists ascend.
+  passage.origin.assign(after.size(), kMade);
+  for (std::size_t i = 0, j = 0; j < after.size(); ++j) {
+    while (i < before.size() && before[i] < after[j]) ++i;
+    if (i < before.size() && before[i] == after[j]) {
+      passage.origin[j] = static_cast<std::uint32_t>(i);
+    }
+  }
+}
+
+// Position 0 of a tail vector stands for time zero, which every step waits for.
+void CallIdeals::improve_tails(std::size_t from, const Step& step, const Passage& passage) {
+  const std::size_t width = passage.read.size() + 1;
+  for (std::size_t use = 0; use < uses_; ++use) {
+    const auto next = next_use(use, step.accelerator_class);
+    if (!next) continue;
+    const double* after = tail(step.target, *next);
+    if (after[0] == kInfinity) continue;
+    double through = step.duration;
+    for (std::size_t j = 0; j < passage.origin.size(); ++j) {
+      if (passage.origin[j] == kMade) through = std::max(through, step.duration + after[j + 1]);
+    }
+    double* here = tails_.data() + ideals_[from].first_tail + use * width;
+    here[0] = std::min(here[0], std::max(through, after[0]));
+    // Of a tensor that the step leaves alone and nobody reads later there is none.
+    for (std::size_t i = 0; i < passage.read.size(); ++i) {
+      double longest = passage.read[i] != 0 ? through : 0;
+      for (std::size_t j = 0; j < passage.origin.size(); ++j) {
+        if (passage.origin[j] == i) longest = std::max(longest, after[j + 1]);
+      }
+      here[i + 1] = std::min(here[i + 1], longest);
+    }
+  }
+}
+
+std::optional<double> CallIdeals::bound(const Stop& stop) {
+  if (!tails_.empty()) return tail(0, 0)[0];
+  std::vector<double> tails(ideals_.back().first_tail + uses_, kInfinity);
+  tails_ = std::move(tails);
+  std::fill(tails_.end() - static_cast<std::ptrdiff_t>(uses_), tails_.end(), 0.0);
+  Passage passage;
+  for (std::size_t ideal = size() - 1; ideal-- > 0;) {
+    if (ideal % kStepsBetweenStops == 0 && stop()) {
+      tails_.clear();
+      return std::nullopt;
+    }
+    std::uint32_t passed_to = 0;
+    for_each_step(ideal, [&](const Step& step) {
+      if (passed_to != step.target) pass(ideal, step.target, passage);
+      passed_to = step.target;
+      improve_tails(ideal, step, passage);
+    });
+  }
+  return tail(0, 0)[0];
+}
+
+// The labels of a search.
+class CallLabels {
+ public:
+  CallLabels(const CallIdeals& ideals, double cutoff, std::size_t limit)
+      : ideals_(ideals), cutoff_(cutoff), limit_(limit), at_(ideals.size()) {}
+
+  CallIdeals::SearchResult run(const CallIdeals::Stop& stop) {
+    if (!(ideals_.tail(0, 0)[0] < cutoff_)) return {true, std::nullopt};
+    labels_.push_back({});
+    at_[0].push_back(0);
+    CallIdeals::Passage passage;
+    for (std::size_t ideal = 0; ideal + 1 < ideals_.size(); ++ideal) {
+      if (at_[ideal].empty()) continue;
+      if (labels_.size() > limit_ || stop()) return {};
+      std::uint32_t passed_to = 0;
+      ideals_.for_each_step(ideal, [&](const CallIdeals::Step& step) {
+        if (passed_to != step.target) ideals_.pass(ideal, step.target, passage);
+        passed_to = step.target;
+        for (const std::uint32_t label : at_[ideal]) extend(label, step, passage);
+      });
+      // Labels of an ideal are extended once; their ready times are not needed again.
+      at_[ideal].shrink_to_fit();
+    }
+    return {true, best_walk()};
+  }
+
+ private:
+  struct Label {
+    std::uint32_t ideal = 0;
+    std::uint32_t use = 0;
+    std::uint32_t parent = 0;
+    int accelerator_class = CallStep::kHost;
+    double end = 0;  // of the sinks so far
+    std::size_t first_ready = 0;
+  };
+
+  void extend(std::uint32_t parent, const CallIdeals::Step& step,
+              const CallIdeals::Passage& passage) {
+    const Label& from = labels_[parent];
+    const auto use = ideals_.next_use(from.use, step.accelerator_class);
+    if (!use) return;
+    const double* tail = ideals_.tail(step.target, *use);
+    if (!(tail[0] < cutoff_)) return;
+    double start = 0;
+    for (std::size_t i = 0; i < passage.read.size(); ++i) {
+      if (passage.read[i] != 0) start = std::max(start, ready_[from.first_ready + i]);
+    }
+    const double end = start + step.duration;
+    if (!(end < cutoff_)) return;
+    ready_now_.resize(passage.origin.size());
+    for (std::size_t j = 0; j < passage.origin.size(); ++j) {
+      const std::uint32_t origin = passage.origin[j];
+      ready_now_[j] = origin == CallIdeals::kMade ? end : ready_[from.first_ready + origin];
+      if (!(ready_now_[j] + tail[j + 1] < cutoff_)) return;
+    }
+    // A step that makes nothing that leaves is a sink; one that does ends before its readers do.
+    const bool ends_here =
+        std::ranges::find(passage.origin, CallIdeals::kMade) == passage.origin.end();
+    const Label label{step.target,
+                      static_cast<std::uint32_t>(*use),
+                      parent,
+                      step.accelerator_class,
+                      ends_here ? std::max(from.end, end) : from.end,
+                      ready_.size()};
+    insert(label);
+  }
+
+  [[nodiscard]] bool as_good(const Label& a, const double* a_ready, const Label& b,
+                             const double* b_ready) const {
+    if (a.end > b.end || !no_more_calls(a.use, b.use)) return false;
+    const std::size_t width = ready_now_.size();
+    for (std::size_t i = 0; i < width; ++i) {
+      if (a_ready[i] > b_ready[i]) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool no_more_calls(std::size_t a, std::size_t b) const {
+    if (!ideals_.counted_ || a == b) return true;
+    for (std::size_t one = 0; one < ideals_.strides_.size(); ++one) {
+      const auto& record = ideals_.graph_.classes[one];
+      const std::size_t base = std::min(record.calls, ideals_.graph_.size()) + 1;
+      if (a / ideals_.strides_[one] % base > b / ideals_.strides_[one] % base) return false;
+    }
+    return true;
+  }
+
+  void insert(const Label& label) {
+    std::vector<std::uint32_t>& there = at_[label.ideal];
+    for (const std::uint32_t other : there) {
+      const Label& known = labels_[other];
+      if (as_good(known, ready_.data() + known.first_ready, label, ready_now_.data())) return;
+    }
+    std::erase_if(there, [&](std::uint32_t other) {
+      const Label& known = labels_[other];
+      return as_good(label, ready_now_.data(), known, ready_.data() + known.first_ready);
+    });
+    there.push_back(static_cast<std::uint32_t>(labels_.size()));
+    labels_.push_back(label);
+    ready_.insert(ready_.end(), ready_now_.begin(), ready_now_.end());
+  }
+
+  [[nodiscard]] std::optional<CallIdeals::Walk> best_walk() const {
+    const std::vector<std::uint32_t>& last = at_.back();
+    if (last.empty()) return std::nullopt;
+    std::uint32_t label =
+        *std::ranges::min_element(last, {}, [&](std::uint32_t one) { return labels_[one].end; });
+    CallIdeals::Walk walk;
+    walk.value = labels_[label].end;
+    for (; labels_[label].ideal != 0; label = labels_[label].parent) {
+      CallStep step{labels_[label].accelerator_class, {}};
+      const std::size_t from = labels_[labels_[label].parent].ideal;
+      for (CallGraph::Node node = 0; node < ideals_.graph_.size(); ++node) {
+        if (ideals_.holds(labels_[label].ideal, node) && !ideals_.holds(from, node)) {
+          step.nodes.push_back(node);
+        }
+      }
+      walk.steps.push_back(std::move(step));
+    }
+    std::ranges::reverse(walk.steps);
+    return walk;
+  }
+
+  const CallIdeals& ideals_;
+  double cutoff_;
+  std::size_t limit_;
+  std::vector<std::vector<std::uint32_t>> at_;
+  std::vector<Label> labels_;
+  std::vector<double> ready_;
+  std::vector<double> ready_now_;
+};
+
+CallIdeals::SearchResult CallIdeals::search(double cutoff, std::size_t label_limit,
+                                            const Stop& stop) const {
+  if (size() == 1) return {true, cutoff > 0 ? std::optional(Walk{0, {}}) : std::nullopt};
+  return CallLabels(*this, cutoff, label_limit).run(stop);
+}
+
+std::optional<CallIdeals::Walk> CallIdeals::least_sum(const Stop& stop) const {
+  struct Best {
+    double sum = kInfinity;
+    std::uint32_t from = 0;
+    std::uint32_t use = 0;
+    int accelerator_class = CallStep::kHost;
+  };
+  std::vector<Best> best(size() * uses_);
+  best[0].sum = 0;
+  for (std::size_t ideal = 0; ideal + 1 < size(); ++ideal) {
+    if (ideal % kStepsBetweenStops == 0 && stop()) return std::nullopt;
+    for_each_step(ideal, [&](const Step& step) {
+      for (std::size_t use = 0; use < uses_; ++use) {
+        const double sum = best[ideal * uses_ + use].sum + step.duration;
+        if (sum == kInfinity) continue;
+        const auto next = next_use(use, step.accelerator_class);
+        if (!next) continue;
+        Best& there = best[step.target * uses_ + *next];
+        if (sum < there.sum) {
+          there = {sum, static_cast<std::uint32_t>(ideal), static_cast<std::uint32_t>(use),
+                   step.accelerator_class};
+        }
+      }
+    });
+  }
+  const auto last = best.end() - static_cast<std::ptrdiff_t>(uses_);
+  const auto chosen = std::ranges::min_element(last, best.end(), {}, &Best::sum);
+  if (chosen->sum == kInfinity) return std::nullopt;
+  Walk walk{chosen->sum, {}};
+  std::size_t ideal = size() - 1;
+  for (auto at = *chosen; ideal != 0; at = best[ideal * uses_ + at.use]) {
+    CallStep step{at.accelerator_class, {}};
+    for (Node node = 0; node < graph_.size(); ++node) {
+      if (holds(ideal, node) && !holds(at.from, node)) step.nodes.push_back(node);
+    }
+    walk.steps.push_back(std::move(step));
+    ideal = at.from;
+  }
+  std::ranges::reverse(walk.steps);
+  return walk;
+}
+
+CallIdeals finest_ideals(const Problem& problem, std::size_t limit) {
+  constexpr std::array kThresholds{-1.0, 0.0,  1e-6, 1e-5, 1e-4, 3e-4,
+                                   1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1};
+  std::size_t tried = problem.op_count() + 1;
+  for (const double threshold : kThresholds) {
+    const Table<OpId, char> keep = ops_above(problem, threshold);
+    const auto kept = static_cast<std::size_t>(std::ranges::count(keep, char{1}));
+    if (kept == tried) continue;
+    tried = kept;
+    if (auto ideals = CallIdeals::all_of(call_graph(problem, keep), limit)) {
+      return std::move(*ideals);
+    }
+  }
+  // Everything left out: one ideal, and no bound.
+  const Table<OpId, char> none(problem.op_count(), 0);
+  return *CallIdeals::all_of(call_graph(problem, none), std::max<std::size_t>(limit, 1));
+}
+
+}  // namespace placewright

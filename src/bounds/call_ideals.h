@@ -1,0 +1,158 @@
+// CallIdeals: plans of a CallGraph as walks over its down-sets ("ideals").
+//
+// The calls and host ops of a plan, in an order in which they can run, are steps I -> J between
+// ideals: J \ I is one host op, or the set of one call. What comes after I depends on how many
+// calls are used and on when each tensor is ready that leaves I. Two ways to use this:
+//
+// bound   For each ideal, use of calls and tensor t that leaves the ideal, the least time from t
+//         being ready to the end of everything, over all ways to go on:
+//
+//           tail(I, u, t) = min over steps I -> J of max(duration + max of the tails of what the
+//                           step makes,   [if the step reads t]
+//                           tail(J, u', t)) [if something after J reads t]
+//
+//         each tensor by itself, so the tails of two tensors may come from different plans: a lower
+//         bound (a state-space relaxation), and exact on chains. Calls pay for their border, memory
+//         limits every call, and there are only so many calls: what the critical path leaves out.
+//         tail(empty) is the bound of the whole. O(pairs of ideals x uses x tensors that leave).
+//
+// search  Labels (ready time of each tensor that leaves, end of the last sink) at each ideal and
+//         use, of which none is as good as another in everything, cut off where ready + tail
+//         reaches the cutoff. Complete, it has the best plan of the graph below the cutoff or the
+//         proof that there is none.
+//
+// Pairs of ideals are found by comparing bit sets, within the memory of a call; nothing is stored
+// for a pair. A use of calls counts them by class; where there would be too many uses, calls are
+// not counted (a relaxation).
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bounds/call_graph.h"
+
+namespace placewright {
+
+// One step of a walk: a host op, or a call of a class.
+struct CallStep {
+  static constexpr int kHost = -1;
+  int accelerator_class = kHost;
+  std::vector<CallGraph::Node> nodes;
+};
+
+class CallIdeals {
+ public:
+  using Stop = std::function<bool()>;
+  using Node = CallGraph::Node;
+
+  // Nothing when there are more than `limit` ideals.
+  static std::optional<CallIdeals> all_of(CallGraph graph, std::size_t limit);
+  // Only the prefixes of some topological orders: no bounds, but walks.
+  static CallIdeals prefixes(CallGraph graph, std::span<const std::vector<Node>> orders);
+
+  [[nodiscard]] const CallGraph& graph() const { return graph_; }
+  [[nodiscard]] std::size_t size() const { return ideals_.size(); }
+  // Whether the best walk is a best plan of the problem.
+  [[nodiscard]] bool exact() const { return !graph_.relaxed && counted_ && whole_; }
+
+  // Computes the tails, once, and answers the bound of the whole: infinite when the graph has no
+  // plan, nothing when told to stop.
+  std::optional<double> bound(const Stop& stop);
+
+  struct Walk {
+    double value = kInfinity;
+    std::vector<CallStep> steps;
+  };
+  struct SearchResult {
+    bool complete = false;
+    std::optional<Walk> walk;  // the best of the graph below the cutoff, where complete
+  };
+  // After `bound`.
+  SearchResult search(double cutoff, std::size_t label_limit, const Stop& stop) const;
+
+  // The walk whose durations have the least sum; its value is that sum.
+  std::optional<Walk> least_sum(const Stop& stop) const;
+
+ private:
+  struct Ideal {
+    std::uint32_t nodes = 0;          // how many
+    std::uint32_t first_leaving = 0;  // into leaving_
+    std::uint32_t end_leaving = 0;
+    std::size_t first_tail = 0;  // into tails_: uses x (1 + leaving)
+    double memory = 0;
+    std::vector<std::uint32_t> split_groups;
+  };
+
+  // A step with what it costs; `read` and `kept` by position among the tensors that leave.
+  struct Step {
+    std::uint32_t target = 0;
+    int accelerator_class = CallStep::kHost;
+    double duration = 0;
+  };
+
+  explicit CallIdeals(CallGraph graph);
+  bool enumerate(std::size_t limit);
+  void adopt(std::span<const std::uint64_t> found);
+  void describe();
+  void lay_out_uses();
+  [[nodiscard]] std::span<const std::uint64_t> bits(std::size_t ideal) const {
+    return {words_.data() + ideal * words_per_ideal_, words_per_ideal_};
+  }
+  [[nodiscard]] bool holds(std::size_t ideal, Node node) const {
+    return (words_[ideal * words_per_ideal_ + node / 64] >> (node % 64) & 1U) != 0;
+  }
+  [[nodiscard]] bool includes(std::size_t outer, std::size_t inner) const;
+  [[nodiscard]] std::span<const std::uint32_t> leaving(std::size_t ideal) const {
+    return {leaving_.data() + ideals_[ideal].first_leaving,
+            ideals_[ideal].end_leaving - ideals_[ideal].first_leaving};
+  }
+  [[nodiscard]] bool keeps_groups(std::size_t inner, std::size_t outer) const;
+  [[nodiscard]] double class_time(std::size_t ideal, std::size_t one) const {
+    return class_times_[ideal * graph_.classes.size() + one];
+  }
+  [[nodiscard]] std::uint32_t forbidden(std::size_t ideal, std::size_t one) const {
+    return forbidden_[ideal * graph_.classes.size() + one];
+  }
+  template <class Visit>
+  void for_each_step(std::size_t from, Visit visit) const;
+  // For each tensor leaving `to` its position among those leaving `from`, or kMade; for each one
+  // leaving `from` whether the step reads it.
+  struct Passage {
+    std::vector<std::uint32_t> origin;
+    std::vector<char> read;
+  };
+  void pass(std::size_t from, std::size_t to, Passage& passage) const;
+  void improve_tails(std::size_t from, const Step& step, const Passage& passage);
+  // The use after a call of the class; nothing when there is none left.
+  [[nodiscard]] std::optional<std::size_t> next_use(std::size_t use, int accelerator_class) const;
+  [[nodiscard]] const double* tail(std::size_t ideal, std::size_t use) const {
+    return tails_.data() + ideals_[ideal].first_tail + use * (leaving(ideal).size() + 1);
+  }
+
+  static constexpr std::uint32_t kMade = 0xffffffff;
+
+  friend class CallLabels;
+
+  CallGraph graph_;
+  std::size_t words_per_ideal_ = 0;
+  std::vector<std::uint64_t> words_;
+  std::vector<Ideal> ideals_;
+  std::vector<std::uint32_t> leaving_;
+  std::vector<double> class_times_;
+  std::vector<std::uint32_t> forbidden_;
+  std::vector<std::size_t> strides_;  // of a class in the number of a use
+  std::size_t uses_ = 1;
+  bool counted_ = true;
+  bool whole_ = true;  // all ideals
+  double memory_tolerance_ = 0;
+  std::vector<double> tails_;
+};
+
+// All ideals of the problem's graph, with as few ops left out as keeps them within `limit`.
+CallIdeals finest_ideals(const Problem& problem, std::size_t limit);
+
+}  // namespace placewright

@@ -1,0 +1,168 @@
+// calls-exact: the best plan in calls, with its proof, by a search over ideals.
+//
+// The problem's ideals are taken in rounds: at most 1,000 of them, then four times as many, and so
+// on up to `ideal-limit`, leaving out as few small sources and sinks as that takes (call_graph.h).
+// Each round computes the tails (call_ideals.h), which bound every plan, and searches labels with a
+// cutoff that grows from the bound (by 0.01 %, 0.1 %, 1 %, ...) to the best plan known: a search
+// that ends without a walk proves the cutoff. A walk found becomes a plan of the whole problem; ops
+// left out join their neighbours, and a short local search settles what that disturbed.
+//
+// Exact when nothing is left out, one call per device, no shared weights and unlimited host memory.
+// Else the walks bound the optimum from below, and the gap says how close the plan is: with several
+// calls per device each call is bounded as if on a device of its own. Time: pairs of ideals for
+// each round, and labels; `label-limit` bounds memory (about 100 bytes each).
+//
+// Reference: the ideals are those of J. Tarnawski et al., NeurIPS 2020; bound and search are ours.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "planners/calls/annealing.h"
+#include "planners/calls/assignment.h"
+#include "planners/calls/calls.h"
+#include "planners/calls/walks.h"
+
+namespace placewright {
+namespace {
+
+using namespace calls;
+
+constexpr std::size_t kFirstIdeals = 1000;
+constexpr std::size_t kIdealGrowth = 4;
+constexpr double kFirstExcess = 1e-4;
+constexpr double kExcessGrowth = 10;
+constexpr double kLargestExcess = 1e6;
+constexpr double kRounding = 1e-9;
+constexpr std::uint64_t kSettlingEvaluations = 20000;
+
+class Search {
+ public:
+  Search(const Problem& problem, const Settings& settings, Control& control)
+      : problem_(problem),
+        control_(control),
+        evaluator_(problem),
+        ideal_limit_(static_cast<std::size_t>(settings.integer("ideal-limit"))),
+        label_limit_(static_cast<std::size_t>(settings.integer("label-limit"))) {
+    if (control.start != nullptr) best_ = *control.start;
+  }
+
+  Answer run() {
+    std::size_t nodes_before = 0;
+    for (std::size_t limit = std::min(kFirstIdeals, ideal_limit_); !settled();) {
+      CallIdeals ideals = finest_ideals(problem_, limit);
+      if (limit == ideal_limit_ || ideals.graph().size() > nodes_before) {
+        nodes_before = ideals.graph().size();
+        if (!round(ideals)) break;
+        if (ideals.exact()) break;
+      }
+      if (limit == ideal_limit_) break;
+      limit = std::min(limit * kIdealGrowth, ideal_limit_);
+    }
+    return answer();
+  }
+
+ private:
+  [[nodiscard]] double value() const { return best_ ? best_->value : kInfinity; }
+  [[nodiscard]] bool settled() const {
+    return infeasible_ || (best_ && bound_ >= best_->value * (1 - kRounding));
+  }
+  [[nodiscard]] CallIdeals::Stop stop() {
+    return [this] { return control_.should_stop(); };
+  }
+
+  // False: told to stop, or out of labels.
+  bool round(CallIdeals& ideals) {
+    const auto bound = ideals.bound(stop());
+    if (!bound) return false;
+    if (*bound == kInfinity) {
+      infeasible_ = true;
+      return true;
+    }
+    raise(*bound);
+    const double base = *bound;
+    for (double excess = kFirstExcess; !settled(); excess *= kExcessGrowth) {
+      const double cutoff =
+          excess > kLargestExcess ? value() : std::min(value(), base * (1 + excess) + kRounding);
+      const auto result = ideals.search(cutoff, label_limit_, stop());
+      if (!result.complete) return false;
+      if (result.walk) {
+        raise(result.walk->value);
+        keep(ideals, *result.walk);
+        return true;
+      }
+      raise(cutoff);
+      if (cutoff == kInfinity) infeasible_ = true;
+      if (cutoff >= value()) return true;
+    }
+    return true;
+  }
+
+  void raise(double bound) {
+    bound *= 1 - kRounding;
+    if (bound <= bound_) return;
+    bound_ = bound;
+    control_.report(value(), std::min(bound_, value()));
+  }
+
+  void keep(const CallIdeals& ideals, const CallIdeals::Walk& walk) {
+    const auto slots = slots_of_walk(problem_, evaluator_, ideals.graph(), walk);
+    if (!slots) return;
+    offer(plan_of_slots(problem_, evaluator_, *slots));
+    if (settled() || !best_) return;
+    Annealing annealing(problem_, control_.budget().seed);
+    annealing.start(slots_of_plan(problem_, evaluator_, *best_));
+    annealing.run(kSettlingEvaluations, control_);
+    offer(evaluator_.plan(annealing.best()));
+  }
+
+  void offer(std::optional<Plan> plan) {
+    if (!plan || plan->value >= value()) return;
+    best_ = std::move(plan);
+    control_.report(*best_, std::min(bound_, value()));
+  }
+
+  Answer answer() {
+    if (!best_ && !infeasible_) best_ = best_chain(problem_, kFirstIdeals, 1, control_);
+    Answer answer;
+    answer.certificate = {std::min(bound_, value()), "tails and labels over ideals"};
+    answer.plan = std::move(best_);
+    if (answer.plan) return answer;
+    answer.proved_infeasible = infeasible_;
+    answer.reason = infeasible_
+                        ? "no calls within the accelerators' memory and number cover all ops"
+                        : fmt::format("no plan in calls was found ({})",
+                                      control_.should_stop() ? control_.stop_reason()
+                                                             : "memory is nearly full");
+    return answer;
+  }
+
+  const Problem& problem_;
+  Control& control_;
+  CallEvaluator evaluator_;
+  std::size_t ideal_limit_;
+  std::size_t label_limit_;
+  std::optional<Plan> best_;
+  double bound_ = 0;
+  bool infeasible_ = false;
+};
+
+Answer plan(const Problem& problem, const Settings& settings, Control& control) {
+  return Search(problem, settings, control).run();
+}
+
+}  // namespace
+
+PlannerEntry calls_exact() {
+  return PlannerEntry{
+      .name = "calls-exact",
+      .summary = "best plan in calls with its proof: bounds and labels over ideals",
+      .objectives = {Objective::call_latency},
+      .strength = Strength::exact,
+      .effort = Effort::anytime,
+      .options = {{"ideal-limit", "down-sets looked at, at most", std::int64_t{32000}, 2, 1e7},
+                  {"label-limit", "partial plans kept, at most", std::int64_t{3000000}, 1, 1e9}},
+      .plan = plan};
+}
+
+}  // namespace placewright

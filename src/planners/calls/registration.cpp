@@ -1,0 +1,13 @@
+#include "planners/calls/calls.h"
+#include "planners/registry.h"
+
+namespace placewright {
+
+void register_calls(Registry& registry) {
+  registry.add(calls_greedy());
+  registry.add(calls_chain());
+  registry.add(calls_exact());
+  registry.add(calls_search());
+}
+
+}  // namespace placewright

@@ -1,0 +1,120 @@
+// calls-search: simulated annealing over assignments to calls (annealing.h), from the best plan
+// known.
+//
+// Starts from the given plan, else from the best of the greedy fill, the chain program, everything
+// on the host, and a packing that fits memory. With several threads as many annealings run side by
+// side, each with its own seed, and all go on from the best after each round. It ends at the
+// budget, or when a lower bound is met.
+
+#include <algorithm>
+#include <thread>
+
+#include "bounds/bounds.h"
+#include "evaluate/placement_plan.h"
+#include "planners/calls/annealing.h"
+#include "planners/calls/calls.h"
+#include "planners/calls/walks.h"
+#include "planners/packing.h"
+
+namespace placewright {
+namespace {
+
+using namespace calls;
+
+constexpr std::uint64_t kRound = 4096;
+constexpr std::size_t kChainIdeals = 1000;
+constexpr double kRounding = 1e-9;
+
+void keep_better(std::optional<Plan>& best, std::optional<Plan> candidate) {
+  if (candidate && (!best || candidate->value < best->value)) best = std::move(candidate);
+}
+
+std::optional<Plan> first_plan(const Problem& problem, Control& control) {
+  if (control.start != nullptr) return *control.start;
+  CallEvaluator evaluator(problem);
+  std::optional<Plan> best;
+  keep_better(best, calls_greedy().plan(problem, Settings{}, control).plan);
+  keep_better(best, plan_of_slots(problem, evaluator, all_on_host(problem)));
+  keep_better(best, best_chain(problem, kChainIdeals, 1, control));
+  if (best) return best;
+  Packing packing = pack(problem, PackingCosts(problem), control);
+  if (packing.placement) best = plan_of_placement(problem, *packing.placement);
+  return best;
+}
+
+class Search {
+ public:
+  Search(const Problem& problem, Control& control, Plan start)
+      : problem_(problem),
+        control_(control),
+        evaluator_(problem),
+        bound_(best_lower_bound(problem)),
+        best_(std::move(start)) {
+    const auto& budget = control.budget();
+    const Slots slots = slots_of_plan(problem, evaluator_, best_);
+    for (int i = 0; i < std::max(1, budget.threads); ++i) {
+      workers_.emplace_back(problem, budget.seed + static_cast<std::uint64_t>(i) * 7919);
+      workers_.back().start(slots);
+    }
+    steps_left_ = budget.steps;
+  }
+
+  Answer run() {
+    while (best_.value > bound_.lower_bound * (1 + kRounding) && steps_left_ > 0) {
+      const std::uint64_t share = steps_left_ / workers_.size();
+      const std::uint64_t some = std::clamp<std::uint64_t>(share, 1, kRound);
+      run_round(some);
+      const std::uint64_t done = some * workers_.size();
+      steps_left_ -= std::min(steps_left_, done);
+      if (control_.should_stop(done)) break;
+    }
+    return {best_, bound_};
+  }
+
+ private:
+  void run_round(std::uint64_t evaluations) {
+    if (workers_.size() == 1) {
+      workers_.front().run(evaluations);
+    } else {
+      std::vector<std::thread> threads;
+      for (Annealing& worker : workers_) {
+        threads.emplace_back([&worker, evaluations] { worker.run(evaluations); });
+      }
+      for (std::thread& thread : threads) thread.join();
+    }
+    const auto& leader = *std::ranges::min_element(workers_, {}, &Annealing::best_value);
+    if (leader.best_value() >= best_.value) return;
+    auto plan = evaluator_.plan(leader.best());
+    if (!plan || plan->value >= best_.value) return;
+    best_ = std::move(*plan);
+    control_.report(best_, bound_.lower_bound);
+  }
+
+  const Problem& problem_;
+  Control& control_;
+  CallEvaluator evaluator_;
+  Certificate bound_;
+  Plan best_;
+  std::vector<Annealing> workers_;
+  std::uint64_t steps_left_ = 0;
+};
+
+Answer plan(const Problem& problem, const Settings&, Control& control) {
+  std::optional<Plan> start = first_plan(problem, control);
+  if (start) return Search(problem, control, std::move(*start)).run();
+  Answer answer;
+  answer.reason = "no plan in calls was found to start from: memory is nearly full";
+  return answer;
+}
+
+}  // namespace
+
+PlannerEntry calls_search() {
+  return PlannerEntry{.name = "calls-search",
+                      .summary = "simulated annealing over calls from the best quick plan",
+                      .objectives = {Objective::call_latency},
+                      .effort = Effort::anytime,
+                      .plan = plan};
+}
+
+}  // namespace placewright

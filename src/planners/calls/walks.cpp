@@ -1,0 +1,84 @@
+#include "planners/calls/walks.h"
+
+#include <algorithm>
+#include <random>
+
+#include "planners/calls/assignment.h"
+
+namespace placewright::calls {
+namespace {
+
+using Node = CallGraph::Node;
+
+// Takes a ready node again and again: the one that became ready last (depth first), first (breadth
+// first), or either by chance.
+std::vector<Node> topological_order(const CallGraph& graph,
+                                    const std::vector<std::vector<Node>>& after, double depth_share,
+                                    std::mt19937_64& random) {
+  std::vector<std::size_t> waiting(graph.size(), 0);
+  for (const auto& list : after) {
+    for (const Node node : list) ++waiting[node];
+  }
+  std::vector<Node> ready;
+  for (Node node = 0; node < graph.size(); ++node) {
+    if (waiting[node] == 0) ready.push_back(node);
+  }
+  std::ranges::reverse(ready);
+  const bool chance = depth_share > 0 && depth_share < 1;
+  std::vector<Node> order;
+  while (!ready.empty()) {
+    std::size_t at = depth_share > 0 ? ready.size() - 1 : 0;
+    if (chance && static_cast<double>(random() >> 11U) * 0x1p-53 >= depth_share) {
+      at = random() % ready.size();
+    }
+    const Node node = ready[at];
+    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(at));
+    order.push_back(node);
+    for (const Node next : after[node]) {
+      if (--waiting[next] == 0) ready.push_back(next);
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::vector<Node>> topological_orders(const CallGraph& graph, std::size_t count,
+                                                  std::uint64_t seed) {
+  std::vector<std::vector<Node>> after(graph.size());
+  for (const CallGraph::Net& net : graph.nets) {
+    for (const Node consumer : net.consumers) after[net.producer].push_back(consumer);
+  }
+  std::mt19937_64 random(seed);
+  std::vector<std::vector<Node>> orders;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double depth_share = i == 0 ? 1 : i == 1 ? 0 : 0.8;
+    orders.push_back(topological_order(graph, after, depth_share, random));
+  }
+  return orders;
+}
+
+std::optional<Plan> best_chain(const Problem& problem, std::size_t ideal_limit, std::size_t orders,
+                               Control& control) {
+  CallEvaluator evaluator(problem);
+  std::optional<Plan> best;
+  const auto stop = [&] { return control.should_stop(); };
+  const auto try_family = [&](const CallIdeals& family) {
+    const auto walk = family.least_sum(stop);
+    if (!walk) return;
+    const auto slots = slots_of_walk(problem, evaluator, family.graph(), *walk);
+    if (!slots) return;
+    auto candidate = plan_of_slots(problem, evaluator, *slots);
+    if (!candidate || (best && candidate->value >= best->value)) return;
+    best = std::move(candidate);
+    control.report(*best, 0);
+  };
+  const CallGraph whole = call_graph(problem, Table<OpId, char>(problem.op_count(), 1));
+  for (auto& order : topological_orders(whole, orders, control.budget().seed)) {
+    try_family(CallIdeals::prefixes(whole, {&order, 1}));
+  }
+  try_family(finest_ideals(problem, ideal_limit));
+  return best;
+}
+
+}  // namespace placewright::calls
