@@ -107,7 +107,7 @@ double fastest_path(const Problem& problem) {
 constexpr std::size_t kQuickIdeals = 600;
 
 std::vector<Bound> call_bounds(const Problem& problem) {
-  CallIdeals ideals = finest_ideals(problem, kQuickIdeals);
+  CallIdeals ideals = finest_ideals(problem, kQuickIdeals, problem.rules().calls_per_device);
   const double tails = *ideals.bound([] { return false; });
   // Infinite: no plan exists, which is not for a bound to say.
   return {{"critical path", fastest_path(problem)},

@@ -23,7 +23,7 @@ bool alike(const Problem& problem, DeviceId a, DeviceId b) {
          first.receive_overhead == second.receive_overhead;
 }
 
-std::vector<AcceleratorClass> accelerator_classes(const Problem& problem) {
+std::vector<AcceleratorClass> accelerator_classes(const Problem& problem, int calls_per_device) {
   std::vector<AcceleratorClass> classes;
   for (const DeviceId device : problem.devices()) {
     if (problem.on_host(device)) continue;
@@ -40,7 +40,7 @@ std::vector<AcceleratorClass> accelerator_classes(const Problem& problem) {
     classes.push_back({{device}, record.memory, record.send_overhead, record.receive_overhead});
   }
   for (AcceleratorClass& one : classes) {
-    one.calls = one.devices.size() * static_cast<std::size_t>(problem.rules().calls_per_device);
+    one.calls = one.devices.size() * static_cast<std::size_t>(calls_per_device);
   }
   return classes;
 }
@@ -48,9 +48,10 @@ std::vector<AcceleratorClass> accelerator_classes(const Problem& problem) {
 // Joins colocated ops into nodes. Neighbours are kept as sorted lists of leading ops.
 class Contraction {
  public:
-  Contraction(const Problem& problem, const Table<OpId, char>& keep, DeviceId host)
+  Contraction(const Problem& problem, const Table<OpId, char>& keep, DeviceId host,
+              int calls_per_device)
       : problem_(problem),
-        host_(host),
+        calls_per_device_(calls_per_device),
         leader_(problem.op_count()),
         before_(problem.op_count()),
         after_(problem.op_count()),
@@ -107,7 +108,7 @@ class Contraction {
 
   [[nodiscard]] bool may_join(OpId op, OpId other, bool leaf, bool only_one) const {
     if (problem_.group(op) != problem_.group(other)) return false;
-    if (problem_.rules().calls_per_device > 1) return leaf && takes_no_time(op) && single(op);
+    if (calls_per_device_ > 1) return leaf && takes_no_time(op) && single(op);
     return host_time_[op] == 0 || only_one;
   }
 
@@ -140,7 +141,7 @@ class Contraction {
   }
 
   const Problem& problem_;
-  DeviceId host_;
+  int calls_per_device_;
   Table<OpId, OpId> leader_;
   Table<OpId, std::vector<OpId>> before_;
   Table<OpId, std::vector<OpId>> after_;
@@ -242,14 +243,14 @@ Table<OpId, double> weights_of_ops(const Problem& problem) {
 
 }  // namespace
 
-CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep) {
+CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep, int calls_per_device) {
   CallGraph graph;
-  graph.classes = accelerator_classes(problem);
+  graph.classes = accelerator_classes(problem, calls_per_device);
   DeviceId host;
   for (const DeviceId device : problem.devices()) {
     if (problem.on_host(device)) host = device;
   }
-  const Contraction contraction(problem, keep, host);
+  const Contraction contraction(problem, keep, host, calls_per_device);
   const std::vector<OpId> leaders = leaders_in_order(problem, contraction, keep);
   Table<OpId, std::uint32_t> node_of(problem.op_count(), kNoNode);
   for (std::uint32_t node = 0; node < leaders.size(); ++node) node_of[leaders[node]] = node;
@@ -272,7 +273,7 @@ CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep) {
     graph.host_time.push_back(there ? contraction.host_time(lead) : kInfinity);
   }
   add_nets(problem, node_of, graph);
-  const bool one_call = problem.rules().calls_per_device == 1;
+  const bool one_call = calls_per_device == 1;
   if (one_call) add_groups(problem, node_of, graph);
   graph.relaxed = !one_call || problem.shared_weight_count() > 0 ||
                   std::ranges::find(keep, char{0}) != keep.end() ||

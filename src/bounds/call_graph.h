@@ -59,8 +59,9 @@ struct CallGraph {
   [[nodiscard]] std::size_t size() const { return ops.size(); }
 };
 
-// `keep` by op.
-CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep);
+// `keep` by op. Fewer calls per device than the problem allows make a restriction of it: its plans
+// are plans of the problem.
+CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep, int calls_per_device);
 
 // Which ops are left when sources and sinks of weight up to `threshold` are taken away, again and
 // again. The weight of an op is what leaving it out may cost: its least time and a tenth of its

@@ -471,7 +471,7 @@ std::optional<CallIdeals::Walk> CallIdeals::least_sum(const Stop& stop) const {
   return walk;
 }
 
-CallIdeals finest_ideals(const Problem& problem, std::size_t limit) {
+CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device) {
   constexpr std::array kThresholds{-1.0, 0.0,  1e-6, 1e-5, 1e-4, 3e-4,
                                    1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1};
   std::size_t tried = problem.op_count() + 1;
@@ -480,13 +480,14 @@ CallIdeals finest_ideals(const Problem& problem, std::size_t limit) {
     const auto kept = static_cast<std::size_t>(std::ranges::count(keep, char{1}));
     if (kept == tried) continue;
     tried = kept;
-    if (auto ideals = CallIdeals::all_of(call_graph(problem, keep), limit)) {
+    if (auto ideals = CallIdeals::all_of(call_graph(problem, keep, calls_per_device), limit)) {
       return std::move(*ideals);
     }
   }
   // Everything left out: one ideal, and no bound.
   const Table<OpId, char> none(problem.op_count(), 0);
-  return *CallIdeals::all_of(call_graph(problem, none), std::max<std::size_t>(limit, 1));
+  return *CallIdeals::all_of(call_graph(problem, none, calls_per_device),
+                             std::max<std::size_t>(limit, 1));
 }
 
 }  // namespace placewright

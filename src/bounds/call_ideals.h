@@ -153,6 +153,6 @@ class CallIdeals {
 };
 
 // All ideals of the problem's graph, with as few ops left out as keeps them within `limit`.
-CallIdeals finest_ideals(const Problem& problem, std::size_t limit);
+CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device);
 
 }  // namespace placewright

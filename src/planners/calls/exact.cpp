@@ -8,7 +8,8 @@
 // left out join their neighbours, and a short local search settles what that disturbed.
 //
 // Exact when nothing is left out, one call per device, no shared weights and unlimited host memory.
-// Else the walks bound the optimum from below, and the gap says how close the plan is: with several
+// With several calls per device the rounds are first made with one, for a plan to start from. Else
+// the walks bound the optimum from below, and the gap says how close the plan is: with several
 // calls per device each call is bounded as if on a device of its own. Time: pairs of ideals for
 // each round, and labels; `label-limit` bounds memory (about 100 bytes each).
 //
@@ -48,17 +49,9 @@ class Search {
   }
 
   Answer run() {
-    std::size_t nodes_before = 0;
-    for (std::size_t limit = std::min(kFirstIdeals, ideal_limit_); !settled();) {
-      CallIdeals ideals = finest_ideals(problem_, limit);
-      if (limit == ideal_limit_ || ideals.graph().size() > nodes_before) {
-        nodes_before = ideals.graph().size();
-        if (!round(ideals)) break;
-        if (ideals.exact()) break;
-      }
-      if (limit == ideal_limit_) break;
-      limit = std::min(limit * kIdealGrowth, ideal_limit_);
-    }
+    const int calls = problem_.rules().calls_per_device;
+    if (calls > 1) rounds(1);
+    rounds(calls);
     return answer();
   }
 
@@ -71,13 +64,27 @@ class Search {
     return [this] { return control_.should_stop(); };
   }
 
+  void rounds(int calls_per_device) {
+    bounding_ = calls_per_device == problem_.rules().calls_per_device;
+    std::size_t nodes_before = 0;
+    for (std::size_t limit = std::min(kFirstIdeals, ideal_limit_); !settled();) {
+      CallIdeals ideals = finest_ideals(problem_, limit, calls_per_device);
+      if (limit == ideal_limit_ || ideals.graph().size() > nodes_before) {
+        nodes_before = ideals.graph().size();
+        if (!round(ideals) || ideals.exact()) break;
+      }
+      if (limit == ideal_limit_) break;
+      limit = std::min(limit * kIdealGrowth, ideal_limit_);
+    }
+  }
+
   // False: told to stop, or out of labels.
   bool round(CallIdeals& ideals) {
     const auto bound = ideals.bound(stop());
     if (!bound) return false;
     if (*bound == kInfinity) {
-      infeasible_ = true;
-      return true;
+      infeasible_ = bounding_;
+      return bounding_;
     }
     raise(*bound);
     const double base = *bound;
@@ -92,7 +99,7 @@ class Search {
         return true;
       }
       raise(cutoff);
-      if (cutoff == kInfinity) infeasible_ = true;
+      if (cutoff == kInfinity) infeasible_ = bounding_;
       if (cutoff >= value()) return true;
     }
     return true;
@@ -100,7 +107,7 @@ class Search {
 
   void raise(double bound) {
     bound *= 1 - kRounding;
-    if (bound <= bound_) return;
+    if (!bounding_ || bound <= bound_) return;
     bound_ = bound;
     control_.report(value(), std::min(bound_, value()));
   }
@@ -144,6 +151,7 @@ class Search {
   std::size_t label_limit_;
   std::optional<Plan> best_;
   double bound_ = 0;
+  bool bounding_ = true;  // what is proved now holds for the problem
   bool infeasible_ = false;
 };
 

@@ -73,11 +73,18 @@ std::optional<Plan> best_chain(const Problem& problem, std::size_t ideal_limit, 
     best = std::move(candidate);
     control.report(*best, 0);
   };
-  const CallGraph whole = call_graph(problem, Table<OpId, char>(problem.op_count(), 1));
-  for (auto& order : topological_orders(whole, orders, control.budget().seed)) {
-    try_family(CallIdeals::prefixes(whole, {&order, 1}));
+  // Several calls per device may fail to be packed; one never does for lack of devices.
+  std::vector<int> calls_per_device{1};
+  if (problem.rules().calls_per_device > 1) {
+    calls_per_device.push_back(problem.rules().calls_per_device);
   }
-  try_family(finest_ideals(problem, ideal_limit));
+  for (const int calls : calls_per_device) {
+    const CallGraph whole = call_graph(problem, Table<OpId, char>(problem.op_count(), 1), calls);
+    for (auto& order : topological_orders(whole, orders, control.budget().seed)) {
+      try_family(CallIdeals::prefixes(whole, {&order, 1}));
+    }
+    try_family(finest_ideals(problem, ideal_limit, calls));
+  }
   return best;
 }
 
