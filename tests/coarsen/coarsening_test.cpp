@@ -8,6 +8,7 @@
 
 #include "analysis/generate.h"
 #include "evaluate/placement_plan.h"
+#include "evaluate/simulate.h"
 #include "support/published.h"
 #include "support/random_plan.h"
 #include "support/random_problem.h"
@@ -42,6 +43,13 @@ void expect_promise_kept(const Problem& fine, const Coarsening& coarsening, Rand
     EXPECT_TRUE(violations.empty())
         << fine.name() << ": " << (violations.empty() ? "" : violations.front().message);
     EXPECT_NEAR(verified_value(fine, plan), plan.value, 1e-9 * std::max(1.0, plan.value));
+    if (fine.rules().memory != MemoryModel::peak) continue;
+    // What fits in the coarse problem fits in the fine one.
+    const Simulation promised = simulate(coarsening.coarse(), *coarse_plan);
+    const Simulation kept = simulate(fine, plan);
+    for (const DeviceId device : fine.devices()) {
+      EXPECT_LE(kept.devices[device].peak, promised.devices[device].peak * (1 + 1e-9));
+    }
   }
 }
 
