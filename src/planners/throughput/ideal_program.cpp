@@ -1,6 +1,7 @@
 #include "planners/throughput/ideal_program.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace placewright::throughput {
@@ -8,6 +9,11 @@ namespace {
 
 // Windows are widened by this much, so that rounding never loses an ideal.
 constexpr double kWindowSlack = 1 + 1e-9;
+
+// Blocks up to which labels are indexed by the blocks they hold, and sources from which the index
+// pays.
+constexpr std::size_t kIndexedBlocks = 192;
+constexpr std::size_t kWorthAnIndex = 512;
 
 // The devices that a stage takes: one, or several of a kind.
 struct Transition {
@@ -313,6 +319,8 @@ struct Layer {
     std::uint32_t transition = 0;
   };
   std::vector<Record> records;
+  // By block, a bit for each record whose ideal holds it; kept for models of few blocks.
+  std::vector<std::vector<std::uint64_t>> holding;
   // The ideal seen last, and what a label there must beat, also where no label was kept.
   std::size_t latest = static_cast<std::size_t>(-1);
   double latest_value = kInfinity;
@@ -333,6 +341,7 @@ class Program {
         control_(control),
         loads_(family) {
     for (const DeviceClass& device_class : model_.classes()) has_cores_ |= device_class.profile < 0;
+    indexed_ = model_.block_count() <= kIndexedBlocks;
     build_layers();
   }
 
@@ -388,7 +397,36 @@ class Program {
     layer.work.push_back(family_.work()[record.ideal]);
     layer.value.push_back(record.first + record.second);
     layer.above.push_back(single_sum() ? family_.above(record.ideal)[0] : 0);
+    if (indexed_) index(layer, record.ideal);
     layer.records.push_back(record);
+  }
+
+  void index(Layer& layer, std::size_t ideal) {
+    const std::size_t position = layer.records.size();
+    if (layer.holding.empty()) layer.holding.resize(model_.block_count());
+    for (std::uint32_t block = 0; block < model_.block_count(); ++block) {
+      auto& bits = layer.holding[block];
+      if (position % 64 == 0) bits.push_back(0);
+      if (!family_.contains(ideal, block)) continue;
+      bits[position / 64] |= std::uint64_t{1} << (position % 64);
+    }
+  }
+
+  // The blocks outside the ideal of which all predecessors are inside: an ideal that holds none of
+  // them lies inside.
+  void find_open_blocks(std::size_t ideal) {
+    if (open_for_ == ideal) return;
+    open_for_ = ideal;
+    open_.clear();
+    std::fill(behind_.begin(), behind_.end(), 0);
+    behind_.resize(model_.block_count(), 0);
+    for (std::uint32_t block = 0; block < model_.block_count(); ++block) {
+      if (family_.contains(ideal, block)) continue;
+      if (behind_[block] == 0) open_.push_back(block);
+      for (const BlockId next : model_.blocks().successors[BlockId{block}]) {
+        behind_[next.index()] = 1;
+      }
+    }
   }
 
   // Whether the devices that are left could still take the rest within the cutoff. They pay at
@@ -410,7 +448,9 @@ class Program {
     Layer& layer = layers_[usage];
     layer.latest = ideal;
     layer.latest_value = to_beat(ideal, usage);
-    if (layer.latest_value <= enough_ || (!has_cores_ && !rest_fits(ideal, layer))) return;
+    if (layer.latest_value <= enough_) return;
+    // With cores the question is costly: worth it where the search is costly too.
+    if ((!has_cores_ || has_many_sources(usage)) && !rest_fits(ideal, layer)) return;
     found_.clear();
     limit_ = layer.latest_value;
     const auto& transitions = usages_.transitions();
@@ -421,6 +461,14 @@ class Program {
     }
     if (limit_ >= 0) layer.latest_value = limit_;
     for (const Record& record : found_) add(layer, record);
+  }
+
+  [[nodiscard]] bool has_many_sources(std::size_t usage) const {
+    const auto& transitions = usages_.transitions();
+    return std::any_of(transitions.begin(), transitions.end(), [&](const Transition& transition) {
+      return usages_.allows(usage, transition) &&
+             layers_[usage - transition.stride].records.size() > kWorthAnIndex;
+    });
   }
 
   // The cutoff, and for plain labels what fewer devices reach.
@@ -459,11 +507,45 @@ class Program {
       if (static_cast<double>(own - sources.work[i]) + transfers > rate * limit_ + 1) return;
       extend(ideal, usage, i, t);
     };
+    if (indexed_ && end > kWorthAnIndex) {
+      const double least = static_cast<double>(own) - rate * limit_ - 1;
+      const auto low = static_cast<std::size_t>(
+          std::lower_bound(
+              begin, begin + static_cast<std::ptrdiff_t>(middle), least,
+              [](std::int64_t work, double value) { return static_cast<double>(work) < value; }) -
+          begin);
+      find_open_blocks(ideal);
+      for_each_inside(sources, low, middle, end, look_at);
+      return;
+    }
     for (std::size_t i = middle; i-- > 0;) {
       if (static_cast<double>(own - sources.work[i]) > rate * limit_ + 1) break;
       look_at(i);
     }
-    for (std::size_t i = middle; i < end; ++i) look_at(i);
+    for (std::size_t i = middle; i < end && limit_ > enough_; ++i) look_at(i);
+  }
+
+  // The records from `low` to `end` whose ideals hold no open block, the words from the middle down
+  // first.
+  template <class LookAt>
+  void for_each_inside(const Layer& sources, std::size_t low, std::size_t middle, std::size_t end,
+                       LookAt look_at) const {
+    const auto look_at_word = [&](std::size_t word) {
+      std::uint64_t bits = ~std::uint64_t{0};
+      for (const std::uint32_t block : open_) bits &= ~sources.holding[block][word];
+      if (word == low / 64) bits &= ~std::uint64_t{0} << (low % 64);
+      if (word == end / 64) bits &= (std::uint64_t{1} << (end % 64)) - 1;
+      for (; bits != 0; bits &= bits - 1) {
+        look_at(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+      }
+    };
+    const std::size_t middle_word = std::max(low, std::min(middle, end - 1)) / 64;
+    for (std::size_t word = middle_word + 1; word-- > low / 64 && limit_ > enough_;) {
+      look_at_word(word);
+    }
+    for (std::size_t word = middle_word + 1; word * 64 < end && limit_ > enough_; ++word) {
+      look_at_word(word);
+    }
   }
 
   void extend(std::size_t ideal, std::size_t usage, std::size_t position, std::uint32_t t) {
@@ -541,6 +623,10 @@ class Program {
   StageLoads loads_;
   std::vector<Layer> layers_;
   bool has_cores_ = false;
+  bool indexed_ = false;
+  std::size_t open_for_ = 0;
+  std::vector<std::uint32_t> open_;
+  std::vector<char> behind_;
   std::size_t avoidable_for_ = 0;
   double avoidable_ = 0;
   // Of the label in hand.

@@ -11,9 +11,9 @@
 namespace placewright::throughput {
 namespace {
 
-constexpr double kTimeSteps = 0x1p32;  // whole numbers up to the highest value
-constexpr double kByteSteps = 0x1p40;  // ... and up to a device's memory
-constexpr double kStepSeconds = 0.01;  // of deterministic time, for one step of a work limit
+constexpr double kTimeSteps = 0x1p32;   // whole numbers up to the highest value
+constexpr double kByteSteps = 0x1p40;   // ... and up to a device's memory
+constexpr double kStepSeconds = 0.001;  // of deterministic time, for one step of a work limit
 
 double highest_value(const Problem& problem, const Incumbent& incumbent) {
   if (incumbent.plan()) return incumbent.value() * (1 + 1e-9) + 1e-12;

@@ -1,0 +1,194 @@
+// The throughput family against enumeration on thousands of graphs, and how optima change with the
+// problem.
+
+#include <atomic>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "coarsen/dominance.h"
+#include "formats/problem_file.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
+#include "support/random_problem.h"
+#include "support/throughput_problem.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+using testing::least_pipeline_value;
+using testing::random_pipeline;
+using testing::RandomPipelineOptions;
+using testing::RandomSource;
+
+const Registry& registry() {
+  static const Registry all = planning_registry();
+  return all;
+}
+
+PlanOutcome plan_with(const Problem& problem, const std::string& planner, double seconds = 60) {
+  PlanRequest request;
+  request.planner = planner;
+  request.budget.seconds = seconds;
+  return make_plan(problem, registry(), request);
+}
+
+// A problem, or nothing where the draw contradicts itself (an op that no device runs).
+std::optional<Problem> problem_from(ProblemDraft draft) {
+  try {
+    return Problem(std::move(draft));
+  } catch (const InvalidProblem&) {
+    return std::nullopt;
+  }
+}
+
+RandomPipelineOptions drawn_options(std::uint64_t seed, std::size_t most_ops) {
+  RandomSource random(seed);
+  RandomPipelineOptions options;
+  options.ops = random.between(3, most_ops);
+  options.accelerators = random.between(1, 4);
+  options.cores = random.below(4);
+  return options;
+}
+
+void expect_optimal(const Problem& problem, const PlanOutcome& outcome) {
+  const std::optional<double> best = least_pipeline_value(problem);
+  EXPECT_EQ(outcome.fault, "");
+  if (!best) {
+    EXPECT_EQ(outcome.answer.status(), Status::infeasible) << outcome.answer.reason;
+    return;
+  }
+  ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
+  EXPECT_TRUE(verify(problem, *outcome.answer.plan).empty());
+  EXPECT_NEAR(outcome.value(), *best, 1e-9 * (1 + *best));
+  EXPECT_EQ(outcome.answer.status(), Status::optimal);
+}
+
+TEST(IdealsAtLength, AgreeWithEnumeration) {
+  for (std::uint64_t seed = 10'000; seed < 14'000; ++seed) {
+    const auto problem = problem_from(random_pipeline(drawn_options(seed, 8), seed));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    expect_optimal(*problem, plan_with(*problem, "ideals"));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(IdealsAtLength, AgreeWithEnumerationOnTenOps) {
+  for (std::uint64_t seed = 20'000; seed < 20'040; ++seed) {
+    RandomPipelineOptions options = drawn_options(seed, 10);
+    options.ops = 10;
+    options.accelerators = 1 + seed % 3;
+    options.cores = seed % 2;
+    const auto problem = problem_from(random_pipeline(options, seed));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    expect_optimal(*problem, plan_with(*problem, "ideals"));
+    if (HasFailure()) return;
+  }
+}
+
+// The best value of a draft, infinite where nothing fits.
+double optimum(ProblemDraft draft) {
+  const auto problem = problem_from(std::move(draft));
+  if (!problem) return kInfinity;
+  const PlanOutcome outcome = plan_with(*problem, "ideals");
+  EXPECT_TRUE(outcome.answer.status() == Status::optimal ||
+              outcome.answer.status() == Status::infeasible)
+      << outcome.answer.reason;
+  return outcome.value();
+}
+
+TEST(IdealsAtLength, MoreNeverHurts) {
+  for (std::uint64_t seed = 30'000; seed < 30'400; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomPipelineOptions options = drawn_options(seed, 12);
+    options.accelerators = std::max<std::size_t>(options.accelerators, 2);
+    const ProblemDraft draft = random_pipeline(options, seed);
+    if (!problem_from(draft)) continue;
+    const double base = optimum(draft);
+
+    ProblemDraft more = draft;
+    Device copy = draft.devices[0];
+    copy.name = "one more";
+    more.devices.push_back(copy);
+    EXPECT_LE(optimum(more), base * (1 + 1e-9));
+
+    ProblemDraft roomy = draft;
+    for (Device& device : roomy.devices) device.memory = kInfinity;
+    EXPECT_LE(optimum(roomy), base * (1 + 1e-9));
+
+    ProblemDraft closer = draft;
+    for (Tensor& tensor : closer.tensors) tensor.host_time /= 2;
+    EXPECT_LE(optimum(closer), base * (1 + 1e-9));
+
+    ProblemDraft slower = draft;
+    for (Op& op : slower.ops) {
+      for (double& time : op.time) time *= 3;
+    }
+    for (Tensor& tensor : slower.tensors) tensor.host_time *= 3;
+    for (Device& device : slower.devices) {
+      device.send_overhead *= 3;
+      device.receive_overhead *= 3;
+    }
+    if (base < kInfinity) {
+      EXPECT_NEAR(optimum(slower), 3 * base, 1e-8 * base);
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST(ProgramsAtLength, AgreeWithEnumerationUnderEachRule) {
+  for (std::uint64_t seed = 40'000; seed < 40'250; ++seed) {
+    for (const Contiguity rule : {Contiguity::none, Contiguity::per_device, Contiguity::joint}) {
+      RandomPipelineOptions options = drawn_options(seed, 6);
+      options.contiguity = rule;
+      const auto problem = problem_from(random_pipeline(options, seed));
+      if (!problem) break;
+      SCOPED_TRACE(::testing::Message() << seed << " " << name_of(rule));
+      const std::optional<double> best = least_pipeline_value(*problem);
+      for (const std::string planner :
+           {"cpsat", rule == Contiguity::none ? "ip" : "ip-contiguous"}) {
+        const PlanOutcome outcome = plan_with(*problem, planner);
+        EXPECT_EQ(outcome.fault, "");
+        EXPECT_EQ(outcome.answer.plan.has_value(), best.has_value()) << outcome.answer.reason;
+        if (!best || !outcome.answer.plan) continue;
+        EXPECT_NEAR(outcome.value(), *best, 2e-6 * (1 + *best));
+        EXPECT_LE(outcome.answer.certificate.lower_bound, *best * (1 + 1e-9));
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Stopped at any step: the plan is valid and the bound is below the optimum.
+TEST(IdealsAtLength, StoppedRunsTellTheTruth) {
+  for (std::uint64_t seed = 50'000; seed < 50'300; ++seed) {
+    const auto problem = problem_from(random_pipeline(drawn_options(seed, 12), seed));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    const PlanOutcome whole = plan_with(*problem, "ideals");
+    PlanRequest request;
+    request.planner = "ideals";
+    request.budget.steps = seed % 60;
+    const PlanOutcome stopped = make_plan(*problem, registry(), request);
+    EXPECT_EQ(stopped.fault, "");
+    if (whole.answer.plan) {
+      EXPECT_LE(stopped.answer.certificate.lower_bound, whole.value() * (1 + 1e-9));
+    } else {
+      EXPECT_FALSE(stopped.answer.plan);
+    }
+    if (stopped.answer.plan) {
+      EXPECT_TRUE(verify(*problem, *stopped.answer.plan).empty());
+      EXPECT_GE(stopped.value(), whole.value() * (1 - 1e-9));
+    }
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace placewright
