@@ -48,10 +48,10 @@ ProgramResult best_split_along(const StageModel& model,
   const IdealFamily family = IdealFamily::prefixes(model, orders);
   const double highest = highest_cutoff(model);
   for (double excess = 0.02;; excess *= 2) {
-    const double cutoff = std::min(highest, bound * (1 + excess) + 1e-12);
+    // A bound of 0 does not grow.
+    const double cutoff = excess > kLargeExcess ? highest : std::min(highest, bound * (1 + excess));
     ProgramResult result = best_split(family, cutoff, bound, control);
     if (!result.complete || result.split || cutoff >= highest) return result;
-    if (excess > 64) excess = 1e30;
   }
 }
 

@@ -34,6 +34,9 @@ ProgramResult best_split_along(const StageModel& model,
 // Why a planner over jointly contiguous splits cannot serve the problem; empty: it can.
 std::string refuses_contiguous(const Problem& problem);
 
+// Cutoffs grow by doubling their excess over the bound; beyond this one they jump to the highest.
+inline constexpr double kLargeExcess = 64;
+
 // A cutoff above every plan's value.
 double highest_cutoff(const StageModel& model);
 

@@ -49,9 +49,9 @@ class Search {
     double excess = kFirstExcess;
     while (!settled_ && bound_ < value() * (1 - kClose)) {
       const double most = std::min(highest, value() * (1 - kClose));
-      double cutoff = std::min(most, base * (1 + excess) + 1e-12);
+      double cutoff = excess > kLargeExcess ? most : std::min(most, base * (1 + excess));
       if (cutoff <= bound_ || cutoff == most) cutoff = between(most);
-      excess = excess > 64 ? 1e30 : excess * 2;
+      excess *= 2;
       if (!raise(cutoff, cutoff == most)) break;
       settled_ |= bound_ >= highest;
       control_.report(value(), bound_);
