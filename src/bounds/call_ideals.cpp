@@ -30,15 +30,18 @@ std::optional<CallIdeals> CallIdeals::all_of(CallGraph graph, std::size_t limit)
   return ideals;
 }
 
-CallIdeals CallIdeals::prefixes(CallGraph graph, std::span<const std::vector<Node>> orders) {
+CallIdeals CallIdeals::prefixes(CallGraph graph, std::span<const std::vector<Node>> orders,
+                                std::size_t most_cuts) {
   CallIdeals ideals(std::move(graph));
   ideals.whole_ = false;
+  const std::size_t stride = ideals.graph_.size() / most_cuts + 1;
   std::vector<std::uint64_t> found;
   for (const std::vector<Node>& order : orders) {
     std::vector<std::uint64_t> current(ideals.words_per_ideal_, 0);
     found.insert(found.end(), current.begin(), current.end());
-    for (const Node node : order) {
-      current[node / 64] |= std::uint64_t{1} << (node % 64);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      current[order[i] / 64] |= std::uint64_t{1} << (order[i] % 64);
+      if ((i + 1) % stride != 0 && i + 1 < order.size()) continue;
       found.insert(found.end(), current.begin(), current.end());
     }
   }

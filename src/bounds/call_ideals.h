@@ -51,8 +51,9 @@ class CallIdeals {
 
   // Nothing when there are more than `limit` ideals.
   static std::optional<CallIdeals> all_of(CallGraph graph, std::size_t limit);
-  // Only the prefixes of some topological orders: no bounds, but walks.
-  static CallIdeals prefixes(CallGraph graph, std::span<const std::vector<Node>> orders);
+  // Only the prefixes of some topological orders, about `most_cuts` of each: no bounds, but walks.
+  static CallIdeals prefixes(CallGraph graph, std::span<const std::vector<Node>> orders,
+                             std::size_t most_cuts);
 
   [[nodiscard]] const CallGraph& graph() const { return graph_; }
   [[nodiscard]] std::size_t size() const { return ideals_.size(); }

@@ -50,8 +50,10 @@ class Search {
 
   Answer run() {
     const int calls = problem_.rules().calls_per_device;
+    if (!best_) offer(calls_greedy().plan(problem_, Settings{}, control_).plan);
     if (calls > 1) rounds(1);
     rounds(calls);
+    if (!settled()) offer(best_chain(problem_, kFirstIdeals, 1, control_));
     return answer();
   }
 
@@ -130,7 +132,6 @@ class Search {
   }
 
   Answer answer() {
-    if (!best_ && !infeasible_) best_ = best_chain(problem_, kFirstIdeals, 1, control_);
     Answer answer;
     answer.certificate = {std::min(bound_, value()), "tails and labels over ideals"};
     answer.plan = std::move(best_);

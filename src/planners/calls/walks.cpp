@@ -1,14 +1,19 @@
 #include "planners/calls/walks.h"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
+#include "coarsen/blocks.h"
 #include "planners/calls/assignment.h"
 
 namespace placewright::calls {
 namespace {
 
 using Node = CallGraph::Node;
+
+// Pairs of cuts are looked at, so a long order is cut at some places only.
+constexpr std::size_t kMostCuts = 1500;
 
 // Takes a ready node again and again: the one that became ready last (depth first), first (breadth
 // first), or either by chance.
@@ -38,6 +43,16 @@ std::vector<Node> topological_order(const CallGraph& graph,
       if (--waiting[next] == 0) ready.push_back(next);
     }
   }
+  return order;
+}
+
+// Nodes are parts of blocks, and blocks are numbered depth first.
+std::vector<Node> order_of_blocks(const Problem& problem, const CallGraph& graph) {
+  const Blocks blocks = blocks_of(problem);
+  std::vector<Node> order(graph.size());
+  std::iota(order.begin(), order.end(), Node{0});
+  std::ranges::stable_sort(order, {},
+                           [&](Node node) { return blocks.block_of[graph.ops[node].front()]; });
   return order;
 }
 
@@ -80,8 +95,10 @@ std::optional<Plan> best_chain(const Problem& problem, std::size_t ideal_limit, 
   }
   for (const int calls : calls_per_device) {
     const CallGraph whole = call_graph(problem, Table<OpId, char>(problem.op_count(), 1), calls);
-    for (auto& order : topological_orders(whole, orders, control.budget().seed)) {
-      try_family(CallIdeals::prefixes(whole, {&order, 1}));
+    auto tried = topological_orders(whole, orders, control.budget().seed);
+    tried.insert(tried.begin(), order_of_blocks(problem, whole));
+    for (auto& order : tried) {
+      if (!control.should_stop()) try_family(CallIdeals::prefixes(whole, {&order, 1}, kMostCuts));
     }
     try_family(finest_ideals(problem, ideal_limit, calls));
   }
