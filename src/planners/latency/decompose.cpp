@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -195,9 +196,22 @@ class Decomposition {
     update_distances();
     const int count = std::max(1, control_.budget().threads);
     std::vector<std::thread> helpers;
-    for (int i = 1; i < count; ++i) helpers.emplace_back([this] { work(); });
-    work();
+    for (int i = 1; i < count; ++i) helpers.emplace_back([this] { work_or_note(); });
+    work_or_note();
     for (std::thread& helper : helpers) helper.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  // What a thread throws is thrown again when all have ended.
+  void work_or_note() {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard guard(mutex_);
+      failure_ = std::current_exception();
+      stopped_ = true;
+      idle_.notify_all();
+    }
   }
 
   void work() {
@@ -406,6 +420,7 @@ class Decomposition {
   std::vector<std::size_t> path_exits_;  // of the best path over schedules seen
   Distances from_begin_;
   Distances to_end_;
+  std::exception_ptr failure_;
   std::mutex mutex_;
   std::mutex control_mutex_;
   std::condition_variable idle_;

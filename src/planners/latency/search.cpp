@@ -6,6 +6,7 @@
 // the best. It ends with the time; it proves nothing.
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -45,10 +46,11 @@ class Search {
     if (!stop(0)) {
       std::vector<std::thread> helpers;
       for (int i = 1; i < control_.budget().threads; ++i) {
-        helpers.emplace_back([this, i] { work(static_cast<std::uint64_t>(i)); });
+        helpers.emplace_back([this, i] { work_or_note(static_cast<std::uint64_t>(i)); });
       }
-      work(0);
+      work_or_note(0);
       for (std::thread& helper : helpers) helper.join();
+      if (failure_) std::rethrow_exception(failure_);
     }
     if (best_.value < best_plan_->value) take(Sweep(problem_, 0).plan_of(best_));
     answer.plan = std::move(best_plan_);
@@ -104,6 +106,17 @@ class Search {
     return stopped_;
   }
 
+  // What a thread throws is thrown again when all have ended.
+  void work_or_note(std::uint64_t number) {
+    try {
+      work(number);
+    } catch (...) {
+      const std::lock_guard guard(mutex_);
+      failure_ = std::current_exception();
+      stopped_ = true;
+    }
+  }
+
   void work(std::uint64_t number) {
     Sweep sweep(problem_, control_.budget().seed * 1000 + number);
     sweep.start_from(*best_plan_);
@@ -150,6 +163,7 @@ class Search {
   std::optional<Plan> best_plan_;
   bool proved_infeasible_ = false;
   std::string reason_;
+  std::exception_ptr failure_;
   std::mutex mutex_;
   bool stopped_ = false;
   Sequence best_;

@@ -78,7 +78,8 @@ double Sweep::start_from(const Sequence& sequence) {
   return now_.value;
 }
 
-// The true value: an eager op that was settled before its consumer moved has sent its output to the old place.
+// The true value: an eager op that was settled before its consumer moved has sent its output to the
+// old place.
 void Sweep::measure() {
   begin_forward();
   tails_at_.clear();
