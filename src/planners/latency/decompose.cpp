@@ -429,7 +429,6 @@ class Decomposition {
 };
 
 std::string refuses(const Problem& problem) {
-  if (problem.rules().memory == MemoryModel::peak) return "it does not look at peak memory";
   if (problem.device_count() > Module::kMaxDevices) return "it handles at most 16 devices";
   for (const Segment& segment : segments(problem)) {
     if (segment.ops.size() > Module::kMaxOps) {

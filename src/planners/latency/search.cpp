@@ -169,11 +169,6 @@ class Search {
   Sequence best_;
 };
 
-std::string refuses(const Problem& problem) {
-  if (problem.rules().memory == MemoryModel::peak) return "it does not look at peak memory";
-  return {};
-}
-
 Answer plan(const Problem& problem, const Settings& settings, Control& control) {
   return Search(problem, settings, control).run();
 }
@@ -189,7 +184,6 @@ PlannerEntry search() {
       .share = 8,
       .options = {{"trials", "moves tried in each window of a sweep", std::int64_t{256}, 16, 1e6},
                   {"temperature", "at the start of a cycle, in mean op times", 1.0, 0, 100}},
-      .refuses = refuses,
       .plan = plan};
 }
 
