@@ -67,7 +67,7 @@ std::string bash_verb(const VerbRow& verb) {
       "      if [[ $word == -* ]]; then\n"
       "        COMPREPLY=($(compgen -W {} -- \"$word\"))\n",
       in_quotes(joined(words)));
-  if (!verb.argument.empty()) {
+  if (verb.takes_file()) {
     text += "      else\n        COMPREPLY=($(compgen -f -- \"$word\"))\n";
   }
   return text + "      fi\n      ;;\n";
@@ -140,7 +140,9 @@ std::string zsh_completion(const std::vector<VerbRow>& verbs) {
   for (const VerbRow& verb : verbs) {
     text += fmt::format("    {})\n      _arguments", verb.name);
     for (const OptionRow& option : verb.options) text += zsh_option(option);
-    if (!verb.argument.empty()) text += fmt::format(" \\\n        '1:{}:_files'", verb.argument);
+    if (verb.takes_file()) {
+      text += fmt::format(" \\\n        '1:{}:_files'", verb.argument);
+    }
     text += "\n      ;;\n";
   }
   return text + "  esac\n}\ncompdef _placewright placewright\n";

@@ -24,9 +24,11 @@ struct OptionRow {
 struct VerbRow {
   std::string name;
   std::string help;
-  std::string argument;  // "FILE", "PLAN", or empty
+  std::string argument;  // "FILE", "PLAN", "FAMILY", or empty
   std::string footer;    // examples
   std::vector<OptionRow> options;
+
+  [[nodiscard]] bool takes_file() const { return argument == "FILE" || argument == "PLAN"; }
 };
 
 // The verbs that help lists, in its order.

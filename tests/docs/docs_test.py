@@ -1,0 +1,63 @@
+"""The docs name what there is: every planner, every verb, every schema; links lead somewhere; with --commands, the commands that
+the pages show end as the pages say."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ["PLACEWRIGHT_PROGRAM"]
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def printed(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def missing_planners():
+    page = (ROOT / "src/planners/README.md").read_text()
+    rows = set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE))
+    for planner in json.loads(printed("planners", "--json")):
+        if planner["name"] not in rows:
+            yield f"src/planners/README.md has no row for the planner '{planner['name']}'"
+
+
+def missing_verbs():
+    listed = printed("--help").split("Verbs:\n")[1].split("\n\n")[0]
+    verbs = re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)
+    assert "plan" in verbs and len(verbs) >= 7
+    page = (ROOT / "docs/README.md").read_text()
+    for verb in verbs:
+        if not (ROOT / f"docs/verbs/{verb}.md").exists() or f"verbs/{verb}.md" not in page:
+            yield f"the verb '{verb}' has no page docs/verbs/{verb}.md, or docs/README.md does not name it"
+
+
+def missing_schemas():
+    page = (ROOT / "docs/schema/README.md").read_text()
+    for path in (ROOT / "docs/schema").glob("*.json"):
+        if f"`{path.name}`" not in page:
+            yield f"docs/schema/README.md does not name {path.name}"
+
+
+def dead_links():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md"), *(ROOT / "src").rglob("*.md")]
+    assert len(pages) > 15
+    for page in pages:
+        for target in LINK.findall(page.read_text()):
+            if not (page.parent / target).exists():
+                yield f"{page.relative_to(ROOT)}: the link {target} leads nowhere"
+
+
+def main():
+    if "--commands" in sys.argv:
+        return subprocess.run([sys.executable, ROOT / "scripts/refresh-docs", "--check"], check=False).returncode
+    faults = [*missing_planners(), *missing_verbs(), *missing_schemas(), *dead_links()]
+    print("\n".join(faults) if faults else "the docs name what there is")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
