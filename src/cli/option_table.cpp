@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "coarsen/coarsening.h"
 #include "formats/problem_file.h"
 #include "planning/portfolio.h"
 #include "problem/objective.h"
@@ -45,6 +46,11 @@ std::vector<std::string> choices_of(std::string_view option) {
     return names({TransferMode::sequential, TransferMode::overlapped, TransferMode::duplex});
   }
   if (option == "--training") return names({TrainingMode::interleaved, TrainingMode::phased});
+  if (option == "--coarsen") {
+    std::vector<std::string> methods;
+    for (const CoarsenMethod method : coarsen_methods()) methods.emplace_back(name_of(method));
+    return methods;
+  }
   if (option == "--memory") return names({MemoryModel::resident, MemoryModel::peak});
   return {};
 }

@@ -38,7 +38,10 @@ bool is_file(const std::string& path) {
 std::string relative_to_plan(const std::string& path, const std::string& plan_path) {
   if (!is_file(path) || !is_file(plan_path)) return path;
   std::error_code unresolved;
-  const fs::path folder = fs::weakly_canonical(plan_path, unresolved).parent_path();
+  // Absolute first: of a relative path to a file that is not there yet nothing would be resolved.
+  const fs::path plan = fs::absolute(plan_path, unresolved);
+  if (unresolved) return path;
+  const fs::path folder = fs::weakly_canonical(plan, unresolved).parent_path();
   if (unresolved) return path;
   const fs::path file = fs::weakly_canonical(path, unresolved);
   return unresolved ? path : file.lexically_proximate(folder).generic_string();

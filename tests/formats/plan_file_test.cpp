@@ -152,6 +152,17 @@ TEST(PlanFile, FindsItsProblemFromItsOwnFolder) {
   EXPECT_TRUE(parse_plan(text, moved, build_problem(found)).plan == plan.plan);
 }
 
+// A bare name of a plan that is yet to be written, as in `plan model.json -o plan.json`.
+TEST(PlanFile, NamesItsProblemRelativeToAFileThatIsNotThereYet) {
+  const std::string model = "examples/moirai/example-1.json";
+  const Problem problem = build_problem(read_problem(example_path("moirai/example-1.json")));
+  PlanFile plan = random_plan(problem, 1);
+  plan.problem.path = model;
+  const auto written =
+      nlohmann::json::parse(write_plan(problem, plan, {.path = "not-there-yet.json"}));
+  EXPECT_EQ(written["problem"]["path"], model);
+}
+
 TEST(PlanFile, KeepsTheClusterOfItsProblem) {
   const Folder folder;
   const std::string cluster = folder.file("cluster.json");

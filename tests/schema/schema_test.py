@@ -138,6 +138,8 @@ class Outputs(SchemaTest):
     def test_plan(self):
         document = self.output("plan-output", "plan", EXAMPLES / "moirai/example-1.json", "--time-limit", "1s")
         self.assertTrue(document["placement"])
+        coarse = self.output("plan-output", "plan", EXAMPLES / "moirai/GoogLeNet.json", "--planner", "heft", "--coarsen", "chains")
+        self.assertIn("coarsening", coarse)
         full = copy.deepcopy(EVERY_KEY)
         full["objective"] = "latency"
         full["rules"] = {}
