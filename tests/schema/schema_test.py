@@ -42,6 +42,11 @@ def complaints(name, document):
     return [f"{'/'.join(map(str, e.absolute_path))}: {e.message}"[:300] for e in validator(name).iter_errors(document)]
 
 
+def only_unknown_keys(name, document):
+    closed = ("additionalProperties", "unevaluatedProperties")
+    return all(error.validator in closed for error in validator(name).iter_errors(document))
+
+
 def run(*arguments):
     done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
     return done.returncode, done.stdout, done.stderr
@@ -286,7 +291,7 @@ class Refusals(SchemaTest):
             for path in random.sample([path for path in places(document) if path], 25):
                 changed = mutated(document, path, random.choice(REPLACEMENTS))
                 found = complaints(schema, changed)
-                if not found or all("nonsense" in complaint for complaint in found):
+                if only_unknown_keys(schema, changed):
                     continue
                 with self.subTest(f"{schema} {path}"):
                     code, _, _ = read(changed)
