@@ -2,9 +2,12 @@
 //
 // Starts from HEFT's plan, or from the start plan where that is better; that plan also makes the
 // program's constants tight. Exact on small problems (about a dozen ops); on large ones HiGHS
-// improves the start little in a minute, and its bound stays near the critical path. A step limit
-// counts branch-and-bound nodes. Above `most-orders` order variables nothing is tried: the program
-// would not fit memory or its first relaxation would not end in time.
+// improves the start little in a minute, and its bound stays near the critical path. Above
+// `most-orders` order variables nothing is tried: the program would not fit memory or its first
+// relaxation would not end in time.
+//
+// A step limit counts tenths of a branch-and-bound node; where it is below the number of order
+// variables the root alone would be more work, and the start is the answer.
 
 #include <algorithm>
 #include <limits>
@@ -22,6 +25,7 @@ namespace {
 
 // Finding the pairs takes time and memory of the order of ops^2.
 constexpr std::size_t kMostOps = 5000;
+constexpr std::uint64_t kStepsPerNode = 10;
 // HiGHS keeps rows within 1e-6; its bound is believed up to half of what counts as optimal.
 constexpr double kBoundSafety = 5e-7;
 
@@ -64,7 +68,7 @@ solvers::LinearLimits limits_of(const Control& control) {
   limits.stop = control.interruption();
   if (budget.steps < std::numeric_limits<std::uint64_t>::max()) {
     limits.node_limit = static_cast<std::int64_t>(
-        std::min<std::uint64_t>(budget.steps, std::numeric_limits<std::int64_t>::max()));
+        std::min(budget.steps / kStepsPerNode + 1, std::uint64_t{1} << 40U));
   }
   return limits;
 }
@@ -94,6 +98,7 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
                     model.order_variables(), most);
     return answer;
   }
+  if (model.order_variables() > control.budget().steps) return answer;
   model.add_orders();
   const solvers::LinearResult result =
       model.solve(limits_of(control), [&](const solvers::LinearProgress& progress) {
