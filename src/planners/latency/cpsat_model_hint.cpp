@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "planners/latency/cpsat_model_state.h"
+
+namespace placewright {
+namespace {
+
+using solvers::CpExpression;
+using solvers::CpLiteral;
+using solvers::CpVariable;
+using Units = std::int64_t;
+
+}  // namespace
+
+std::int64_t ScheduleModel::State::value(const Values& values, CpLiteral literal) {
+  const int code = literal.code();
+  return code >= 0 ? values[static_cast<std::size_t>(code)]
+                   : 1 - values[static_cast<std::size_t>(-code - 1)];
+}
+
+std::int64_t ScheduleModel::State::value(const Values& values, const CpExpression& sum) {
+  std::int64_t total = sum.offset;
+  for (const auto& term : sum.terms) {
+    total += term.coefficient * values[static_cast<std::size_t>(term.variable.index)];
+  }
+  return total;
+}
+
+Units ScheduleModel::State::earliest(const Values& values, CpVariable variable) const {
+  Units time = 0;
+  for (const Precedence& before : precedences_[static_cast<std::size_t>(variable.index)]) {
+    if (std::all_of(before.conditions.begin(), before.conditions.end(),
+                    [&](CpLiteral literal) { return value(values, literal) != 0; })) {
+      time = std::max(time, value(values, before.earlier));
+    }
+  }
+  return time;
+}
+
+namespace {
+
+// When the resources are free while a hint is timed, one activity after the other.
+class FreeTimes {
+ public:
+  FreeTimes(const Problem& problem, const std::vector<ScheduleScope::Busy>& busy,
+            const TimeGrid& grid)
+      : lanes_(problem.device_count()), out_(problem.device_count()), in_(problem.device_count()) {
+    for (const DeviceId device : problem.devices()) {
+      lanes_[device].assign(static_cast<std::size_t>(problem.device(device).lanes), 0);
+    }
+    for (const ScheduleScope::Busy& taken : busy) {
+      busy_.push_back(
+          {taken.resource, taken.device, grid.units(taken.start), grid.units(taken.end)});
+    }
+  }
+
+  Units take_lane(DeviceId device, Units ready, Units length) {
+    if (length == 0) return ready;
+    auto& lanes = lanes_[device];
+    Units& free = *std::min_element(lanes.begin(), lanes.end());
+    const Units start = past_busy(Resource::compute, device, std::max(ready, free), length);
+    free = start + length;
+    return start;
+  }
+
+  Units take_ports(DeviceId from, DeviceId to, Units ready, Units length) {
+    if (length == 0) return ready;
+    Units start = ready;
+    if (from.valid()) start = std::max(start, out_[from]);
+    if (to.valid()) start = std::max(start, in_[to]);
+    for (Units before = -1; before != start;) {
+      before = start;
+      if (from.valid()) start = past_busy(Resource::out_port, from, start, length);
+      if (to.valid()) start = past_busy(Resource::in_port, to, start, length);
+    }
+    if (from.valid()) out_[from] = start + length;
+    if (to.valid()) in_[to] = start + length;
+    return start;
+  }
+
+ private:
+  struct Taken {
+    Resource resource;
+    DeviceId device;
+    Units start;
+    Units end;
+  };
+
+  [[nodiscard]] Units past_busy(Resource resource, DeviceId device, Units start,
+                                Units length) const {
+    for (Units before = -1; before != start;) {
+      before = start;
+      for (const Taken& taken : busy_) {
+        if (taken.resource != resource || taken.device != device) continue;
+        if (start < taken.end && taken.start < start + length) start = taken.end;
+      }
+    }
+    return start;
+  }
+
+  Table<DeviceId, std::vector<Units>> lanes_;
+  Table<DeviceId, Units> out_;
+  Table<DeviceId, Units> in_;
+  std::vector<Taken> busy_;
+};
+
+}  // namespace
+
+std::vector<ScheduleModel::State::Activity> ScheduleModel::State::activities_in_order(
+    const Schedule& schedule) const {
+  std::map<std::tuple<TensorId, Leg, DeviceId>, double> known;
+  for (const Transfer& transfer : schedule.transfers) {
+    known[{transfer.tensor, transfer.leg, transfer.to}] = transfer.start;
+  }
+  std::vector<Activity> activities;
+  for (const OpId op : order_) {
+    activities.push_back({schedule.start[op], 3 * problem_.topological_rank(op), op, nullptr});
+  }
+  for (const Sending& sending : sendings_) {
+    const OpId producer = problem_.producer(sending.tensor);
+    double start = inside(producer) ? schedule.end[producer] : 0;
+    for (const Route& route : sending.routes) {
+      const auto found = known.find({route.tensor, route.leg, route.to});
+      if (found != known.end()) start = std::max(start, found->second);
+    }
+    const std::size_t leg = sending.leg == Leg::in ? 2 : 1;
+    activities.push_back({start, 3 * problem_.topological_rank(producer) + leg, OpId{}, &sending});
+  }
+  std::stable_sort(activities.begin(), activities.end(), [](const Activity& a, const Activity& b) {
+    return std::tuple(a.start, a.rank) < std::tuple(b.start, b.rank);
+  });
+  return activities;
+}
+
+// The order of the schedule on the grid: each activity as early as those before it allow.
+void ScheduleModel::State::time_activities(Values& values, const Schedule& schedule) const {
+  const auto set = [&](CpVariable variable, Units time) {
+    values[static_cast<std::size_t>(variable.index)] = time;
+  };
+  FreeTimes free(problem_, scope_.busy, grid_);
+  for (const Activity& activity : activities_in_order(schedule)) {
+    if (activity.sending != nullptr) {
+      const Sending& sending = *activity.sending;
+      Units start = earliest(values, sending.start);
+      for (const Route& route : sending.routes) {
+        if (value(values, route.taken) == 0) continue;
+        start = free.take_ports(route.from, route.to, start, route.length);
+      }
+      set(sending.start, start);
+      continue;
+    }
+    const OpVariables& variables = ops_[activity.op];
+    const Units length = value(values, variables.length);
+    DeviceId device;
+    for (const Choice& choice : choices(activity.op)) {
+      if (value(values, choice.here) != 0) device = choice.device;
+    }
+    const Units ready = earliest(values, variables.start);
+    const Units start = device.valid() ? free.take_lane(device, ready, length) : ready;
+    set(variables.start, start);
+    if (variables.length_variable) set(*variables.length_variable, length);
+    if (variables.end_variable) set(*variables.end_variable, start + length);
+  }
+  for (const CpVariable completion : completions_) set(completion, earliest(values, completion));
+}
+
+void ScheduleModel::State::hint(const Placement& placement, const Schedule& schedule) {
+  Values values(static_cast<std::size_t>(model_.variables()), 0);
+  values[static_cast<std::size_t>(yes_.code())] = 1;
+  for (const OpId op : order_) {
+    for (const Choice& choice : choices(op)) {
+      if (is_true(choice.here)) continue;
+      values[static_cast<std::size_t>(choice.here.code())] = placement[op] == choice.device ? 1 : 0;
+    }
+  }
+  for (const auto& [variable, rule] : derived_) {
+    values[static_cast<std::size_t>(variable.index)] = rule(values) ? 1 : 0;
+  }
+  time_activities(values, schedule);
+  for (int i = 0; i < model_.variables(); ++i) {
+    model_.set_hint(CpVariable{i}, values[static_cast<std::size_t>(i)]);
+  }
+}
+
+}  // namespace placewright
