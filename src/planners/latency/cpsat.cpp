@@ -6,7 +6,7 @@
 // Interrupting it keeps the best plan of the slice.
 //
 // Small problems (about 30 ops) are solved to the proof in seconds; on large ones it improves
-// HEFT's plan slowly. A step limit counts thousandths of CP-SAT's deterministic seconds. Perron,
+// HEFT's plan slowly. A step is 1e-5 of CP-SAT's deterministic seconds. Perron,
 // Didier, Gay: The CP-SAT-LP solver, CP 2023.
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 namespace placewright {
 namespace {
 
-constexpr double kDeterministicSecondsPerStep = 0.001;
+constexpr double kDeterministicSecondsPerStep = 1e-5;
 constexpr double kFirstSlice = 1;
 constexpr double kMostPairs = 4e5;
 

@@ -10,8 +10,8 @@
 // `most-orders` order variables nothing is tried: the program would not fit memory or its first
 // relaxation would not end in time.
 //
-// A step limit counts tenths of a branch-and-bound node; where it is below the number of order
-// variables the root alone would be more work, and the start is the answer.
+// A branch-and-bound node counts as a thousand steps, and the root as a hundred for each order
+// variable: where that is beyond the step limit, the start is the answer.
 
 #include <algorithm>
 #include <limits>
@@ -30,7 +30,8 @@ namespace {
 
 // Finding the pairs takes time and memory of the order of ops^2.
 constexpr std::size_t kMostOps = 5000;
-constexpr std::uint64_t kStepsPerNode = 10;
+constexpr std::uint64_t kStepsPerNode = 1000;
+constexpr std::uint64_t kStepsPerOrder = 100;
 // HiGHS keeps rows within 1e-6; its bound is believed up to half of what counts as optimal.
 constexpr double kBoundSafety = 5e-7;
 
@@ -103,7 +104,7 @@ Answer solve(const Problem& problem, const Settings& settings, Control& control)
                     model.order_variables(), most);
     return answer;
   }
-  if (model.order_variables() > control.budget().steps) return answer;
+  if (model.order_variables() > control.budget().steps / kStepsPerOrder) return answer;
   model.add_orders();
   const solvers::LinearResult result =
       model.solve(limits_of(control), [&](const solvers::LinearProgress& progress) {
