@@ -70,7 +70,7 @@ PlanWithProblem PlanOptions::read(const OutputOptions& output) const {
   PlanFile plan_file = parse_with_plan(text, path, built, op_ids);
   output.warn(plan_file.warnings);
   Plan plan = completed(built, std::move(plan_file.plan));
-  return {std::move(built), std::move(plan)};
+  return {std::move(built), std::move(plan), std::move(plan_file)};
 }
 
 std::optional<Plan> start_plan(const std::string& path, const Problem& problem,

@@ -20,6 +20,7 @@ namespace placewright::cli {
 struct PlanWithProblem {
   Problem problem;
   Plan plan;
+  PlanFile file;  // what else the file says; its plan has moved to `plan`
 };
 
 // A plan as a verb's argument, and the problem it belongs to.

@@ -30,6 +30,7 @@ constexpr const char* kExamples =
     "  placewright plan examples/moirai/GoogLeNet.json -o plan.json\n"
     "  placewright check plan.json\n"
     "  placewright simulate plan.json --gantt\n"
+    "  placewright report plan.json -o report.html\n"
     "\n"
     "'placewright VERB --help' explains a verb. Exit codes: 0 a plan or a clean answer, 1 the "
     "answer\n"
@@ -45,6 +46,7 @@ void build_command_line(CLI::App& program, Action& action) {
   add_compare(program, action);
   add_check(program, action);
   add_simulate(program, action);
+  add_report(program, action);
   add_import(program, action);
   add_info(program, action);
   add_generate(program, action);

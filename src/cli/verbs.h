@@ -18,6 +18,7 @@ void add_plan(CLI::App& program, Action& action);
 void add_compare(CLI::App& program, Action& action);
 void add_check(CLI::App& program, Action& action);
 void add_simulate(CLI::App& program, Action& action);
+void add_report(CLI::App& program, Action& action);
 void add_import(CLI::App& program, Action& action);
 void add_info(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);

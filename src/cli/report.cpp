@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "bounds/bounds.h"
+#include "cli/output_options.h"
+#include "cli/plan_options.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+#include "formats/text_file.h"
+#include "planning/sizes.h"
+#include "report/report_page.h"
+#include "verify/verifier.h"
+
+namespace placewright::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright report plan.json -o report.html\n"
+    "  placewright report heft.json exact.json -o report.html      two plans of one problem\n"
+    "\n"
+    "The page is one file: it opens from disk and fetches nothing. Exit code 1 when a plan is not\n"
+    "valid.";
+
+struct ReportOptions {
+  std::vector<std::string> plans;
+  ProblemOptions problem;
+  bool quiet = false;
+  std::string output;
+};
+
+PlanWithProblem read_plan(const ReportOptions& options, const std::string& path) {
+  const OutputOptions output{.quiet = options.quiet};
+  const PlanOptions one{path, options.problem};
+  return one.read(output);
+}
+
+// The planner's name; where several plans share it, the file's name as well.
+std::vector<std::string> labels_of(const std::vector<PlanWithProblem>& loaded,
+                                   const std::vector<std::string>& paths) {
+  const auto planner = [&](std::size_t i) {
+    return loaded[i].file.planner.empty() ? input_name(paths[i]) : loaded[i].file.planner;
+  };
+  std::vector<std::string> labels;
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    std::size_t sharing = 0;
+    for (std::size_t j = 0; j < loaded.size(); ++j) sharing += planner(j) == planner(i) ? 1U : 0U;
+    std::string label = planner(i);
+    if (sharing > 1) {
+      label += fmt::format(" ({})", std::filesystem::path(paths[i]).filename().string());
+    }
+    const std::string wanted = label;
+    for (int again = 2; !taken.insert(label).second; ++again) {
+      label = fmt::format("{} {}", wanted, again);
+    }
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
+bool valid(const PlanWithProblem& loaded, const std::string& path) {
+  const auto violations = verify(loaded.problem, loaded.plan);
+  if (violations.empty()) return true;
+  fmt::print(stderr, "placewright: {}: the plan is not valid: {} ('placewright check' lists all)\n",
+             input_name(path), printable(violations.front().message));
+  return false;
+}
+
+// What the page shows of a plan. An expert split, or a plan written by hand, comes without a bound.
+ReportedPlan reported(PlanWithProblem& loaded, const std::string& label) {
+  PlanFile file = std::move(loaded.file);
+  file.plan = std::move(loaded.plan);
+  if (file.certificate.lower_bound <= 0) {
+    file.certificate = best_lower_bound(loaded.problem);
+    const double left = gap(file.plan.value, file.certificate.lower_bound);
+    file.status = left <= kOptimalGap ? Status::optimal : Status::feasible;
+  }
+  return {label, std::move(file)};
+}
+
+ExitCode write_report(const ReportOptions& options) {
+  std::vector<PlanWithProblem> loaded;
+  for (const std::string& path : options.plans) {
+    loaded.push_back(read_plan(options, path));
+    if (!valid(loaded.back(), path)) return ExitCode::no;
+    if (loaded.back().problem.draft() == loaded.front().problem.draft()) continue;
+    throw UsageError(fmt::format("{} and {} are plans of different problems; a report shows one",
+                                 input_name(options.plans.front()), input_name(path)));
+  }
+  const std::vector<std::string> labels = labels_of(loaded, options.plans);
+  std::vector<ReportedPlan> plans;
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    plans.push_back(reported(loaded[i], labels[i]));
+  }
+  const Problem& problem = loaded.front().problem;
+  const std::string page = report_page(problem, plans);
+  write_whole(options.output, page);
+  if (!options.quiet && options.output != "-") {
+    fmt::print("{}: {} plan{} of {} ops, {}\n", options.output, plans.size(),
+               plans.size() == 1 ? "" : "s", problem.op_count(),
+               size_text(static_cast<double>(page.size())));
+  }
+  return ExitCode::success;
+}
+
+}  // namespace
+
+void add_report(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand("report", "One HTML page about plans of one problem");
+  const auto options = std::make_shared<ReportOptions>();
+  verb->add_option("plans", options->plans, "The plan files; - is standard input")
+      ->required()
+      ->type_name("PLAN");
+  options->problem.add_option_to(*verb);
+  verb->add_flag("-q,--quiet", options->quiet, "Print no summary and no warning")->group("Output");
+  verb->add_option("-o,--output", options->output, "Where to write the page; - is standard output")
+      ->required()
+      ->type_name("FILE")
+      ->group("Output");
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return write_report(*options); }; });
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,61 @@
+// Groups of ops that the page folds into one box, and where everything is drawn.
+//
+// A grouping gives every op a group. Groups stand in layers, each group has a drawing of its own
+// ops; the page stacks the boxes, folded or not, so that folding one never moves ops inside
+// another.
+//
+//   flat         one group without a frame: the whole graph
+//   blocks       larger graphs: by the leading part of the names ("layer3/attention/...") where
+//   that
+//                divides the ops evenly enough, else bands of layers cut into stretches
+//   colocated    ops that must share a device
+//   stages       throughput: the stages of one plan
+//   calls        call-latency: the calls of one plan
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "problem/plan.h"
+#include "problem/problem.h"
+#include "report/layered_layout.h"
+
+namespace placewright {
+
+struct OpGroup {
+  std::string name;
+  std::vector<OpId> ops;
+  std::uint32_t layer = 0;
+  double width = 0;
+  double height = 0;
+};
+
+struct EdgeBends {
+  OpId from;
+  OpId to;
+  std::vector<Point> bends;
+};
+
+struct Grouping {
+  std::string name;
+  bool framed = true;
+  std::vector<OpGroup> groups;  // in drawing order within each layer
+  Table<OpId, std::size_t> group_of;
+  Table<OpId, Point> centre;     // within the group's drawing
+  std::vector<EdgeBends> bends;  // of edges inside a group
+};
+
+Grouping flat_grouping(const Problem& problem);
+
+// Nothing for graphs too small to gain from it.
+std::optional<Grouping> block_grouping(const Problem& problem);
+
+// Nothing where no two ops are colocated.
+std::optional<Grouping> colocation_grouping(const Problem& problem);
+
+// Nothing where the plan has neither stages nor calls.
+std::optional<Grouping> plan_grouping(const Problem& problem, const Plan& plan);
+
+}  // namespace placewright

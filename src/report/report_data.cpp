@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/alternatives.h"
+#include "report/critical_chain.h"
+#include "report/device_work.h"
+#include "report/op_groups.h"
+#include "report/report_page.h"
+
+namespace placewright {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Values and bounds are exact; JSON has no infinity, so what is missing is null.
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+// Times and bytes in long lists: nine digits are more than a picture shows.
+Json rounded(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  const double nine = std::strtod(fmt::format("{:.9g}", value).c_str(), nullptr);
+  if (std::floor(nine) == nine && std::abs(nine) < 1e15) return static_cast<std::int64_t>(nine);
+  return nine;
+}
+
+Json pixels(double value) {
+  return static_cast<std::int64_t>(std::lround(value));
+}
+
+Json device_index(DeviceId device) {
+  return device.valid() ? static_cast<std::int64_t>(device.index()) : std::int64_t{-1};
+}
+
+template <class Ids>
+Json indices(const Ids& ids) {
+  Json list = Json::array();
+  for (const auto id : ids) list.push_back(id.index());
+  return list;
+}
+
+Json devices_json(const Problem& problem) {
+  Json list = Json::array();
+  for (const DeviceId id : problem.devices()) {
+    const Device& device = problem.device(id);
+    list.push_back({{"name", device.name},
+                    {"kind", device.kind.index()},
+                    {"memory", number(device.memory)},
+                    {"lanes", device.lanes},
+                    {"host", problem.on_host(id)}});
+  }
+  return list;
+}
+
+Json rules_json(const Problem& problem) {
+  const Rules& rules = problem.rules();
+  Json json = {{"memory", name_of(rules.memory)}};
+  if (is_schedule(problem.objective())) json["congestion"] = rules.congestion;
+  if (problem.objective() == Objective::call_latency) json["calls"] = rules.calls_per_device;
+  if (problem.objective() == Objective::throughput) {
+    json["contiguity"] = name_of(rules.contiguity);
+    json["transfers"] = name_of(rules.transfers);
+    if (problem.has_backward_ops()) json["training"] = name_of(rules.training);
+    if (rules.max_replicas > 1) json["replicas"] = rules.max_replicas;
+  }
+  return json;
+}
+
+Json problem_json(const Problem& problem) {
+  Json models = Json::array();
+  for (const ModelId model : problem.models()) {
+    models.push_back({{"name", problem.model(model).name},
+                      {"arrival", number(problem.model(model).arrival)},
+                      {"weight", number(problem.model(model).weight)}});
+  }
+  return {{"name", problem.name()},
+          {"objective", name_of(problem.objective())},
+          {"unit", name_of(problem.unit())},
+          {"interconnect", problem.interconnect() == InterconnectKind::host ? "host" : "links"},
+          {"rules", rules_json(problem)},
+          {"models", std::move(models)},
+          {"edges", problem.edge_count()}};
+}
+
+Json ops_json(const Problem& problem) {
+  Json names = Json::array(), types = Json::array(), type_of = Json::array(),
+       models = Json::array(), memory = Json::array(), pins = Json::array(),
+       backward = Json::array(), times = Json::array(), groups = Json::array();
+  std::map<std::string, std::size_t> numbered;
+  for (const OpId id : problem.ops()) {
+    const Op& op = problem.op(id);
+    names.push_back(op.name);
+    const auto [type, is_new] = numbered.emplace(op.type, numbered.size());
+    if (is_new) types.push_back(op.type);
+    type_of.push_back(type->second);
+    models.push_back(op.model.index());
+    memory.push_back(rounded(op.memory));
+    pins.push_back(device_index(op.pinned_to));
+    backward.push_back(op.backward ? 1 : 0);
+    groups.push_back(problem.group(id).index());
+    for (const double time : op.time) times.push_back(rounded(time));
+  }
+  return {{"name", std::move(names)},        {"types", std::move(types)},
+          {"type", std::move(type_of)},      {"model", std::move(models)},
+          {"memory", std::move(memory)},     {"pin", std::move(pins)},
+          {"backward", std::move(backward)}, {"colocated", std::move(groups)},
+          {"time", std::move(times)}};
+}
+
+Json tensors_json(const Problem& problem) {
+  Json from = Json::array(), to = Json::array(), bytes = Json::array(), names = Json::array();
+  for (const TensorId id : problem.tensors()) {
+    from.push_back(problem.producer(id).index());
+    to.push_back(indices(problem.consumers(id)));
+    bytes.push_back(rounded(problem.tensor(id).bytes));
+    names.push_back(problem.tensor(id).name);
+  }
+  return {{"from", std::move(from)},
+          {"to", std::move(to)},
+          {"bytes", std::move(bytes)},
+          {"name", std::move(names)}};
+}
+
+Json grouping_json(const Grouping& grouping, std::size_t op_count) {
+  Json groups = Json::array(), x = Json::array(), y = Json::array(), of = Json::array(),
+       bends = Json::array();
+  for (const OpGroup& group : grouping.groups) {
+    groups.push_back({{"name", group.name},
+                      {"layer", group.layer},
+                      {"width", pixels(group.width)},
+                      {"height", pixels(group.height)}});
+  }
+  for (const OpId op : ids<OpId>(op_count)) {
+    x.push_back(pixels(grouping.centre[op].x));
+    y.push_back(pixels(grouping.centre[op].y));
+    of.push_back(grouping.group_of[op]);
+  }
+  for (const EdgeBends& edge : grouping.bends) {
+    Json points = {edge.from.index(), edge.to.index()};
+    for (const Point& point : edge.bends) {
+      points.push_back(pixels(point.x));
+      points.push_back(pixels(point.y));
+    }
+    bends.push_back(std::move(points));
+  }
+  return {{"name", grouping.name},    {"framed", grouping.framed}, {"groups", std::move(groups)},
+          {"of", std::move(of)},      {"x", std::move(x)},         {"y", std::move(y)},
+          {"bends", std::move(bends)}};
+}
+
+Json movements_json(const Problem& problem, const Plan& plan) {
+  Json tensor = Json::array(), from = Json::array(), to = Json::array(), start = Json::array(),
+       end = Json::array();
+  for (const Transfer& transfer : movements_of(problem, plan)) {
+    tensor.push_back(transfer.tensor.index());
+    from.push_back(device_index(transfer.from));
+    to.push_back(device_index(transfer.to));
+    start.push_back(rounded(transfer.start));
+    end.push_back(rounded(transfer.end));
+  }
+  return {{"tensor", std::move(tensor)},
+          {"from", std::move(from)},
+          {"to", std::move(to)},
+          {"start", std::move(start)},
+          {"end", std::move(end)}};
+}
+
+void add_op_times(Json& json, const Table<OpId, double>& starts, const Table<OpId, double>& ends) {
+  Json start = Json::array(), end = Json::array();
+  for (const OpId op : starts.keys()) {
+    start.push_back(rounded(starts[op]));
+    end.push_back(rounded(ends[op]));
+  }
+  json["start"] = std::move(start);
+  json["end"] = std::move(end);
+}
+
+void add_happenings(Json& json, const Problem& problem, const Plan& plan) {
+  if (plan.schedule) add_op_times(json, plan.schedule->start, plan.schedule->end);
+  if (problem.objective() == Objective::call_latency) {
+    const OpTimes times = times_in_calls(problem, plan);
+    add_op_times(json, times.start, times.end);
+    json["calls"] = Json::array();
+    for (const Call& call : plan.calls) {
+      json["calls"].push_back({{"device", call.device.index()},
+                               {"start", rounded(call.start)},
+                               {"end", rounded(call.end)},
+                               {"ops", indices(call.ops)}});
+    }
+  }
+  for (const Stage& stage : plan.stages) {
+    json["stages"].push_back({{"devices", indices(stage.devices)},
+                              {"load", rounded(stage.load)},
+                              {"ops", indices(stage.ops)}});
+  }
+}
+
+Json work_json(const Problem& problem, const Plan& plan) {
+  Json list = Json::array();
+  const auto work = device_work(problem, plan);
+  const auto memory = device_memory(problem, plan);
+  for (const DeviceId device : problem.devices()) {
+    Json steps = Json::array();
+    for (const auto& [time, bytes] : memory[device].steps) {
+      steps.push_back(rounded(time));
+      steps.push_back(rounded(bytes));
+    }
+    list.push_back({{"ops", work[device].ops},
+                    {"compute", rounded(work[device].compute)},
+                    {"in", rounded(work[device].in)},
+                    {"out", rounded(work[device].out)},
+                    {"busy", rounded(work[device].busy)},
+                    {"resident", rounded(memory[device].resident)},
+                    {"peak", rounded(memory[device].peak)},
+                    {"steps", std::move(steps)}});
+  }
+  return list;
+}
+
+Json chain_json(const Problem& problem, const Plan& plan) {
+  constexpr const char* kKinds[] = {"op", "transfer", "call"};
+  constexpr const char* kReasons[] = {"first", "input", "device", "port"};
+  Json chain = Json::array();
+  for (const ChainLink& link : critical_chain(problem, plan)) {
+    chain.push_back(
+        {kKinds[static_cast<int>(link.kind)], link.index, kReasons[static_cast<int>(link.reason)]});
+  }
+  return chain;
+}
+
+Json moves_json(const Problem& problem, const Plan& plan) {
+  constexpr const char* kVerdicts[] = {"", "unsupported", "memory", "rule"};
+  const auto moves = moves_of(problem, plan);
+  if (!moves) return nullptr;
+  Json list = Json::array();
+  for (const Move& move : *moves) {
+    list.push_back(move.verdict == MoveVerdict::possible
+                       ? rounded(move.value)
+                       : Json(kVerdicts[static_cast<int>(move.verdict)]));
+  }
+  return list;
+}
+
+Json plan_json(const Problem& problem, const ReportedPlan& reported) {
+  const PlanFile& file = reported.file;
+  Json json = {{"label", reported.label},
+               {"planner", file.planner},
+               {"status", name_of(file.status)},
+               {"value", number(file.plan.value)},
+               {"bound", number(file.certificate.lower_bound)},
+               {"gap", number(gap(file.plan.value, file.certificate.lower_bound))},
+               {"method", file.certificate.method},
+               {"seconds", number(file.seconds)},
+               {"settings", file.settings},
+               {"placement", indices(file.plan.placement)}};
+  add_happenings(json, problem, file.plan);
+  json["transfers"] = movements_json(problem, file.plan);
+  json["devices"] = work_json(problem, file.plan);
+  json["critical"] = chain_json(problem, file.plan);
+  json["moves"] = moves_json(problem, file.plan);
+  return json;
+}
+
+Json groupings_json(const Problem& problem, std::span<const ReportedPlan> plans) {
+  Json list = Json::array();
+  list.push_back(grouping_json(flat_grouping(problem), problem.op_count()));
+  const auto add = [&](const std::optional<Grouping>& grouping, int plan) {
+    if (!grouping) return;
+    Json json = grouping_json(*grouping, problem.op_count());
+    if (plan >= 0) json["plan"] = plan;
+    list.push_back(std::move(json));
+  };
+  add(block_grouping(problem), -1);
+  add(colocation_grouping(problem), -1);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    add(plan_grouping(problem, plans[i].file.plan), static_cast<int>(i));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string report_data(const Problem& problem, std::span<const ReportedPlan> plans) {
+  const NodeSize size;
+  Json json = {{"program", "placewright " PLACEWRIGHT_VERSION},
+               {"problem", problem_json(problem)},
+               {"kinds", Json::array()},
+               {"devices", devices_json(problem)},
+               {"ops", ops_json(problem)},
+               {"tensors", tensors_json(problem)},
+               {"node", {{"width", pixels(size.width)}, {"height", pixels(size.height)}}},
+               {"groupings", groupings_json(problem, plans)},
+               {"single", nullptr},
+               {"plans", Json::array()}};
+  for (const DeviceKind& kind : problem.draft().kinds) json["kinds"].push_back(kind.name);
+  if (const auto single = best_single_device(problem)) {
+    json["single"] = {{"device", single->device.index()}, {"value", number(single->value)}};
+  }
+  for (const ReportedPlan& plan : plans) json["plans"].push_back(plan_json(problem, plan));
+  // Names that are not UTF-8 must not keep the page from being written.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace placewright

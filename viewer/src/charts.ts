@@ -1,0 +1,212 @@
+// The charts that are small enough for elements: load and memory of each device, plans side by side.
+
+import { scaleLinear } from 'd3-scale';
+import type { Report } from './data';
+import { h, replace, svg } from './dom';
+import { bytesText, oneLine, percentText, plural, secondsText, timeText } from './format';
+import { deviceBackground, deviceColour } from './palette';
+import type { State } from './state';
+
+export function deviceChip(report: Report, device: number): HTMLElement {
+  return h('span', { class: 'chip' },
+           h('span', { class: 'swatch', style: `background: ${deviceBackground(device)}` }),
+           oneLine(report.devices[device].name, 40));
+}
+
+function bar(share: number, className: string, title: string): HTMLElement {
+  return h('span', { class: `bar ${className}`, title },
+           h('span', { style: `width: ${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%` }));
+}
+
+// Of each device: compute, in, out and idle, as shares of the whole plan.
+export class LoadChart {
+  readonly element = h('div', { class: 'loads' });
+
+  constructor(private readonly state: State) {
+    state.onChange((change) => { if (change === 'plan') this.build(); });
+    this.build();
+  }
+
+  private build() {
+    const { report, currentPlan: plan } = this.state;
+    const { unit, objective } = report.problem;
+    const ends = (plan.end ?? []).reduce((latest, end) => Math.max(latest, end), 0);
+    const whole = (objective === 'throughput' ? plan.value : ends) || 1;
+    const rows = report.devices.map((device, index) => {
+      const work = plan.devices[index];
+      const lanes = objective === 'throughput' || plan.calls ? 1 : device.lanes;
+      const cell = (name: string, value: number, share: number) =>
+        h('td', {}, bar(share, name, `${name}: ${timeText(value, unit)}`),
+          h('span', { class: 'figure' }, percentText(share, 0)));
+      const idle = Math.max(0, 1 - work.busy / (whole * lanes));
+      return h('tr', {},
+               h('th', { scope: 'row' }, deviceChip(report, index)),
+               h('td', { class: 'number' }, String(work.ops)),
+               cell('compute', work.compute, work.compute / (whole * lanes)),
+               cell('in', work.in, work.in / whole),
+               cell('out', work.out, work.out / whole),
+               h('td', { class: 'number' }, percentText(idle, 0)));
+    });
+    const busiest = plan.devices.reduce((best, work, i) => (work.busy > plan.devices[best].busy ? i : best), 0);
+    replace(this.element,
+            h('table', { class: 'grid' },
+              h('thead', {}, h('tr', {}, h('th', {}, 'Device'), h('th', { class: 'number' }, 'Ops'),
+                               h('th', {}, 'Compute'), h('th', {}, 'In'), h('th', {}, 'Out'),
+                               h('th', { class: 'number' }, 'Idle'))),
+              h('tbody', {}, ...rows)),
+            h('p', { class: 'quiet' },
+              objective === 'throughput'
+                ? `Shares of the time per sample, ${timeText(plan.value, unit)}. The busiest device, ${oneLine(report.devices[busiest].name, 40)}, sets it.`
+                : `Shares of the whole, ${timeText(whole, unit)}. Transfers run beside compute unless a call makes them wait.`));
+  }
+}
+
+// Memory of each device: over time for schedules, one bar each for pipelines and calls.
+export class MemoryChart {
+  readonly element = h('div', { class: 'memory' });
+
+  constructor(private readonly state: State) {
+    state.onChange((change) => { if (change === 'plan') this.build(); });
+    this.build();
+  }
+
+  private build() {
+    const { report, currentPlan: plan } = this.state;
+    const peakCounts = report.problem.rules.memory === 'peak';
+    const timed = plan.devices.some((work) => work.steps.length > 0);
+    replace(this.element,
+            h('div', { class: 'memory-grid' },
+              ...report.devices.map((_, device) => this.deviceFigure(device, timed))),
+            h('p', { class: 'quiet' },
+              peakCounts ? 'The limit holds for weights and live tensors together.'
+                         : 'The limit holds for weights alone here (memory: resident); live tensors are shown on top.'));
+  }
+
+  private deviceFigure(index: number, timed: boolean): HTMLElement {
+    const { report, currentPlan: plan } = this.state;
+    const { memory: limit } = report.devices[index];
+    const work = plan.devices[index];
+    const most = Math.max(work.peak, limit ?? 0, 1);
+    const share = limit ? ` (${percentText(work.peak / limit, 0)})` : '';
+    const caption = h('figcaption', {}, deviceChip(report, index),
+                      h('span', { class: 'figure' }, `${bytesText(work.peak)} of ${bytesText(limit)}${share}`));
+    const picture = timed ? this.curve(index, most, limit) : this.level(index, most, limit);
+    return h('figure', {}, caption, picture);
+  }
+
+  private curve(index: number, most: number, limit: number | null): SVGElement {
+    const { report, currentPlan: plan } = this.state;
+    const { steps, resident, peak } = plan.devices[index];
+    const width = 320;
+    const height = 64;
+    const end = (plan.end ?? []).reduce((latest, time) => Math.max(latest, time), 0) || 1;
+    // A limit far above what is used would press the curve flat: then it is named, not drawn.
+    const drawn = limit !== null && limit <= peak * 4 ? most : Math.max(peak * 1.15, 1);
+    const x = scaleLinear([0, end], [0, width]);
+    const y = scaleLinear([0, drawn], [height, 4]);
+    let line = `M0 ${height}`;
+    for (let i = 0; i < steps.length; i += 2) {
+      if (i > 0) line += `H${x(steps[i]).toFixed(1)}`;
+      line += `V${y(steps[i + 1]).toFixed(1)}`;
+    }
+    const colour = deviceColour(index);
+    const picture = svg('svg', {
+      viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img',
+      'aria-label': `Memory of ${oneLine(report.devices[index].name, 40)} over time: at most ${bytesText(peak)} of ${bytesText(limit)}`,
+    },
+      svg('path', { d: `${line}H${width}V${height}Z`, fill: colour, 'fill-opacity': 0.35, stroke: colour, 'vector-effect': 'non-scaling-stroke' }),
+      svg('rect', { x: 0, y: y(resident), width, height: Math.max(0, height - y(resident)), fill: colour, 'fill-opacity': 0.55 }));
+    if (limit !== null && drawn === most) {
+      picture.append(svg('line', { x1: 0, x2: width, y1: y(limit), y2: y(limit), class: 'limit', 'vector-effect': 'non-scaling-stroke' }));
+    }
+    return picture;
+  }
+
+  private level(index: number, most: number, limit: number | null): HTMLElement {
+    const { resident, peak } = this.state.currentPlan.devices[index];
+    const width = (bytes: number) => `width: ${((bytes / most) * 100).toFixed(2)}%`;
+    return h('div', { class: 'level' },
+             h('span', { class: 'alive', style: `${width(peak)}; background: ${deviceColour(index)}`, title: `with live tensors: ${bytesText(peak)}` }),
+             h('span', { style: `${width(resident)}; background: ${deviceBackground(index)}`, title: `weights: ${bytesText(resident)}` }),
+             limit !== null ? h('i', { class: 'limit-mark', style: `left: ${((limit / most) * 100).toFixed(2)}%` }) : null);
+  }
+}
+
+// Every plan, the best single device and the bound on one scale; and which ops two plans place apart.
+export class ComparisonView {
+  readonly element = h('div', { class: 'comparison' });
+
+  constructor(private readonly state: State) {
+    state.onChange((change) => {
+      if (change === 'plan' || change === 'difference') this.build();
+    });
+    this.build();
+  }
+
+  private build() {
+    const { report } = this.state;
+    replace(this.element, this.chart(), report.plans.length > 1 ? this.difference() : null);
+  }
+
+  private chart(): HTMLElement {
+    const { report } = this.state;
+    const { unit } = report.problem;
+    const bound = report.plans.reduce((best, plan) => Math.max(best, plan.bound ?? 0), 0);
+    const most = Math.max(...report.plans.map((plan) => plan.value ?? 0), report.single?.value ?? 0, bound, 1e-300);
+    const row = (label: HTMLElement, value: number, className: string, note: string, current = false) =>
+      h('tr', current ? { 'aria-current': 'true' } : {},
+        h('th', { scope: 'row' }, label),
+        h('td', { class: 'wide' },
+          h('span', { class: `value-bar ${className}` },
+            h('span', { style: `width: ${((value / most) * 100).toFixed(2)}%` }),
+            bound > 0 ? h('i', { style: `left: ${((bound / most) * 100).toFixed(2)}%` }) : null)),
+        h('td', { class: 'number' }, timeText(value, unit)),
+        h('td', { class: 'number' }, value > 0 ? percentText((value - bound) / value) : '–'),
+        h('td', {}, note));
+    const rows = report.plans.map((plan, index) =>
+      row(h('button', { type: 'button', class: 'link', click: () => this.state.setPlan(index) }, oneLine(plan.label, 48)),
+          plan.value ?? 0, 'plan', `${plan.status}, ${secondsText(plan.seconds)}`, index === this.state.plan));
+    if (report.single) {
+      rows.push(row(h('span', {}, 'best single device'), report.single.value, 'single',
+                    oneLine(report.devices[report.single.device].name, 40)));
+    }
+    return h('div', {},
+             h('table', { class: 'grid' },
+               h('thead', {}, h('tr', {}, h('th', {}, 'Plan'), h('th', {}, ''), h('th', { class: 'number' }, 'Value'),
+                                h('th', { class: 'number' }, 'Gap'), h('th', {}, ''))),
+               h('tbody', {}, ...rows)),
+             h('p', { class: 'quiet' },
+               bound > 0 ? `The line marks the best lower bound, ${timeText(bound, unit)}: no plan can be below it.` : '',
+               report.single ? '' : ' No single device can run and hold everything.'));
+  }
+
+  private difference(): HTMLElement {
+    const { report, plan, other } = this.state;
+    const choice = h('select', {
+      id: 'difference', change: (event: Event) => this.state.setOther(Number((event.target as HTMLSelectElement).value)),
+    },
+      h('option', { value: -1 }, 'no plan'),
+      ...report.plans.map((candidate, index) =>
+        index === plan ? null : h('option', { value: index, selected: index === other }, oneLine(candidate.label, 48))));
+    const head = h('p', {}, h('label', { for: 'difference' }, `Differences between ${oneLine(report.plans[plan].label, 48)} and `), choice);
+    if (other < 0) return h('div', { class: 'difference' }, head);
+    const here = report.plans[plan].placement;
+    const there = report.plans[other].placement;
+    const moved = here.map((_, op) => op).filter((op) => here[op] !== there[op]);
+    const counts = new Map<string, number>();
+    for (const op of moved) counts.set(`${here[op]} ${there[op]}`, (counts.get(`${here[op]} ${there[op]}`) ?? 0) + 1);
+    const pairs = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 24).map(([key, count]) => {
+      const [from, to] = key.split(' ').map(Number);
+      return h('li', {}, deviceChip(report, from), ' → ', deviceChip(report, to), `: ${plural(count, 'op')}`);
+    });
+    const list = moved.slice(0, 200).map((op) =>
+      h('li', {}, h('button', { type: 'button', class: 'link', click: () => this.state.select({ kind: 'op', index: op }, true) },
+                    oneLine(report.ops.name[op], 60)),
+        ' ', h('span', { class: 'quiet' }, `${oneLine(report.devices[here[op]].name, 20)} → ${oneLine(report.devices[there[op]].name, 20)}`)));
+    return h('div', { class: 'difference' }, head,
+             h('p', {}, h('strong', {}, `${plural(moved.length, 'op')} of ${here.length}`), ' on another device; dashed in the graph.'),
+             h('ul', { class: 'pairs' }, ...pairs),
+             h('details', {}, h('summary', {}, 'The ops'), h('ul', { class: 'columns' }, ...list),
+               moved.length > 200 ? h('p', { class: 'quiet' }, `and ${moved.length - 200} more`) : null));
+  }
+}

@@ -1,0 +1,90 @@
+// The JSON object that src/report/report_data.cpp writes into the page.
+
+export interface Device {
+  name: string;
+  kind: number;
+  memory: number | null;
+  lanes: number;
+  host: boolean;
+}
+
+export interface DeviceWork {
+  ops: number;
+  compute: number;
+  in: number;
+  out: number;
+  busy: number;
+  resident: number;
+  peak: number;
+  steps: number[]; // time, bytes, time, bytes, …
+}
+
+export type ChainLink = [kind: 'op' | 'transfer' | 'call', index: number,
+                         reason: 'first' | 'input' | 'device' | 'port'];
+
+export interface Plan {
+  label: string;
+  planner: string;
+  status: string;
+  value: number | null;
+  bound: number | null;
+  gap: number | null;
+  method: string;
+  seconds: number;
+  settings: Record<string, string>;
+  placement: number[];
+  start?: number[];
+  end?: number[];
+  calls?: { device: number; start: number; end: number; ops: number[] }[];
+  stages?: { devices: number[]; load: number; ops: number[] }[];
+  transfers: { tensor: number[]; from: number[]; to: number[]; start: number[]; end: number[] };
+  devices: DeviceWork[];
+  critical: ChainLink[];
+  moves: (number | string)[] | null; // colocation group x device: value, or why not
+}
+
+export interface Grouping {
+  name: string;
+  framed: boolean;
+  plan?: number; // only for this plan
+  groups: { name: string; layer: number; width: number; height: number }[];
+  of: number[];
+  x: number[];
+  y: number[];
+  bends: number[][]; // from, to, x, y, x, y, …
+}
+
+export interface Report {
+  program: string;
+  problem: {
+    name: string;
+    objective: 'throughput' | 'call-latency' | 'latency' | 'total-completion';
+    unit: string;
+    interconnect: 'host' | 'links';
+    rules: Record<string, string | number | boolean>;
+    models: { name: string; arrival: number; weight: number }[];
+    edges: number;
+  };
+  kinds: string[];
+  devices: Device[];
+  ops: {
+    name: string[];
+    types: string[];
+    type: number[];
+    model: number[];
+    memory: number[];
+    pin: number[];
+    backward: number[];
+    colocated: number[];
+    time: (number | null)[]; // op x kind
+  };
+  tensors: { from: number[]; to: number[][]; bytes: number[]; name: string[] };
+  node: { width: number; height: number };
+  groupings: Grouping[];
+  single: { device: number; value: number } | null;
+  plans: Plan[];
+}
+
+export function readReport(): Report {
+  return JSON.parse(document.getElementById('data')!.textContent!) as Report;
+}

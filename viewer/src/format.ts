@@ -1,0 +1,49 @@
+// Numbers and names as the page shows them.
+
+export function trimmed(value: number, digits = 5): string {
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 1e15 || size < 1e-6) return value.toExponential(2);
+  const fixed = size >= 10 ** digits ? value.toFixed(0) : value.toPrecision(digits);
+  return fixed.includes('.') && !fixed.includes('e') ? fixed.replace(/\.?0+$/, '') : fixed;
+}
+
+export function timeText(value: number | null | undefined, unit: string, digits = 5): string {
+  if (value === null || value === undefined) return '–';
+  return unit === 'none' ? trimmed(value, digits) : `${trimmed(value, digits)} ${unit}`;
+}
+
+export function bytesText(bytes: number | null): string {
+  if (bytes === null) return 'no limit';
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1024 && unit < units.length - 1) {
+    size /= 1024;
+    ++unit;
+  }
+  return `${trimmed(size, 3)} ${units[unit]}`;
+}
+
+export function percentText(share: number | null | undefined, digits = 1): string {
+  if (share === null || share === undefined) return '–';
+  const percent = share * 100;
+  return `${percent !== 0 && Math.abs(percent) < 0.1 ? percent.toPrecision(1) : percent.toFixed(digits)} %`;
+}
+
+export function secondsText(seconds: number): string {
+  if (seconds < 1) return `${trimmed(seconds * 1000, 3)} ms`;
+  return seconds < 120 ? `${trimmed(seconds, 3)} s` : `${trimmed(seconds / 60, 3)} min`;
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+// A name on one line: whitespace and control characters become visible blanks, long ones are cut.
+export function oneLine(name: string, most = 80): string {
+  const start = name.length > most * 2 ? name.slice(0, most * 2) : name;
+  const line = start.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
+  const letters = Array.from(line);
+  return letters.length > most || start !== name ? `${letters.slice(0, most - 1).join('')}…` : line;
+}

@@ -1,0 +1,45 @@
+// What the plan achieves, in one row of figures.
+
+import { h, replace } from './dom';
+import { oneLine, percentText, plural, secondsText, timeText } from './format';
+import type { State } from './state';
+
+const OBJECTIVES = {
+  latency: 'Latency',
+  throughput: 'Time per sample',
+  'call-latency': 'Latency in calls',
+  'total-completion': 'Total completion time',
+};
+
+export class Headline {
+  readonly element = h('section', { class: 'headline', id: 'headline', 'aria-label': 'Result' });
+
+  constructor(private readonly state: State) {
+    state.onChange((change) => { if (change === 'plan') this.build(); });
+    this.build();
+  }
+
+  private build() {
+    const { report, currentPlan: plan } = this.state;
+    const { problem, single } = report;
+    const tile = (label: string, figure: string, note: string, className = '') =>
+      h('div', { class: `tile ${className}` }, h('span', { class: 'label' }, label), h('strong', {}, figure), h('span', { class: 'note' }, note));
+    const proven = plan.status === 'optimal';
+    const speedup = single && plan.value ? single.value / plan.value : null;
+    const compared = report.plans.length > 1 ? `, ${plural(report.plans.length, 'plan')} compared` : '';
+    replace(this.element,
+            tile(OBJECTIVES[problem.objective], timeText(plan.value, problem.unit), plan.planner ? `found by ${oneLine(plan.planner, 40)} in ${secondsText(plan.seconds)}${compared}` : `${oneLine(plan.label, 40)}${compared}`, 'main'),
+            tile('Lower bound', timeText(plan.bound, problem.unit), oneLine(plan.method, 90)),
+            tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound: no plan is better by more', proven ? 'good' : ''),
+            single
+              ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; the plan is ${speedup!.toFixed(2)} times as fast`)
+              : tile('Best single device', '–', 'none can run and hold everything'));
+  }
+}
+
+export function rulesText(state: State): string {
+  const { problem } = state.report;
+  return Object.entries(problem.rules)
+    .map(([name, value]) => (typeof value === 'boolean' ? `${value ? '' : 'no '}${name}` : `${name} ${value}`))
+    .join(', ');
+}

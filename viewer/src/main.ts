@@ -1,0 +1,130 @@
+import './style.css';
+import { ComparisonView, LoadChart, MemoryChart } from './charts';
+import { readReport } from './data';
+import { DetailsPanel } from './details';
+import { h } from './dom';
+import { oneLine, plural } from './format';
+import { GraphView } from './graph_view';
+import { Headline, rulesText } from './headline';
+import { Search } from './search';
+import { State } from './state';
+import { Tables } from './tables';
+import { currentTheme, startTheme, toggleTheme } from './theme';
+import { TimelineView } from './timeline_view';
+import { mountTip } from './tip';
+
+const GROUPINGS: Record<string, string> = {
+  ops: 'no groups', blocks: 'blocks', colocated: 'colocated ops', stages: 'stages', calls: 'calls',
+};
+
+function button(text: string, label: string, action: () => void): HTMLElement {
+  return h('button', { type: 'button', title: label, 'aria-label': label, click: action }, text);
+}
+
+function themeButton(state: State): HTMLElement {
+  const element = h('button', {
+    type: 'button', id: 'theme', click: () => {
+      toggleTheme();
+      state.themeChanged();
+    },
+  });
+  const show = () => {
+    const dark = currentTheme() === 'dark';
+    element.textContent = dark ? 'Light' : 'Dark';
+    element.setAttribute('aria-label', dark ? 'Use light colours' : 'Use dark colours');
+  };
+  state.onChange((change) => { if (change === 'theme') show(); });
+  show();
+  return element;
+}
+
+function planChoice(state: State): HTMLElement | null {
+  const { plans } = state.report;
+  if (plans.length < 2) return null;
+  const choice = h('select', { id: 'plan', change: () => state.setPlan(Number(choice.value)) },
+                   ...plans.map((plan, index) => h('option', { value: index }, oneLine(plan.label, 48))));
+  state.onChange((change) => { if (change === 'plan') choice.value = String(state.plan); });
+  return h('label', { class: 'choice' }, 'Plan ', choice);
+}
+
+function graphTools(state: State, graph: GraphView): HTMLElement {
+  const choice = h('select', { id: 'grouping', change: () => state.setGrouping(Number(choice.value)) });
+  const fold = button('Fold all', 'Fold all groups', () => state.setAllFolded(true));
+  const unfold = button('Unfold all', 'Unfold all groups', () => state.setAllFolded(false));
+  fold.id = 'fold-all';
+  unfold.id = 'unfold-all';
+  const show = () => {
+    choice.replaceChildren(...state.groupingsOfPlan().map((index) => {
+      const { name } = state.report.groupings[index];
+      return h('option', { value: index, selected: index === state.grouping }, GROUPINGS[name] ?? name);
+    }));
+    fold.hidden = unfold.hidden = !state.currentGrouping.framed;
+  };
+  state.onChange((change) => { if (change === 'plan' || change === 'grouping') show(); });
+  show();
+  return h('div', { class: 'tools' },
+           h('label', { class: 'choice' }, 'Group by ', choice), fold, unfold,
+           button('−', 'Zoom out', () => graph.zoomBy(1 / 1.4)),
+           button('+', 'Zoom in', () => graph.zoomBy(1.4)),
+           button('Fit', 'Show the whole graph', () => graph.fit()));
+}
+
+function section(id: string, title: string, tools: HTMLElement | null, ...content: (Node | null)[]): HTMLElement {
+  return h('section', { class: 'panel', id, 'aria-labelledby': `${id}-title` },
+           h('header', {}, h('h2', { id: `${id}-title` }, title), tools), ...content);
+}
+
+function build() {
+  const report = readReport();
+  const state = new State(report);
+  startTheme(() => state.themeChanged());
+  const { problem } = report;
+  document.title = `${oneLine(problem.name, 60)}: ${problem.objective} report`;
+
+  const search = new Search(state);
+  const graph = new GraphView(state);
+  const timed = report.plans.some((plan) => plan.start);
+  const timeline = timed ? new TimelineView(state) : null;
+  const details = new DetailsPanel(state);
+  const timelineTools = timeline && h('div', { class: 'tools' },
+    button('−', 'Zoom out', () => timeline.zoomBy(1 / 1.5)),
+    button('+', 'Zoom in', () => timeline.zoomBy(1.5)),
+    button('Fit', 'Show all of the time', () => timeline.fit()));
+
+  document.getElementById('app')!.append(
+    h('header', { class: 'top' },
+      h('div', { class: 'title' },
+        h('h1', {}, oneLine(problem.name, 80) || 'Plan'),
+        h('p', { class: 'quiet' },
+          [plural(report.ops.name.length, 'op'), plural(problem.edges, 'edge'), plural(report.devices.length, 'device'),
+           problem.models.length > 1 ? plural(problem.models.length, 'model') : '', `objective ${problem.objective}`, rulesText(state)]
+            .filter(Boolean).join(' · '))),
+      h('div', { class: 'controls' }, planChoice(state), search.element, themeButton(state))),
+    new Headline(state).element,
+    h('main', {},
+      h('div', { class: 'work' },
+        section('graph-section', 'Graph', graphTools(state, graph), graph.element, graph.summary),
+        details.element),
+      timeline ? section('timeline-section', 'Timeline', timelineTools, timeline.element, timeline.status) : '',
+      h('div', { class: 'pair' },
+        section('load-section', 'Load of each device', null, new LoadChart(state).element),
+        section('memory-section', timed ? 'Memory over time' : 'Memory', null, new MemoryChart(state).element)),
+      section('compare-section', report.plans.length > 1 ? 'Plans compared' : 'Against one device and the bound', null, new ComparisonView(state).element),
+      section('lists-section', 'In detail', null, new Tables(state).element)),
+    h('footer', { class: 'quiet' }, `${report.program} report`));
+  mountTip();
+
+  document.addEventListener('keydown', (event) => {
+    const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key === '/' && !typing) {
+      event.preventDefault();
+      search.input.focus();
+      search.input.select();
+    } else if (event.key === 'Escape' && !typing) {
+      state.select(null);
+    }
+  });
+}
+
+build();
+document.documentElement.dataset.ready = 'true';

@@ -1,0 +1,399 @@
+// What happens when: a lane for each device and each direction in which something moves. Time runs to
+// the right; dragging and zooming change the stretch of time in sight.
+
+import { scaleLinear } from 'd3-scale';
+import { select } from 'd3-selection';
+import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
+import { h } from './dom';
+import { bytesText, oneLine, plural, timeText, trimmed } from './format';
+import { deviceColour, deviceFill, inkOn } from './palette';
+import type { Selection, State } from './state';
+import { themeColours, type ThemeColours } from './theme';
+import { hideTip, showTip } from './tip';
+
+interface Bar {
+  start: number;
+  end: number;
+  selection: Selection;
+  device: number; // whose colour it has
+}
+
+interface Lane {
+  label: string;
+  device: number;
+  transfers: boolean;
+  bars: Bar[]; // by start; none overlap
+}
+
+const LABEL = 132;
+const AXIS = 26;
+const ROW = 26;
+const THIN_ROW = 15;
+const GAP = 3;
+const MOST_DIRECTIONS = 24; // beyond, one lane for each sender
+const MOST_ROWS = 6; // of one device or direction; further overlaps are drawn over each other
+const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+
+export class TimelineView {
+  readonly canvas = h('canvas', {
+    tabindex: 0, role: 'application', id: 'timeline',
+    'aria-label': 'Timeline. Left and right arrows go to the op before and after on the same device, plus and minus zoom, 0 shows all.',
+  });
+  readonly element = h('div', { class: 'timeline-holder' }, this.canvas);
+  readonly status = h('p', { class: 'quiet', role: 'status', id: 'timeline-status' });
+  private readonly context = this.canvas.getContext('2d', { alpha: false })!;
+  private lanes: Lane[] = [];
+  private horizon = 1;
+  private transform: ZoomTransform = zoomIdentity;
+  private width = 0;
+  private height = 0;
+  private pending = false;
+  private colours: ThemeColours = themeColours();
+  private critical = new Set<string>();
+  private readonly zoom = zoom<HTMLCanvasElement, unknown>()
+    .scaleExtent([1, 5000])
+    .filter((event: Event) => (event.type === 'wheel'
+      ? document.activeElement === this.canvas || (event as WheelEvent).ctrlKey
+      : !(event as MouseEvent).button))
+    .on('zoom', (event) => {
+      this.transform = event.transform;
+      this.redraw();
+    });
+
+  constructor(private readonly state: State) {
+    select(this.canvas).call(this.zoom).on('dblclick.zoom', null);
+    this.canvas.addEventListener('click', (event) => {
+      const bar = this.barAt(event);
+      state.select(bar?.selection ?? null, bar !== undefined);
+    });
+    this.canvas.addEventListener('mousemove', (event) => this.hover(event));
+    this.canvas.addEventListener('mouseleave', hideTip);
+    this.canvas.addEventListener('keydown', (event) => this.key(event));
+    new ResizeObserver(() => this.resize()).observe(this.element);
+    state.onChange((change, reveal) => {
+      if (change === 'theme') this.colours = themeColours();
+      if (change === 'plan') this.rebuild();
+      if (change === 'selection' || change === 'plan') {
+        this.describe();
+        if (reveal) this.reveal();
+      }
+      this.redraw();
+    });
+    this.rebuild();
+    this.describe();
+  }
+
+  private rebuild() {
+    const { currentPlan: plan, report } = this.state;
+    this.lanes = [];
+    report.devices.forEach((device, index) => this.addLanes(oneLine(device.name, 24), index, false, this.barsOf(index)));
+    if (plan.start && !plan.calls) this.addDirections();
+    this.horizon = this.lanes.reduce((end, lane) => lane.bars.reduce((e, bar) => Math.max(e, bar.end), end), 0) || 1;
+    this.critical = new Set(plan.critical.map(([kind, index]) => `${kind} ${index}`));
+    this.height = AXIS + this.lanes.reduce((sum, lane) => sum + rowOf(lane) + GAP, 0) + 6;
+    this.canvas.style.height = `${this.height}px`;
+    this.width = 0;
+    this.resize();
+    this.fit();
+  }
+
+  private barsOf(device: number): Bar[] {
+    const { currentPlan: plan } = this.state;
+    const bars: Bar[] = [];
+    (plan.calls ?? []).forEach((call, index) => {
+      if (call.device === device) bars.push({ start: call.start, end: call.end, selection: { kind: 'call', index }, device });
+    });
+    const inCalls = new Set((plan.calls ?? []).flatMap((call) => call.ops));
+    plan.placement.forEach((where, index) => {
+      if (where !== device || inCalls.has(index)) return;
+      bars.push({ start: plan.start![index], end: plan.end![index], selection: { kind: 'op', index }, device });
+    });
+    return bars;
+  }
+
+  private addDirections() {
+    const { report, currentPlan: { transfers } } = this.state;
+    const name = (device: number) => (device < 0 ? 'host' : oneLine(report.devices[device].name, 14));
+    const byDirection = new Map<string, { label: string; device: number; bars: Bar[] }>();
+    const pairs = new Set(transfers.from.map((from, i) => `${from} ${transfers.to[i]}`));
+    transfers.from.forEach((from, index) => {
+      const to = transfers.to[index];
+      const each = pairs.size <= MOST_DIRECTIONS;
+      const key = each ? `${from} ${to}` : `${from}`;
+      const lane = byDirection.get(key) ??
+        { label: each ? `${name(from)} → ${name(to)}` : `${name(from)} →`, device: from < 0 ? to : from, bars: [] };
+      byDirection.set(key, lane);
+      lane.bars.push({ start: transfers.start[index], end: transfers.end[index],
+                       selection: { kind: 'transfer', index }, device: from < 0 ? to : from });
+    });
+    [...byDirection.entries()]
+      .sort((a, b) => a[0].localeCompare(b[0], 'en', { numeric: true }))
+      .forEach(([, lane]) => this.addLanes(lane.label, lane.device, true, lane.bars));
+  }
+
+  // Spreads bars over rows, the first that is free.
+  private addLanes(label: string, device: number, transfers: boolean, bars: Bar[]) {
+    bars.sort((a, b) => a.start - b.start || a.end - b.end);
+    const rows: Bar[][] = [[]];
+    for (const bar of bars) {
+      const free = rows.find((row) => row.length === 0 || row[row.length - 1].end <= bar.start + 1e-7 * bar.end);
+      if (free) free.push(bar);
+      else if (rows.length < MOST_ROWS) rows.push([bar]);
+      else rows[MOST_ROWS - 1].push(bar);
+    }
+    rows.forEach((row, i) => this.lanes.push({ label: i === 0 ? label : '', device, transfers, bars: row }));
+  }
+
+  private scale() {
+    return this.transform.rescaleX(scaleLinear([0, this.horizon], [LABEL, this.width - 14]));
+  }
+
+  fit() {
+    select(this.canvas).call(this.zoom.transform, zoomIdentity);
+  }
+
+  zoomBy(factor: number) {
+    select(this.canvas).call(this.zoom.scaleBy, factor);
+  }
+
+  private resize() {
+    const { clientWidth } = this.element;
+    if (clientWidth === 0 || clientWidth === this.width) return;
+    this.width = clientWidth;
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(clientWidth * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.zoom.extent([[LABEL, 0], [clientWidth - 14, this.height]]).translateExtent([[LABEL, 0], [clientWidth - 14, this.height]]);
+    this.draw();
+  }
+
+  private redraw() {
+    if (this.pending) return;
+    this.pending = true;
+    requestAnimationFrame(() => {
+      this.pending = false;
+      this.draw();
+    });
+  }
+
+  private draw() {
+    const ratio = window.devicePixelRatio || 1;
+    const ink = this.context;
+    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ink.fillStyle = this.colours.canvas;
+    ink.fillRect(0, 0, this.width, this.height);
+    ink.font = FONT;
+    ink.textBaseline = 'middle';
+    const scale = this.scale();
+    this.drawAxis(ink, scale);
+    const selected = this.state.selection ? this.selectedKeys() : null;
+    let y = AXIS;
+    for (const lane of this.lanes) {
+      this.drawLane(ink, lane, y, scale, selected);
+      y += rowOf(lane) + GAP;
+    }
+  }
+
+  private drawAxis(ink: CanvasRenderingContext2D, scale: Scale) {
+    const { unit } = this.state.report.problem;
+    const ticks = scale.ticks(Math.max(2, Math.floor((this.width - LABEL) / 110)));
+    ink.textAlign = 'center';
+    for (const tick of ticks) {
+      const x = Math.round(scale(tick)) + 0.5;
+      ink.fillStyle = this.colours.frame;
+      ink.fillRect(x - 0.5, AXIS - 4, 1, this.height);
+      ink.fillStyle = this.colours.quiet;
+      ink.fillText(trimmed(tick, 6), x, 11);
+    }
+    ink.textAlign = 'start';
+    ink.fillText(unit === 'none' ? 'time' : unit, 10, 11);
+  }
+
+  private drawLane(ink: CanvasRenderingContext2D, lane: Lane, y: number, scale: Scale, selected: Set<string> | null) {
+    const height = rowOf(lane);
+    ink.save();
+    ink.beginPath();
+    ink.rect(LABEL, y, this.width - LABEL, height);
+    ink.clip();
+    const texts: [string, number, number][] = [];
+    let drawnTo = -1; // bars thinner than a pixel share it
+    for (const bar of lane.bars) {
+      const x1 = scale(bar.start);
+      const x2 = scale(bar.end);
+      if (x2 < LABEL || x1 > this.width) continue;
+      const key = `${bar.selection.kind} ${bar.selection.index}`;
+      const special = this.critical.has(key) || (selected?.has(key) ?? false);
+      if (x2 - x1 < 0.7 && x2 <= drawnTo && !special) continue;
+      drawnTo = Math.max(drawnTo, x1 + 1);
+      this.drawBar(ink, lane, bar, x1, Math.max(1, x2 - x1), y, height, key, selected);
+      if (x2 - x1 > 26 && !lane.transfers) texts.push([this.barText(bar), Math.max(x1, LABEL), x2]);
+    }
+    ink.fillStyle = inkOn(deviceColour(lane.device));
+    for (const [text, x1, x2] of texts) {
+      const room = Math.floor((x2 - x1 - 8) / 5.8);
+      if (room >= 2) ink.fillText(oneLine(text, room), x1 + 5, y + height / 2 + 0.5);
+    }
+    ink.restore();
+    ink.fillStyle = lane.transfers ? this.colours.quiet : this.colours.ink;
+    if (lane.label) {
+      ink.fillStyle = deviceFill(ink, lane.device);
+      ink.fillRect(8, y + height / 2 - 4, 8, 8);
+      ink.fillStyle = lane.transfers ? this.colours.quiet : this.colours.ink;
+      ink.fillText(lane.label, 22, y + height / 2 + 0.5, LABEL - 28);
+    }
+    ink.fillStyle = this.colours.frame;
+    ink.fillRect(LABEL, y + height + 1, this.width, 1);
+  }
+
+  private drawBar(ink: CanvasRenderingContext2D, lane: Lane, bar: Bar, x: number, width: number, y: number,
+                  height: number, key: string, selected: Set<string> | null) {
+    const inset = width > 3 ? 0.5 : 0;
+    ink.globalAlpha = selected && !selected.has(key) ? 0.38 : 1;
+    if (lane.transfers) {
+      ink.fillStyle = this.colours.transfer;
+      ink.fillRect(x + inset, y + 3, width - 2 * inset, height - 6);
+      ink.fillStyle = deviceFill(ink, bar.device);
+      ink.fillRect(x + inset, y + height - 5, width - 2 * inset, 3);
+    } else {
+      ink.fillStyle = deviceFill(ink, bar.device);
+      ink.fillRect(x + inset, y + 1, width - 2 * inset, height - 2);
+    }
+    ink.globalAlpha = 1;
+    if (this.critical.has(key)) {
+      ink.fillStyle = this.colours.critical;
+      ink.fillRect(x, y, Math.max(1, width), 2.5);
+    }
+    if (selected?.has(key)) {
+      ink.strokeStyle = this.colours.accent;
+      ink.lineWidth = 2;
+      ink.strokeRect(x, y + 1, Math.max(2, width), height - 2);
+    }
+  }
+
+  // Bars to mark: what is selected, and for an op the transfers of its tensors and its call.
+  private selectedKeys(): Set<string> {
+    const { selection, currentPlan: plan } = this.state;
+    const keys = new Set<string>();
+    if (!selection) return keys;
+    keys.add(`${selection.kind} ${selection.index}`);
+    const ops = this.state.selectedOps();
+    if (selection.kind === 'transfer') return keys;
+    for (const op of ops) keys.add(`op ${op}`);
+    (plan.calls ?? []).forEach((call, index) => {
+      if (call.ops.some((op) => ops.has(op))) keys.add(`call ${index}`);
+    });
+    if (selection.kind === 'op') {
+      const tensors = new Set([...this.state.outputs[selection.index]]);
+      const read = new Set(this.state.inputs[selection.index]);
+      plan.transfers.tensor.forEach((tensor, index) => {
+        const here = plan.placement[selection.index];
+        const arrives = read.has(tensor) && (plan.transfers.to[index] === here || plan.transfers.to[index] < 0);
+        if (tensors.has(tensor) || arrives) keys.add(`transfer ${index}`);
+      });
+    }
+    return keys;
+  }
+
+  private barText(bar: Bar): string {
+    const { selection } = bar;
+    const { report, currentPlan: plan } = this.state;
+    if (selection.kind === 'op') return report.ops.name[selection.index];
+    if (selection.kind === 'call') return plural(plan.calls![selection.index].ops.length, 'op');
+    const tensor = plan.transfers.tensor[selection.index];
+    return report.tensors.name[tensor] || report.ops.name[report.tensors.from[tensor]];
+  }
+
+  private where(bar: Bar): string {
+    const { report, currentPlan: plan } = this.state;
+    const name = (device: number) => (device < 0 ? 'host memory' : oneLine(report.devices[device].name, 40));
+    if (bar.selection.kind !== 'transfer') return `on ${name(bar.device)}`;
+    const { from, to, tensor } = plan.transfers;
+    const bytes = report.tensors.bytes[tensor[bar.selection.index]];
+    return `${name(from[bar.selection.index])} → ${name(to[bar.selection.index])}` + (bytes > 0 ? `, ${bytesText(bytes)}` : '');
+  }
+
+  private when(bar: Bar): string {
+    const { unit } = this.state.report.problem;
+    return `${trimmed(bar.start)} to ${timeText(bar.end, unit)} (${timeText(bar.end - bar.start, unit)})`;
+  }
+
+  private selectedBars(): Bar[] {
+    const { selection } = this.state;
+    if (!selection || selection.kind === 'group') return [];
+    const keys = this.selectedKeys();
+    const all = this.lanes.flatMap((lane) => lane.bars).filter((bar) => keys.has(`${bar.selection.kind} ${bar.selection.index}`));
+    const own = all.filter((bar) => bar.selection.kind === selection.kind && bar.selection.index === selection.index);
+    return own.length > 0 ? own : all.filter((bar) => bar.selection.kind === 'call');
+  }
+
+  private describe() {
+    const [bar] = this.selectedBars();
+    this.status.textContent = bar
+      ? `${oneLine(this.barText(bar), 120)} ${this.where(bar)}, ${this.when(bar)}`
+      : 'Click a bar to select it here and in the graph. Click, then scroll to zoom; drag to move.';
+  }
+
+  private reveal() {
+    const [bar] = this.selectedBars();
+    if (!bar || this.width === 0) return;
+    const scale = this.scale();
+    if (scale(bar.start) >= LABEL && scale(bar.end) <= this.width) return;
+    const plain = scaleLinear([0, this.horizon], [LABEL, this.width - 14]);
+    select(this.canvas).call(this.zoom.translateTo, plain((bar.start + bar.end) / 2), 0);
+  }
+
+  private barAt(event: MouseEvent): Bar | undefined {
+    const scale = this.scale();
+    let y = AXIS;
+    for (const lane of this.lanes) {
+      const height = rowOf(lane);
+      if (event.offsetY >= y && event.offsetY < y + height + GAP) {
+        if (event.offsetX < LABEL) return undefined;
+        let nearest: Bar | undefined;
+        let least = 3;
+        for (const bar of lane.bars) {
+          const distance = Math.max(scale(bar.start) - event.offsetX, event.offsetX - scale(bar.end), 0);
+          if (distance < least) [least, nearest] = [distance, bar];
+        }
+        return nearest;
+      }
+      y += height + GAP;
+    }
+    return undefined;
+  }
+
+  private hover(event: MouseEvent) {
+    const bar = event.buttons ? undefined : this.barAt(event);
+    if (!bar) return hideTip();
+    showTip(event, oneLine(this.barText(bar), 120), this.where(bar), this.when(bar));
+  }
+
+  private key(event: KeyboardEvent) {
+    const keys: Record<string, () => void> = {
+      '+': () => this.zoomBy(1.5),
+      '=': () => this.zoomBy(1.5),
+      '-': () => this.zoomBy(1 / 1.5),
+      '0': () => this.fit(),
+      ArrowLeft: () => this.step(-1),
+      ArrowRight: () => this.step(1),
+    };
+    const action = keys[event.key];
+    if (!action || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    action();
+  }
+
+  private step(direction: number) {
+    const [current] = this.selectedBars();
+    const lane = current ? this.lanes.find(({ bars }) => bars.includes(current)) : this.lanes.find(({ bars }) => bars.length > 0);
+    if (!lane) return;
+    const next = current ? lane.bars[lane.bars.indexOf(current) + direction] : lane.bars[0];
+    if (next) this.state.select(next.selection, true);
+  }
+}
+
+type Scale = ReturnType<typeof scaleLinear<number, number>>;
+
+function rowOf(lane: Lane): number {
+  return lane.transfers ? THIN_ROW : ROW;
+}
