@@ -140,7 +140,8 @@ std::vector<OpGroup> groups_by_bands(const Problem& problem, const LayeredLayout
   std::vector<std::vector<OpId>> bands((layers + band_height - 1) / band_height);
   for (const OpId op : problem.ops()) bands[layout.layer[op.index()] / band_height].push_back(op);
   std::vector<OpGroup> groups;
-  for (auto& band : bands) {
+  for (std::uint32_t layer = 0; layer < bands.size(); ++layer) {
+    std::vector<OpId>& band = bands[layer];
     std::stable_sort(band.begin(), band.end(), [&](OpId a, OpId b) {
       return std::pair(problem.op(a).model, layout.centre[a.index()].x) <
              std::pair(problem.op(b).model, layout.centre[b.index()].x);
@@ -152,7 +153,8 @@ std::vector<OpGroup> groups_by_bands(const Problem& problem, const LayeredLayout
       if (begin == end) continue;
       OpGroup group{"",
                     {band.begin() + static_cast<std::ptrdiff_t>(begin),
-                     band.begin() + static_cast<std::ptrdiff_t>(end)}};
+                     band.begin() + static_cast<std::ptrdiff_t>(end)},
+                    layer};
       const auto first = std::min_element(group.ops.begin(), group.ops.end(), [&](OpId a, OpId b) {
         return problem.topological_rank(a) < problem.topological_rank(b);
       });
@@ -212,9 +214,12 @@ std::optional<Grouping> block_grouping(const Problem& problem) {
   const LayeredLayout layout = layered_layout(problem.op_count(), edges);
   const std::size_t size = std::max<std::size_t>(
       12, static_cast<std::size_t>(std::sqrt(static_cast<double>(problem.op_count()) / 2)));
-  return drawn(
-      problem, "blocks",
-      groups_by_bands(problem, layout, std::max(size, problem.op_count() / kMostBlocks + 1)));
+  Grouping grouping{"blocks", true, {}, {}, {}, {}};
+  grouping.groups =
+      groups_by_bands(problem, layout, std::max(size, problem.op_count() / kMostBlocks + 1));
+  number_groups(problem, grouping);
+  draw_groups(problem, grouping);
+  return grouping;
 }
 
 std::optional<Grouping> colocation_grouping(const Problem& problem) {

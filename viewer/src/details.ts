@@ -38,7 +38,7 @@ export class DetailsPanel {
       h('h4', {}, 'Devices'),
       h('ul', { class: 'plain' }, ...report.devices.map((device, index) =>
         h('li', {}, deviceChip(report, index),
-          h('span', { class: 'quiet' }, ` ${oneLine(report.kinds[device.kind], 24)}, ${bytesText(device.memory)}`)))),
+          h('span', { class: 'quiet' }, ` ${[report.kinds[device.kind] === device.name ? '' : oneLine(report.kinds[device.kind], 24), device.memory === null ? 'no memory limit' : bytesText(device.memory)].filter(Boolean).join(', ')}`)))),
       h('h4', {}, 'Marks'),
       h('ul', { class: 'plain marks' },
         h('li', {}, h('i', { class: 'mark critical' }), 'critical path'),

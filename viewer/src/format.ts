@@ -28,7 +28,8 @@ export function bytesText(bytes: number | null): string {
 export function percentText(share: number | null | undefined, digits = 1): string {
   if (share === null || share === undefined) return '–';
   const percent = share * 100;
-  return `${percent !== 0 && Math.abs(percent) < 0.1 ? percent.toPrecision(1) : percent.toFixed(digits)} %`;
+  if (percent > 0 && percent < 10 ** -digits) return `< ${10 ** -digits} %`;
+  return `${percent.toFixed(digits)} %`;
 }
 
 export function secondsText(seconds: number): string {

@@ -8,6 +8,7 @@ export interface Box {
   group: number;
   op: number; // a single op; else -1
   folded: boolean;
+  column: number; // deep graphs go on in a further column
   x: number;
   y: number;
   width: number;
@@ -24,7 +25,8 @@ export interface Layout {
 
 export const FOLDED = { width: 196, height: 58 };
 export const FRAME = { side: 16, top: 30, bottom: 14 };
-const GAP = { across: 26, down: 52 };
+const GAP = { across: 26, down: 46, columns: 90 };
+const MOST_COLUMNS = 12;
 
 interface Pool { sum: number; count: number }
 
@@ -54,14 +56,44 @@ function boxOf(state: State, group: number): Box {
   const grouping = state.currentGrouping;
   const members = state.members(group);
   const { width, height } = grouping.groups[group];
-  const box: Box = { group, op: -1, folded: false, x: 0, y: 0, width, height };
+  const box: Box = { group, op: -1, folded: false, column: 0, x: 0, y: 0, width, height };
   if (!grouping.framed) return box;
   if (members.length === 1) return { ...box, op: members[0] };
   if (state.folded.has(group)) return { ...box, ...FOLDED, folded: true };
   return { ...box, width: width + 2 * FRAME.side, height: height + FRAME.top + FRAME.bottom };
 }
 
-export function layoutOf(state: State): Layout {
+// Cuts the layers into columns so that the whole is shown as large as it can be in a view of that
+// aspect (width / height).
+function columnsFor(layers: number[][], heights: number[], boxes: Box[], centre: Float64Array, aspect: number): number[][] {
+  const total = heights.reduce((sum, height) => sum + height + GAP.down, 0);
+  let best: number[][] = [];
+  let largest = 0;
+  for (let wanted = 1; wanted <= MOST_COLUMNS; ++wanted) {
+    const columns: number[][] = [[]];
+    let filled = 0;
+    heights.forEach((height, layer) => {
+      const last = columns[columns.length - 1];
+      if (last.length > 0 && columns.length < wanted && filled + height / 2 > (total * columns.length) / wanted) columns.push([layer]);
+      else last.push(layer);
+      filled += height + GAP.down;
+    });
+    let width = -GAP.columns;
+    let height = 1;
+    for (const column of columns) {
+      const groups = column.flatMap((layer) => layers[layer]);
+      const left = groups.reduce((least, group) => Math.min(least, centre[group] - boxes[group].width / 2), Infinity);
+      const right = groups.reduce((most, group) => Math.max(most, centre[group] + boxes[group].width / 2), -Infinity);
+      width += right - left + GAP.columns;
+      height = Math.max(height, column.reduce((sum, layer) => sum + heights[layer] + GAP.down, -GAP.down));
+    }
+    const scale = Math.min(aspect / Math.max(1, width), 1 / height);
+    if (scale > largest * 1.15) [largest, best] = [scale, columns];
+  }
+  return best;
+}
+
+export function layoutOf(state: State, aspect: number): Layout {
   const { report } = state;
   const grouping = state.currentGrouping;
   const boxes = grouping.groups.map((_, group) => boxOf(state, group));
@@ -100,25 +132,31 @@ export function layoutOf(state: State): Layout {
     for (let layer = layers.length - 1; layer >= 0; --layer) pull(layers[layer], below);
   }
 
-  let y = 0;
-  for (const layer of layers) {
-    const height = Math.max(0, ...layer.map((group) => boxes[group].height));
-    for (const group of layer) {
-      boxes[group].x = centre[group] - boxes[group].width / 2;
-      boxes[group].y = y + (height - boxes[group].height) / 2;
-    }
-    if (layer.length > 0) y += height + GAP.down;
-  }
-  const leftmost = boxes.reduce((least, box) => Math.min(least, box.x), Infinity);
+  const heights = layers.map((layer) => layer.reduce((most, group) => Math.max(most, boxes[group].height), 0));
+  const columns = columnsFor(layers, heights, boxes, centre, aspect);
   let width = 0;
-  for (const box of boxes) {
-    box.x -= leftmost;
-    width = Math.max(width, box.x + box.width);
-  }
+  let height = 0;
+  columns.forEach((column, index) => {
+    const groups = column.flatMap((layer) => layers[layer]);
+    const left = groups.reduce((least, group) => Math.min(least, centre[group] - boxes[group].width / 2), Infinity);
+    const start = index === 0 ? 0 : width + GAP.columns;
+    let y = 0;
+    for (const layer of column) {
+      for (const group of layers[layer]) {
+        const box = boxes[group];
+        box.column = index;
+        box.x = start + centre[group] - box.width / 2 - left;
+        box.y = y + (heights[layer] - box.height) / 2;
+        width = Math.max(width, box.x + box.width);
+      }
+      y += heights[layer] + GAP.down;
+    }
+    height = Math.max(height, y - GAP.down);
+  });
 
   const count = report.ops.name.length;
   const layout: Layout = {
-    boxes, width, height: Math.max(0, y - GAP.down),
+    boxes, width, height,
     x: new Float64Array(count), y: new Float64Array(count),
   };
   for (let op = 0; op < count; ++op) {

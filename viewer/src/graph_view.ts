@@ -13,6 +13,7 @@ import { hideTip, showTip } from './tip';
 
 interface Edge {
   x1: number; y1: number; x2: number; y2: number;
+  sideways: boolean; // into another column: leaves and enters at the sides
   bends: number[]; // x, y, x, y, … in the layout's coordinates
   from: number; to: number; // an op at each end
   count: number;
@@ -24,6 +25,7 @@ interface Edge {
 
 const TEXT_FROM = 0.5; // scale from which names can be read
 const LABELS_FROM = 0.75;
+const CROWDED = 400; // edges from which single ones are drawn faintly
 
 export class GraphView {
   readonly canvas = h('canvas', {
@@ -85,7 +87,7 @@ export class GraphView {
 
   private relayout(fit: boolean) {
     const anchor = this.layout ? this.anchor() : null;
-    this.layout = layoutOf(this.state);
+    this.layout = layoutOf(this.state, this.height > 0 ? this.width / this.height : 2);
     this.relink();
     if (fit || !this.touched) this.fit();
     else if (anchor) this.keep(anchor);
@@ -175,10 +177,20 @@ export class GraphView {
   private edgeBetween(from: number, to: number, bends?: number[]): Edge {
     const { layout } = this;
     const grouping = this.state.currentGrouping;
-    const half = (op: number) => {
-      const box = layout.boxes[grouping.of[op]];
-      return (box.folded ? box.height : this.state.report.node.height) / 2;
-    };
+    const boxOf = (op: number) => layout.boxes[grouping.of[op]];
+    const { node } = this.state.report;
+    const half = (op: number) => (boxOf(op).folded ? boxOf(op).height : node.height) / 2;
+    const side = (op: number) => (boxOf(op).folded ? boxOf(op).width : node.width) / 2;
+    const ends = { from, to, count: 0, cutBytes: 0, cutTime: 0, cut: false, critical: false };
+    const across = boxOf(to).column - boxOf(from).column;
+    if (across !== 0) {
+      const right = Math.sign(across);
+      return {
+        ...ends, sideways: true, bends: [],
+        x1: layout.x[from] + right * side(from), y1: layout.y[from],
+        x2: layout.x[to] - right * side(to), y2: layout.y[to],
+      };
+    }
     const down = layout.y[from] <= layout.y[to] ? 1 : -1;
     const line: number[] = [];
     if (bends && !layout.boxes[grouping.of[from]].folded) {
@@ -187,9 +199,9 @@ export class GraphView {
       for (let i = 2; i < bends.length; i += 2) line.push(bends[i] + dx, bends[i + 1] + dy);
     }
     return {
+      ...ends, sideways: false, bends: line,
       x1: layout.x[from], y1: layout.y[from] + down * half(from),
       x2: layout.x[to], y2: layout.y[to] - down * half(to),
-      bends: line, from, to, count: 0, cutBytes: 0, cutTime: 0, cut: false, critical: false,
     };
   }
 
@@ -241,7 +253,7 @@ export class GraphView {
     const ratio = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(clientWidth * ratio);
     this.canvas.height = Math.round(clientHeight * ratio);
-    if (!this.touched) this.fit();
+    if (!this.touched) this.relayout(true);
     this.draw();
   }
 
@@ -294,7 +306,9 @@ export class GraphView {
   private drawEdges(ink: CanvasRenderingContext2D, sees: Sees) {
     const k = this.transform.k;
     const straight = k < 0.3;
-    const stroke = (wanted: (edge: Edge) => boolean, colour: string, width: number, dash: number[]) => {
+    const crowded = this.edges.length > CROWDED ? 0.4 : 1;
+    const stroke = (wanted: (edge: Edge) => boolean, colour: string, width: number, dash: number[], alpha = 1) => {
+      ink.globalAlpha = alpha;
       ink.strokeStyle = colour;
       ink.lineWidth = width;
       ink.setLineDash(dash);
@@ -308,10 +322,11 @@ export class GraphView {
       }
       ink.stroke();
       ink.setLineDash([]);
+      ink.globalAlpha = 1;
     };
     const thin = Math.max(1, 0.6 / k);
-    stroke((edge) => !edge.cut && !edge.critical, this.colours.edge, thin, []);
-    stroke((edge) => edge.cut && !edge.critical, this.colours.cut, thin * 1.4, straight ? [] : [6, 4]);
+    stroke((edge) => !edge.cut && !edge.critical, this.colours.edge, thin, [], crowded);
+    stroke((edge) => edge.cut && !edge.critical, this.colours.cut, thin * 1.4, straight || crowded < 1 ? [] : [6, 4], crowded);
     stroke((edge) => edge.critical && !edge.cut, this.colours.critical, thin * 2.6, []);
     stroke((edge) => edge.critical && edge.cut, this.colours.critical, thin * 2.6, straight ? [] : [8, 4]);
     const selected = this.selectedOps;
@@ -330,12 +345,14 @@ export class GraphView {
   private drawHeads(ink: CanvasRenderingContext2D, sees: Sees) {
     for (const edge of this.edges) {
       if (!sees(edge.x2 - 5, edge.y2 - 5, 10, 10)) continue;
-      const up = edge.y2 < edge.y1 ? -1 : 1;
+      // The direction in which the head points.
+      const dx = edge.sideways ? Math.sign(edge.x2 - edge.x1) : 0;
+      const dy = edge.sideways ? 0 : edge.y2 < edge.y1 ? -1 : 1;
       ink.fillStyle = edge.critical ? this.colours.critical : edge.cut ? this.colours.cut : this.colours.edge;
       ink.beginPath();
       ink.moveTo(edge.x2, edge.y2);
-      ink.lineTo(edge.x2 - 3.6, edge.y2 - 6.5 * up);
-      ink.lineTo(edge.x2 + 3.6, edge.y2 - 6.5 * up);
+      ink.lineTo(edge.x2 - 6.5 * dx - 3.6 * dy, edge.y2 - 6.5 * dy - 3.6 * dx);
+      ink.lineTo(edge.x2 - 6.5 * dx + 3.6 * dy, edge.y2 - 6.5 * dy + 3.6 * dx);
       ink.fill();
     }
   }
@@ -473,7 +490,7 @@ export class GraphView {
     ink.textBaseline = 'middle';
     ink.textAlign = 'center';
     for (const edge of this.edges) {
-      if (!edge.cut) continue;
+      if (!edge.cut || (edge.cutBytes === 0 && edge.cutTime === 0)) continue;
       const middle = edge.bends.length / 4;
       const x = edge.bends.length > 0 ? edge.bends[Math.floor(middle) * 2] : (edge.x1 + edge.x2) / 2;
       const y = edge.bends.length > 0 ? edge.bends[Math.floor(middle) * 2 + 1] : (edge.y1 + edge.y2) / 2;
@@ -660,6 +677,11 @@ function trace(ink: CanvasRenderingContext2D, edge: Edge, straight: boolean) {
   let x = edge.x1;
   let y = edge.y1;
   ink.moveTo(x, y);
+  if (edge.sideways && !straight) {
+    const middle = (edge.x1 + edge.x2) / 2;
+    ink.bezierCurveTo(middle, edge.y1, middle, edge.y2, edge.x2, edge.y2);
+    return;
+  }
   const step = (nx: number, ny: number) => {
     if (straight || Math.abs(nx - x) < 1) ink.lineTo(nx, ny);
     else {

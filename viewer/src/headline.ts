@@ -30,7 +30,7 @@ export class Headline {
     replace(this.element,
             tile(OBJECTIVES[problem.objective], timeText(plan.value, problem.unit), plan.planner ? `found by ${oneLine(plan.planner, 40)} in ${secondsText(plan.seconds)}${compared}` : `${oneLine(plan.label, 40)}${compared}`, 'main'),
             tile('Lower bound', timeText(plan.bound, problem.unit), oneLine(plan.method, 90)),
-            tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound: no plan is better by more', proven ? 'good' : ''),
+            tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound; the best plan may be nearer', proven ? 'good' : ''),
             single
               ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; the plan is ${speedup!.toFixed(2)} times as fast`)
               : tile('Best single device', '–', 'none can run and hold everything'));

@@ -1,0 +1,93 @@
+#include "report/report_page.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "analysis/generate.h"
+#include "evaluate/placement_plan.h"
+#include "support/random_plan.h"
+#include "support/random_problem.h"
+
+namespace placewright {
+namespace {
+
+ReportedPlan some_plan(const Problem& problem, std::uint64_t seed = 1) {
+  testing::RandomSource random(seed);
+  ReportedPlan reported{"plan " + std::to_string(seed), {}};
+  reported.file.plan = *plan_of_placement(problem, testing::random_placement(problem, random));
+  reported.file.planner = "some";
+  reported.file.certificate = {reported.file.plan.value / 2, "half of it"};
+  return reported;
+}
+
+// What a browser's parser of HTML takes for the content of the script element with the data.
+std::string data_in(const std::string& page) {
+  const std::string opening = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t begin = page.find(opening) + opening.size();
+  return page.substr(begin, page.find('<', begin) - begin);
+}
+
+TEST(ReportPage, HoldsTheDataWhateverTheNamesAre) {
+  ProblemDraft draft = testing::random_draft({.ops = 8}, 1);
+  const std::vector<std::string> names = {"</script><script>alert(1)</script>",
+                                          "<!-- <script>",
+                                          "\"quoted\" 'twice' \\ back",
+                                          "two\nlines\r\tand a tab",
+                                          "Слой 机器学习 طبقة 🚀",
+                                          std::string(10000, 'x'),
+                                          "& &lt; &#60;",
+                                          std::string("\x01\x7f null", 7)};
+  for (std::size_t i = 0; i < names.size(); ++i) draft.ops[i].name = names[i];
+  draft.name = "<b>problem</b>";
+  draft.devices[0].name = "<img src=x onerror=alert(1)>";
+  const Problem problem(std::move(draft));
+  const std::vector<ReportedPlan> plans{some_plan(problem)};
+  const auto data = nlohmann::json::parse(data_in(report_page(problem, plans)));
+  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(data["ops"]["name"][i], names[i]);
+  EXPECT_EQ(data["devices"][0]["name"], problem.device(DeviceId{0}).name);
+}
+
+TEST(ReportPage, NamesThatAreNotUtf8DoNotStopIt) {
+  ProblemDraft draft = testing::random_draft({.ops = 3}, 1);
+  draft.ops[0].name = "\xff\xfe";
+  const Problem problem(std::move(draft));
+  EXPECT_NO_THROW(report_page(problem, std::vector{some_plan(problem)}));
+}
+
+TEST(ReportPage, FetchesNothing) {
+  const std::string page(page_template());
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+  for (const char* address : {"src=\"http", "href=\"http", "url(http", "@import", "src=\"/"}) {
+    EXPECT_EQ(page.find(address), std::string::npos) << address;
+  }
+}
+
+TEST(ReportPage, OfAThousandOpsIsBelowThreeMegabytes) {
+  for (const GraphFamily family : graph_families()) {
+    GenerateOptions options;
+    options.family = family;
+    options.ops = 1000;
+    const Problem problem(generate(options));
+    EXPECT_LT(report_page(problem, std::vector{some_plan(problem)}).size(), 3'000'000U)
+        << name_of(family);
+  }
+}
+
+TEST(ReportPage, ShowsEveryObjective) {
+  for (const Objective objective : {Objective::latency, Objective::total_completion,
+                                    Objective::throughput, Objective::call_latency}) {
+    const Problem problem(testing::random_draft(
+        {.objective = objective, .interconnect = InterconnectKind::host, .ops = 9, .devices = 3},
+        7));
+    ReportedPlan reported{"one device", {}};
+    reported.file.plan = *plan_of_placement(problem, Placement(problem.op_count(), DeviceId{0}));
+    const auto data = nlohmann::json::parse(report_data(problem, std::vector{reported}));
+    EXPECT_EQ(data["problem"]["objective"], name_of(objective));
+    EXPECT_EQ(data["plans"][0]["value"], reported.file.plan.value);
+    EXPECT_EQ(data["plans"][0]["devices"].size(), problem.device_count());
+    EXPECT_EQ(data["plans"][0].contains("start"), objective != Objective::throughput);
+  }
+}
+
+}  // namespace
+}  // namespace placewright
