@@ -78,7 +78,8 @@ export class MemoryChart {
             h('div', { class: 'memory-grid' },
               ...report.devices.map((_, device) => this.deviceFigure(device, timed))),
             h('p', { class: 'quiet' },
-              peakCounts ? 'The limit holds for weights and live tensors together.'
+              plan.calls ? 'Weights of all calls; the limit holds for them.'
+              : peakCounts ? 'The limit holds for weights and live tensors together.'
                          : 'The limit holds for weights alone here (memory: resident); live tensors are shown on top.'));
   }
 

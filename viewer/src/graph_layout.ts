@@ -23,9 +23,9 @@ export interface Layout {
   height: number;
 }
 
-export const FOLDED = { width: 196, height: 58 };
+export const FOLDED = { width: 200, height: 68 };
 export const FRAME = { side: 16, top: 30, bottom: 14 };
-const GAP = { across: 26, down: 46, columns: 90 };
+const GAP = { across: 26, down: 40, columns: 90 };
 const MOST_COLUMNS = 12;
 
 interface Pool { sum: number; count: number }

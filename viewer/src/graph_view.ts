@@ -46,6 +46,7 @@ export class GraphView {
       this.redraw();
     });
   private pending = false;
+  private drawnOnce = false;
   private width = 0;
   private height = 0;
   private touched = false; // the reader has moved the picture: keep it so on resize
@@ -193,6 +194,11 @@ export class GraphView {
     }
     const down = layout.y[from] <= layout.y[to] ? 1 : -1;
     const line: number[] = [];
+    const passes = Math.abs(grouping.groups[grouping.of[to]].layer - grouping.groups[grouping.of[from]].layer) > 1;
+    if (passes && Math.abs(layout.x[from] - layout.x[to]) < side(from) + side(to)) {
+      // Round the boxes in between.
+      line.push(Math.max(layout.x[from] + side(from), layout.x[to] + side(to)) + 20, (layout.y[from] + layout.y[to]) / 2);
+    }
     if (bends && !layout.boxes[grouping.of[from]].folded) {
       const dx = layout.x[from] - grouping.x[from];
       const dy = layout.y[from] - grouping.y[from];
@@ -282,6 +288,8 @@ export class GraphView {
     this.drawOps(ink, sees);
     this.drawFolded(ink, sees);
     if (transform.k >= LABELS_FROM) this.drawCutLabels(ink, sees);
+    if (!this.drawnOnce) performance.mark('drawn');
+    this.drawnOnce = true;
   }
 
   private drawFrames(ink: CanvasRenderingContext2D, sees: Sees) {
@@ -443,7 +451,7 @@ export class GraphView {
       for (const [device, ops] of [...shares].sort((a, b) => a[0] - b[0])) {
         const share = (ops / members.length) * box.width;
         ink.fillStyle = deviceFill(ink, device);
-        ink.fillRect(x, small ? box.y : box.y + box.height - 11, share + 0.5, small ? box.height : 11);
+        ink.fillRect(x, small ? box.y : box.y + box.height - 13, share + 0.5, small ? box.height : 13);
         x += share;
       }
       ink.restore();
@@ -465,13 +473,13 @@ export class GraphView {
 
   private drawFoldedText(ink: CanvasRenderingContext2D, box: Box, members: number[]) {
     ink.fillStyle = this.colours.ink;
-    ink.font = FONT_BOLD;
+    ink.font = FONT_GROUP;
     ink.textBaseline = 'middle';
     const name = oneLine(this.state.currentGrouping.groups[box.group].name, 60);
-    ink.fillText(this.fitted(ink, `▸ ${name}`, box.width - 22), box.x + 11, box.y + 16);
+    ink.fillText(this.fitted(ink, `▸ ${name}`, box.width - 22), box.x + 11, box.y + 19);
     ink.fillStyle = this.colours.quiet;
-    ink.font = FONT_SMALL;
-    ink.fillText(plural(members.length, 'op'), box.x + 23, box.y + 34);
+    ink.font = FONT_GROUP_SMALL;
+    ink.fillText(plural(members.length, 'op'), box.x + 27, box.y + 41);
   }
 
   private ring(ink: CanvasRenderingContext2D, box: Box, colour: string, dash: number[], out: number) {
@@ -495,7 +503,8 @@ export class GraphView {
       const x = edge.bends.length > 0 ? edge.bends[Math.floor(middle) * 2] : (edge.x1 + edge.x2) / 2;
       const y = edge.bends.length > 0 ? edge.bends[Math.floor(middle) * 2 + 1] : (edge.y1 + edge.y2) / 2;
       if (!sees(x - 60, y - 8, 120, 16)) continue;
-      const text = (edge.cutBytes > 0 ? `${bytesText(edge.cutBytes)} · ` : '') + timeText(edge.cutTime, unit, 3);
+      const text = [edge.cutBytes > 0 ? bytesText(edge.cutBytes) : '', edge.cutTime > 0 ? timeText(edge.cutTime, unit, 3) : '']
+        .filter(Boolean).join(' · ');
       const width = ink.measureText(text).width + 8;
       ink.fillStyle = this.colours.canvas;
       ink.globalAlpha = 0.88;
@@ -671,6 +680,8 @@ type Plan = State['currentPlan'];
 const FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const FONT = `12px ${FAMILY}`;
 const FONT_BOLD = `600 12px ${FAMILY}`;
+const FONT_GROUP = `600 16px ${FAMILY}`;
+const FONT_GROUP_SMALL = `14px ${FAMILY}`;
 const FONT_SMALL = `10.5px ${FAMILY}`;
 
 function trace(ink: CanvasRenderingContext2D, edge: Edge, straight: boolean) {

@@ -32,9 +32,15 @@ export class Headline {
             tile('Lower bound', timeText(plan.bound, problem.unit), oneLine(plan.method, 90)),
             tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound; the best plan may be nearer', proven ? 'good' : ''),
             single
-              ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; the plan is ${speedup!.toFixed(2)} times as fast`)
+              ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; ${against(speedup!)}`)
               : tile('Best single device', '–', 'none can run and hold everything'));
   }
+}
+
+// How a plan compares with the best single device.
+function against(speedup: number): string {
+  if (Math.abs(speedup - 1) < 5e-3) return 'the plan is as fast';
+  return speedup > 1 ? `the plan is ${speedup.toFixed(2)} times as fast` : `the plan is ${(1 / speedup).toFixed(2)} times as slow`;
 }
 
 export function rulesText(state: State): string {

@@ -108,7 +108,7 @@ function build() {
       timeline ? section('timeline-section', 'Timeline', timelineTools, timeline.element, timeline.status) : '',
       h('div', { class: 'pair' },
         section('load-section', 'Load of each device', null, new LoadChart(state).element),
-        section('memory-section', timed ? 'Memory over time' : 'Memory', null, new MemoryChart(state).element)),
+        section('memory-section', report.plans.some((plan) => plan.devices.some(({ steps }) => steps.length > 0)) ? 'Memory over time' : 'Memory', null, new MemoryChart(state).element)),
       section('compare-section', report.plans.length > 1 ? 'Plans compared' : 'Against one device and the bound', null, new ComparisonView(state).element),
       section('lists-section', 'In detail', null, new Tables(state).element)),
     h('footer', { class: 'quiet' }, `${report.program} report`));

@@ -11,7 +11,7 @@ export type Selection =
 export type Change = 'plan' | 'grouping' | 'fold' | 'selection' | 'difference' | 'theme';
 
 // Graphs up to this size open with every op in sight.
-const LARGEST_OPEN = 60;
+const LARGEST_OPEN = 80;
 
 export class State {
   plan = 0;
@@ -39,8 +39,7 @@ export class State {
       grouping.of.forEach((group, op) => members[group].push(op));
       return members;
     });
-    const blocks = report.groupings.findIndex((grouping) => grouping.name === 'blocks');
-    this.enter(count > LARGEST_OPEN && blocks >= 0 ? blocks : 0);
+    this.enter(this.firstGrouping(count));
   }
 
   get currentPlan(): Plan { return this.report.plans[this.plan]; }
@@ -48,6 +47,13 @@ export class State {
   members(group: number): number[] { return this.groupsOfGrouping[this.grouping][group]; }
   foldable(group: number): boolean {
     return this.currentGrouping.framed && this.members(group).length > 1;
+  }
+
+  // Pipelines open as their stages, large graphs as blocks.
+  private firstGrouping(ops: number): number {
+    const named = (name: string) => this.report.groupings.findIndex((grouping) => grouping.name === name);
+    const best = named('stages') >= 0 ? named('stages') : ops > LARGEST_OPEN ? named('blocks') : 0;
+    return Math.max(0, best);
   }
 
   // The groupings that this plan has.

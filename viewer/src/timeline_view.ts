@@ -6,7 +6,7 @@ import { select } from 'd3-selection';
 import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
 import { h } from './dom';
 import { bytesText, oneLine, plural, timeText, trimmed } from './format';
-import { deviceColour, deviceFill, inkOn } from './palette';
+import { deviceColour, deviceFill, devicePattern, inkOn } from './palette';
 import type { Selection, State } from './state';
 import { themeColours, type ThemeColours } from './theme';
 import { hideTip, showTip } from './tip';
@@ -215,7 +215,7 @@ export class TimelineView {
     ink.beginPath();
     ink.rect(LABEL, y, this.width - LABEL, height);
     ink.clip();
-    const texts: [string, number, number][] = [];
+    const texts: [string, number, number, boolean][] = [];
     let drawnTo = -1; // bars thinner than a pixel share it
     for (const bar of lane.bars) {
       const x1 = scale(bar.start);
@@ -226,12 +226,20 @@ export class TimelineView {
       if (x2 - x1 < 0.7 && x2 <= drawnTo && !special) continue;
       drawnTo = Math.max(drawnTo, x1 + 1);
       this.drawBar(ink, lane, bar, x1, Math.max(1, x2 - x1), y, height, key, selected);
-      if (x2 - x1 > 26 && !lane.transfers) texts.push([this.barText(bar), Math.max(x1, LABEL), x2]);
+      if (x2 - x1 > 26 && !lane.transfers) texts.push([this.barText(bar), Math.max(x1, LABEL), x2, selected !== null && !selected.has(key)]);
     }
-    ink.fillStyle = inkOn(deviceColour(lane.device));
-    for (const [text, x1, x2] of texts) {
+    for (const [text, x1, x2, faint] of texts) {
+      ink.fillStyle = faint ? this.colours.ink : inkOn(deviceColour(lane.device));
       const room = Math.floor((x2 - x1 - 8) / 5.8);
-      if (room >= 2) ink.fillText(oneLine(text, room), x1 + 5, y + height / 2 + 0.5);
+      if (room < 2) continue;
+      const shown = oneLine(text, room);
+      if (devicePattern(lane.device) > 0 && !faint) {
+        const ground = ink.fillStyle;
+        ink.fillStyle = deviceColour(lane.device);
+        ink.fillRect(x1 + 2, y + 4, ink.measureText(shown).width + 6, height - 8);
+        ink.fillStyle = ground;
+      }
+      ink.fillText(shown, x1 + 5, y + height / 2 + 0.5);
     }
     ink.restore();
     ink.fillStyle = lane.transfers ? this.colours.quiet : this.colours.ink;

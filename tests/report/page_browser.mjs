@@ -1,0 +1,251 @@
+// Drives the report page in Chromium as a reader would.
+//
+//   PLACEWRIGHT_PROGRAM=build/placewright node --test tests/report/page_browser.mjs
+//
+// Times and frame rates are printed, not asserted: they depend on the machine.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const program = process.env.PLACEWRIGHT_PROGRAM ?? join(root, 'build/placewright');
+const { chromium } = createRequire(join(root, 'viewer/package.json'))('playwright-core');
+const folder = mkdtempSync(join(tmpdir(), 'placewright-page-'));
+const file = (name) => join(folder, name);
+const placewright = (...words) => execFileSync(program, words, { encoding: 'utf8' });
+
+function report(name, ...plans) {
+  placewright('report', ...plans, '-o', file(name), '--quiet');
+  return file(name);
+}
+
+const EXAMPLE = join(root, 'examples/moirai/example-1.json');
+const HOSTILE = ['</script><img src=x onerror="document.title=\'broken\'">', '<!-- <script>', '"quotes" \'and\' `ticks` ${x}',
+                 'two\nlines\tand a tab', 'Слой 机器学习 طبقة 🚀', 'long' + 'x'.repeat(10000)];
+
+let browser;
+
+before(async () => {
+  browser = await chromium.launchPersistentContext(mkdtempSync(join(folder, 'profile-')), {
+    executablePath: ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync),
+    headless: true,
+    viewport: { width: 1440, height: 900 },
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+           '--disable-component-update', '--disable-sync'],
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+// The page, and whatever goes wrong on it: errors, messages, requests for anything but the page itself.
+async function open(path, options = {}) {
+  const page = await browser.newPage();
+  if (options.size) await page.setViewportSize(options.size);
+  await page.emulateMedia({ colorScheme: 'light' });
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('console', (message) => { if (message.type() !== 'log') faults.push(message.text()); });
+  page.on('request', (request) => { if (request.url() !== String(pathToFileURL(path))) faults.push(`asks for ${request.url()}`); });
+  await page.goto(String(pathToFileURL(path)));
+  await page.waitForSelector('html[data-ready]', { timeout: 60000 });
+  return { page, faults };
+}
+
+async function find(page, name) {
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  await page.keyboard.insertText(name);
+  await page.keyboard.press('Enter');
+}
+
+const text = (page, selector) => page.textContent(selector);
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const colourAt = (page, x, y) => page.evaluate(([px, py]) => {
+  const canvas = document.getElementById('graph');
+  const ratio = canvas.width / canvas.clientWidth;
+  return [...canvas.getContext('2d').getImageData(px * ratio, py * ratio, 1, 1).data].slice(0, 3);
+}, [x, y]);
+
+test('a small plan: search, timeline, keyboard, details', async () => {
+  placewright('plan', EXAMPLE, '--planner', 'heft', '-o', file('heft.json'), '--quiet');
+  const { page, faults } = await open(report('small.html', file('heft.json')));
+  const value = JSON.parse(readFileSync(file('heft.json'), 'utf8')).value;
+  assert.match(await text(page, '#headline'), new RegExp(String(value)));
+  assert.match(await text(page, '#graph-summary'), /14 ops, 19 edges/);
+
+  await find(page, '11');
+  assert.match(await text(page, '#details h3'), /^11$/);
+  assert.match(await text(page, '#timeline-status'), /^11 on d\d, /);
+  assert.match(await text(page, '#details'), /Why here/);
+
+  // A click in the timeline selects in the graph: what is first on the first device.
+  const lane = await page.locator('#timeline').boundingBox();
+  await page.mouse.click(lane.x + 150, lane.y + 40);
+  const first = (await text(page, '#timeline-status')).split(' ')[0];
+  assert.equal(await text(page, '#details h3'), first);
+
+  // Arrows walk along edges, Escape lets go.
+  await find(page, '14');
+  await page.focus('#graph');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await text(page, '#details h3'), '11');
+  await page.keyboard.press('Escape');
+  assert.match(await text(page, '#details h3'), /Nothing selected/);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('several plans: switching, differences, dark mode', async () => {
+  placewright('plan', EXAMPLE, '--planner', 'etf', '-o', file('etf.json'), '--quiet');
+  const { page, faults } = await open(report('two.html', file('heft.json'), file('etf.json')));
+  assert.match(await text(page, '#headline'), /found by heft/);
+  await page.selectOption('#plan', { label: 'etf' });
+  assert.match(await text(page, '#headline'), /found by etf/);
+  await page.selectOption('#difference', { label: 'heft' });
+  const placements = ['heft', 'etf'].map((name) => JSON.parse(readFileSync(file(`${name}.json`), 'utf8')).placement);
+  const moved = Object.keys(placements[0]).filter((op) => placements[0][op] !== placements[1][op]).length;
+  assert.match(await text(page, '.difference'), new RegExp(`${moved} ops? of 14`));
+
+  assert.match(await background(page), /rgb\(24\d, 24\d, 24\d\)/);
+  await page.click('#theme');
+  assert.match(await background(page), /rgb\(1\d, 2\d, 2\d\)/);
+  await page.waitForTimeout(200);
+  const canvas = await colourAt(page, 4, 4);
+  assert.ok(canvas[0] < 60, `the canvas is dark as well: ${canvas}`);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('groups fold and unfold', async () => {
+  const problem = join(root, 'examples/moirai/inceptionv4.json');
+  placewright('plan', problem, '--planner', 'heft', '-o', file('inception.json'), '--quiet');
+  const { page, faults } = await open(report('inception.html', file('inception.json')));
+  const folded = async () => Number(/(\d+) folded group/.exec(await text(page, '#graph-summary'))?.[1] ?? 0);
+  const all = await folded();
+  assert.ok(all > 4, `${all} folded groups`);
+  await find(page, '505');
+  assert.equal(await text(page, '#details h3'), '505');
+  assert.equal(await folded(), all - 1, 'finding an op unfolds its group');
+  await page.focus('#graph');
+  await page.keyboard.press('Enter');
+  assert.equal(await folded(), all, 'Enter folds it again');
+  await page.click('#details button:has-text("Unfold")');
+  assert.equal(await folded(), all - 1);
+  await page.click('#unfold-all');
+  assert.equal(await folded(), 0);
+  await page.click('#fold-all');
+  assert.equal(await folded(), all);
+  await page.selectOption('#grouping', { label: 'no groups' });
+  assert.equal(await folded(), 0);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('pipelines and calls', async () => {
+  const throughput = join(root, 'examples/msr/throughput/LayerGraphs/bert24_inference.json');
+  placewright('plan', throughput, '--objective', 'throughput', '--planner', 'ideals-linear', '-o', file('stages.json'), '--quiet');
+  const latency = join(root, 'examples/msr/latency/LayerGraphs/resnet50_inference.json');
+  placewright('plan', latency, '--objective', 'call-latency', '--planner', 'topo', '-o', file('calls.json'), '--quiet');
+  for (const [plan, grouping] of [['stages', 'stages'], ['calls', 'calls']]) {
+    const { page, faults } = await open(report(`${plan}.html`, file(`${plan}.json`)));
+    await page.selectOption('#grouping', { label: grouping });
+    await page.click('#fold-all');
+    assert.match(await text(page, '#graph-summary'), /folded group/);
+    assert.equal(await page.locator('#timeline').count(), plan === 'calls' ? 1 : 0);
+    assert.deepEqual(faults, []);
+    await page.close();
+  }
+});
+
+test('names are text, whatever is in them', async () => {
+  const shape = JSON.parse(placewright('generate', 'chain', '--ops', '6', '--devices', '2', '-o', '-'));
+  const renamed = new Map(shape.ops.map((op, i) => [op.name, HOSTILE[i]]));
+  shape.name = '<b>bold</b>';
+  shape.ops = shape.ops.map((op) => ({ ...op, name: renamed.get(op.name), type: '<u>type</u>' }));
+  const rename = (end) => (typeof end === 'number' ? end : renamed.get(end) ?? end);
+  shape.tensors = shape.tensors.map((tensor) => ({ ...tensor, from: rename(tensor.from), to: tensor.to.map(rename) }));
+  writeFileSync(file('hostile.json'), JSON.stringify(shape));
+  placewright('plan', file('hostile.json'), '--planner', 'heft', '-o', file('hostile-plan.json'), '--quiet');
+  const { page, faults } = await open(report('hostile.html', file('hostile-plan.json')));
+  assert.equal(await text(page, 'h1'), '<b>bold</b>');
+  for (const name of HOSTILE) {
+    await find(page, name.slice(0, 30).split('\n')[0]);
+    assert.equal(await text(page, '#details h3'), name);
+  }
+  assert.equal(await page.locator('img, b, i b, u').count(), 0);
+  assert.notEqual(await page.title(), 'broken');
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+// Frames a second while the mouse drags the canvas about for two seconds.
+async function panRate(page, selector) {
+  const box = await page.locator(selector).boundingBox();
+  await page.evaluate(() => {
+    window.frames_seen = 0;
+    const count = () => {
+      ++window.frames_seen;
+      window.counting = requestAnimationFrame(count);
+    };
+    count();
+  });
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.down();
+  const start = Date.now();
+  const before = await page.evaluate(() => window.frames_seen);
+  for (let step = 0; Date.now() - start < 2000; ++step) {
+    await page.mouse.move(box.x + box.width / 2 + 160 * Math.sin(step / 9), box.y + box.height / 2 + 90 * Math.cos(step / 7));
+  }
+  const frames = (await page.evaluate(() => window.frames_seen)) - before;
+  const seconds = (Date.now() - start) / 1000;
+  await page.mouse.up();
+  await page.evaluate(() => cancelAnimationFrame(window.counting));
+  return frames / seconds;
+}
+
+test('five thousand ops', async () => {
+  placewright('generate', 'layered', '--ops', '5000', '--devices', '4', '--seed', '7', '-o', file('big.json'), '--quiet');
+  placewright('plan', file('big.json'), '--planner', 'heft', '-o', file('big-plan.json'), '--quiet');
+  const path = report('big.html', file('big-plan.json'));
+  console.log(`page of 5,000 ops: ${(statSync(path).size / 1e6).toFixed(2)} MB`);
+  const { page, faults } = await open(path);
+  const ready = await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => done(performance.now()))));
+  const drawn = await page.evaluate(() => performance.getEntriesByName('drawn')[0].startTime);
+  console.log(`headline and folded graph drawn after ${(drawn / 1000).toFixed(2)} s (seen after ${(ready / 1000).toFixed(2)} s)`);
+  assert.match(await text(page, '#graph-summary'), /5,000 ops, .* folded groups/);
+  console.log(`pan, folded: ${(await panRate(page, '#graph')).toFixed(0)} frames per second`);
+  await page.click('#unfold-all');
+  console.log(`pan, unfolded, close: ${(await panRate(page, '#graph')).toFixed(0)} frames per second`);
+  await page.click('#graph-section button:has-text("Fit")');
+  console.log(`pan, unfolded, all 5,000 ops in sight: ${(await panRate(page, '#graph')).toFixed(0)} frames per second`);
+  await page.locator('#timeline').scrollIntoViewIfNeeded();
+  await page.click('#timeline-section button:has-text("+")');
+  console.log(`pan, timeline: ${(await panRate(page, '#timeline')).toFixed(0)} frames per second`);
+  await find(page, 'op2500');
+  assert.match(await text(page, '#timeline-status'), /^op2500 on d\d, /);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('small windows and paper', async () => {
+  const { page, faults } = await open(file('two.html'), { size: { width: 900, height: 700 } });
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
+  await page.emulateMedia({ media: 'print' });
+  assert.equal(await page.locator('.controls').isVisible(), false);
+  const paper = await page.pdf({ format: 'A4' });
+  assert.ok(paper.length > 10000);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
