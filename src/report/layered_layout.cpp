@@ -1,6 +1,7 @@
 #include "report/layered_layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -233,7 +234,98 @@ class Layering {
   double right_end_ = 0;
 };
 
+// A connected part of a graph, with numbers of its own.
+struct Part {
+  std::vector<std::uint32_t> nodes;
+  std::vector<std::size_t> edges;
+  LayeredLayout layout;
+};
+
+std::vector<Part> parts_of(std::size_t node_count, const std::vector<LayoutEdge>& edges) {
+  std::vector<std::uint32_t> leader(node_count);
+  std::iota(leader.begin(), leader.end(), 0U);
+  const auto find = [&](std::uint32_t node) {
+    while (leader[node] != node) node = leader[node] = leader[leader[node]];
+    return node;
+  };
+  for (const auto& [from, to] : edges) leader[find(from)] = find(to);
+  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> part_of(node_count, kNone);
+  std::vector<Part> parts;
+  for (std::uint32_t node = 0; node < node_count; ++node) {
+    std::size_t& part = part_of[find(node)];
+    if (part == kNone) {
+      part = parts.size();
+      parts.emplace_back();
+    }
+    parts[part].nodes.push_back(node);
+  }
+  for (std::size_t edge = 0; edge < edges.size(); ++edge) {
+    parts[part_of[find(edges[edge].first)]].edges.push_back(edge);
+  }
+  return parts;
+}
+
+void lay_out(std::vector<Part>& parts, std::size_t node_count, const std::vector<LayoutEdge>& edges,
+             const NodeSize& size) {
+  std::vector<std::uint32_t> number(node_count);
+  for (Part& part : parts) {
+    for (std::uint32_t i = 0; i < part.nodes.size(); ++i) number[part.nodes[i]] = i;
+    std::vector<LayoutEdge> own;
+    for (const std::size_t edge : part.edges) {
+      own.emplace_back(number[edges[edge].first], number[edges[edge].second]);
+    }
+    part.layout = layered_layout(part.nodes.size(), own, size);
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.layout.height > b.layout.height; });
+}
+
+// Copies a part into the whole, moved to (x, y).
+void put(const Part& part, double x, double y, LayeredLayout& whole) {
+  const auto moved = [&](Point point) { return Point{point.x + x, point.y + y}; };
+  for (std::size_t i = 0; i < part.nodes.size(); ++i) {
+    whole.centre[part.nodes[i]] = moved(part.layout.centre[i]);
+    whole.layer[part.nodes[i]] = part.layout.layer[i];
+  }
+  for (std::size_t i = 0; i < part.edges.size(); ++i) {
+    for (const Point& bend : part.layout.bends[i]) {
+      whole.bends[part.edges[i]].push_back(moved(bend));
+    }
+  }
+  whole.width = std::max(whole.width, x + part.layout.width);
+  whole.height = std::max(whole.height, y + part.layout.height);
+}
+
 }  // namespace
+
+LayeredLayout packed_layout(std::size_t node_count, const std::vector<LayoutEdge>& edges,
+                            const NodeSize& size) {
+  std::vector<Part> parts = parts_of(node_count, edges);
+  lay_out(parts, node_count, edges, size);
+  double area = 0;
+  for (const Part& part : parts) {
+    area += (part.layout.width + size.gap_across) * (part.layout.height + size.gap_down);
+  }
+  const double row_width = 1.3 * std::sqrt(area);
+  LayeredLayout whole;
+  whole.centre.resize(node_count);
+  whole.layer.resize(node_count);
+  whole.bends.resize(edges.size());
+  double x = 0;
+  double y = 0;
+  double row_height = 0;
+  for (const Part& part : parts) {
+    if (x > 0 && x + part.layout.width > row_width) {
+      y += row_height + size.gap_down;
+      x = row_height = 0;
+    }
+    put(part, x, y, whole);
+    x += part.layout.width + size.gap_across;
+    row_height = std::max(row_height, part.layout.height);
+  }
+  return whole;
+}
 
 std::vector<std::uint32_t> layers_of(std::size_t node_count, const std::vector<LayoutEdge>& edges) {
   Neighbours below(node_count);

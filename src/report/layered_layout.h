@@ -50,6 +50,11 @@ using LayoutEdge = std::pair<std::uint32_t, std::uint32_t>;
 LayeredLayout layered_layout(std::size_t node_count, const std::vector<LayoutEdge>& edges,
                              const NodeSize& size = {});
 
+// The same, with each connected part of the graph laid out on its own and the parts set in rows,
+// high ones first, so that the whole is about as wide as high. Layers count within a part.
+LayeredLayout packed_layout(std::size_t node_count, const std::vector<LayoutEdge>& edges,
+                            const NodeSize& size = {});
+
 // Of each node: the longest path from a source, with sources moved down to their readers.
 std::vector<std::uint32_t> layers_of(std::size_t node_count, const std::vector<LayoutEdge>& edges);
 

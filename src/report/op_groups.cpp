@@ -24,7 +24,7 @@ void draw_group(const Problem& problem, std::size_t group, Grouping& grouping,
       if (grouping.group_of[reader] == group) edges.emplace_back(number[op], number[reader]);
     }
   }
-  LayeredLayout layout = layered_layout(drawn.ops.size(), edges);
+  LayeredLayout layout = packed_layout(drawn.ops.size(), edges);
   drawn.width = layout.width;
   drawn.height = layout.height;
   for (std::size_t i = 0; i < drawn.ops.size(); ++i) {

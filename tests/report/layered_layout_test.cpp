@@ -78,6 +78,28 @@ TEST(LayeredLayout, TwoChainsDoNotCross) {
   EXPECT_EQ(left(2, 3), left(4, 5));
 }
 
+TEST(PackedLayout, PartsLieApartInRows) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const std::size_t nodes = 60;
+    const auto edges = random_edges(nodes, 0.01, seed);
+    const NodeSize size;
+    const LayeredLayout layout = packed_layout(nodes, edges, size);
+    for (std::size_t a = 0; a < nodes; ++a) {
+      for (std::size_t b = a + 1; b < nodes; ++b) {
+        const bool apart =
+            std::abs(layout.centre[a].x - layout.centre[b].x) >=
+                size.width + size.gap_across - 1e-6 ||
+            std::abs(layout.centre[a].y - layout.centre[b].y) >= size.height + size.gap_down - 1e-6;
+        EXPECT_TRUE(apart) << a << " and " << b;
+      }
+      EXPECT_LE(layout.centre[a].x + size.width / 2, layout.width + 1e-6);
+      EXPECT_LE(layout.centre[a].y + size.height / 2, layout.height + 1e-6);
+    }
+    for (const auto& [from, to] : edges) EXPECT_LT(layout.centre[from].y, layout.centre[to].y);
+    EXPECT_LT(layout.width, 20 * size.width) << "60 nodes are not set in one row";
+  }
+}
+
 TEST(LayeredLayout, NothingToDraw) {
   const LayeredLayout layout = layered_layout(0, {});
   EXPECT_TRUE(layout.centre.empty());

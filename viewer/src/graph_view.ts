@@ -314,7 +314,7 @@ export class GraphView {
   private drawEdges(ink: CanvasRenderingContext2D, sees: Sees) {
     const k = this.transform.k;
     const straight = k < 0.3;
-    const crowded = this.edges.length > CROWDED ? 0.4 : 1;
+    const crowded = this.edges.length > CROWDED ? Math.max(0.12, (0.4 * CROWDED) / this.edges.length) : 1;
     const stroke = (wanted: (edge: Edge) => boolean, colour: string, width: number, dash: number[], alpha = 1) => {
       ink.globalAlpha = alpha;
       ink.strokeStyle = colour;
@@ -333,7 +333,7 @@ export class GraphView {
       ink.globalAlpha = 1;
     };
     const thin = Math.max(1, 0.6 / k);
-    stroke((edge) => !edge.cut && !edge.critical, this.colours.edge, thin, [], crowded);
+    stroke((edge) => !edge.cut && !edge.critical, this.colours.edge, thin, [], Math.sqrt(crowded));
     stroke((edge) => edge.cut && !edge.critical, this.colours.cut, thin * 1.4, straight || crowded < 1 ? [] : [6, 4], crowded);
     stroke((edge) => edge.critical && !edge.cut, this.colours.critical, thin * 2.6, []);
     stroke((edge) => edge.critical && edge.cut, this.colours.critical, thin * 2.6, straight ? [] : [8, 4]);
@@ -424,7 +424,7 @@ export class GraphView {
       ink.stroke();
       ink.setLineDash([]);
     };
-    const far = Math.max(1, 0.5 / this.transform.k);
+    const far = Math.min(8, Math.max(1, 0.5 / this.transform.k));
     if (this.criticalOps.has(op)) outline(this.colours.critical, 2.2 * far, 0, []);
     if (differs) outline(this.colours.differs, 2.6 * far, 4, [5, 3]);
     if (this.selectedOps.has(op) && this.state.selection?.kind !== 'group') {
