@@ -144,8 +144,9 @@ class PackingModel {
   }
   [[nodiscard]] std::int64_t capacity_of(double bytes) const {
     const double scaled = std::min(bytes * scale_ * (1 + kMemoryTolerance), 1e18);
-    return static_cast<std::int64_t>(rounding_ == Rounding::optimistic ? std::ceil(scaled)
-                                                                       : std::floor(scaled));
+    // Whole sizes never fill the fraction of a byte that a capacity may end with.
+    const bool upwards = rounding_ == Rounding::optimistic && scale_ != 1;
+    return static_cast<std::int64_t>(upwards ? std::ceil(scaled) : std::floor(scaled));
   }
 
   void add_choices() {
