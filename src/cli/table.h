@@ -21,8 +21,12 @@ class TextTable {
   // One cell for each column. Cells are shown as they are, less control characters.
   void add(const std::vector<std::string>& cells);
 
-  // The titles and the rows, each line with `indent` blanks before it.
+  // The titles and the rows, each line with `indent` blanks before it. On a terminal lines fit its
+  // width: the widest columns of names are cut, with "…" for what is missing.
   [[nodiscard]] std::string text(std::size_t indent = 0) const;
+  // The same for a given width; numbers (columns aligned to the right) are never cut, so that a
+  // very narrow table may still be too wide.
+  [[nodiscard]] std::string text(std::size_t indent, std::size_t width) const;
 
  private:
   std::vector<Column> columns_;

@@ -20,7 +20,7 @@ std::string value_text(double value, TimeUnit unit) {
 std::string percent_text(double fraction) {
   if (std::isinf(fraction)) return "-";
   const double percent = 100 * fraction;
-  return fmt::format("{:.{}f} %", percent, percent != 0 && percent < 0.1 ? 4 : 1);
+  return fmt::format("{:.{}f} %", percent, percent != 0 && std::abs(percent) < 0.1 ? 4 : 1);
 }
 
 std::string duration_text(double seconds) {
@@ -29,6 +29,14 @@ std::string duration_text(double seconds) {
   if (seconds < 60) return fmt::format("{:.3g} s", seconds);
   const int whole = static_cast<int>(seconds);
   return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+std::string rate_text(std::uint64_t steps, double seconds) {
+  if (steps == 0 || seconds <= 0) return "";
+  const double rate = static_cast<double>(steps) / seconds;
+  if (rate >= 1e6) return fmt::format("{:.3g}M steps/s", rate / 1e6);
+  if (rate >= 1e3) return fmt::format("{:.3g}k steps/s", rate / 1e3);
+  return fmt::format("{:.3g} steps/s", rate);
 }
 
 double parse_duration(const std::string& text) {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ std::string percent_text(double fraction);
 
 // Seconds of our own work: "85 ms", "1.24 s", "2 min 5 s".
 std::string duration_text(double seconds);
+
+// How fast steps go: "850 steps/s", "12.3k steps/s", "4.56M steps/s"; empty when nobody counted.
+std::string rate_text(std::uint64_t steps, double seconds);
 
 // "10s", "500ms", "2m", "1h", or a bare number of seconds; throws UsageError.
 double parse_duration(const std::string& text);
