@@ -1,0 +1,185 @@
+#include "analysis/more_of.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "analysis/carried_plan.h"
+#include "analysis/cuts.h"
+#include "analysis/variation.h"
+#include "evaluate/memory.h"
+#include "planning/sizes.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+// Differences below this are rounding.
+constexpr double kNoGain = 1e-9;
+
+struct Candidate {
+  Resource resource;
+  double weight;
+};
+
+void keep_heaviest(std::vector<Candidate>& candidates, std::size_t count) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
+  if (candidates.size() > count) candidates.resize(count);
+}
+
+// How many groups that sit elsewhere could run on the device, but for its memory.
+std::vector<Candidate> full_devices(const Problem& problem, const Plan& plan) {
+  const MemoryLedger memory(problem, plan.placement);
+  std::vector<Candidate> candidates;
+  for (const DeviceId device : problem.devices()) {
+    if (problem.device(device).memory == kInfinity) continue;
+    double kept_out = 0;
+    for (const GroupId group : problem.groups()) {
+      const DeviceId home = plan.placement[problem.group_ops(group).front()];
+      if (home == device || !problem.group_allowed(group, device)) continue;
+      if (!memory.fits_group(group, device)) kept_out += 1;
+    }
+    if (kept_out > 0) candidates.push_back({{ResourceKind::memory, device}, kept_out});
+  }
+  return candidates;
+}
+
+std::vector<Candidate> used_links(const Problem& problem, const Plan& plan) {
+  std::vector<Candidate> candidates;
+  const std::vector<Cut> cuts = cuts_of(problem, plan);
+  if (problem.interconnect() == InterconnectKind::host) {
+    if (!cuts.empty()) candidates.push_back({{ResourceKind::bandwidth}, 1});
+    return candidates;
+  }
+  std::map<std::pair<DeviceId, DeviceId>, double> carried;
+  for (const Cut& cut : cuts) {
+    for (const DeviceId to : cut.to) {
+      carried[{cut.from, to}] += problem.link_time(cut.tensor, cut.from, to);
+    }
+  }
+  for (const auto& [pair, time] : carried) {
+    if (time > 0) candidates.push_back({{ResourceKind::bandwidth, pair.first, pair.second}, time});
+  }
+  return candidates;
+}
+
+std::vector<Candidate> busy_devices(const Problem& problem, const Plan& plan) {
+  Table<DeviceId, double> busy(problem.device_count(), 0);
+  for (const OpId op : problem.ops()) {
+    busy[plan.placement[op]] += problem.time(op, plan.placement[op]);
+  }
+  std::vector<Candidate> candidates;
+  for (const DeviceId device : problem.devices()) {
+    if (busy[device] > 0) candidates.push_back({{ResourceKind::speed, device}, busy[device]});
+  }
+  return candidates;
+}
+
+ProblemDraft with_more(const Problem& problem, const Resource& resource, double factor) {
+  switch (resource.kind) {
+    case ResourceKind::memory:
+      return with_memory(problem.draft(), resource.device, factor);
+    case ResourceKind::bandwidth:
+      return resource.to.valid()
+                 ? with_bandwidth(problem.draft(), resource.device, resource.to, factor)
+                 : with_bandwidth(problem.draft(), factor);
+    case ResourceKind::speed:
+      return with_speed(problem.draft(), resource.device, factor);
+    case ResourceKind::device:
+      return with_device_count(problem.draft(), countable_devices(problem.draft()) + 1);
+  }
+  return problem.draft();
+}
+
+std::string unit_text(const Problem& problem, const Resource& resource, double step) {
+  if (resource.kind == ResourceKind::memory) {
+    return fmt::format("+{} (+{:g} %)", size_text(problem.device(resource.device).memory * step),
+                       100 * step);
+  }
+  return resource.kind == ResourceKind::device ? "+1" : fmt::format("+{:g} %", 100 * step);
+}
+
+}  // namespace
+
+std::string_view name_of(ResourceKind kind) {
+  switch (kind) {
+    case ResourceKind::memory:
+      return "memory";
+    case ResourceKind::bandwidth:
+      return "bandwidth";
+    case ResourceKind::speed:
+      return "speed";
+    case ResourceKind::device:
+      return "device";
+  }
+  return "";
+}
+
+std::string text_of(const Problem& problem, const Resource& resource) {
+  const auto name = [&](DeviceId device) { return problem.device(device).name; };
+  switch (resource.kind) {
+    case ResourceKind::memory:
+      return fmt::format("memory of {}", name(resource.device));
+    case ResourceKind::bandwidth:
+      return resource.to.valid()
+                 ? fmt::format("bandwidth from {} to {}", name(resource.device), name(resource.to))
+                 : "bandwidth to and from the host";
+    case ResourceKind::speed:
+      return fmt::format("speed of {}", name(resource.device));
+    case ResourceKind::device:
+      return "one more accelerator";
+  }
+  return "";
+}
+
+std::vector<Resource> scarce_resources(const Problem& problem, const Plan& plan,
+                                       std::size_t count) {
+  std::vector<Resource> resources;
+  const std::size_t each = std::max<std::size_t>(1, count / 3);
+  for (auto candidates :
+       {full_devices(problem, plan), used_links(problem, plan), busy_devices(problem, plan)}) {
+    keep_heaviest(candidates, each);
+    for (const Candidate& candidate : candidates) resources.push_back(candidate.resource);
+  }
+  if (problem.interconnect() == InterconnectKind::host && countable_devices(problem.draft()) > 0) {
+    resources.push_back({ResourceKind::device});
+  }
+  if (resources.size() > count) resources.resize(count);
+  return resources;
+}
+
+Sensitivity what_more_brings(const Problem& problem, const Plan& plan, const Registry& registry,
+                             PlanRequest request, const std::vector<Resource>& resources,
+                             double step, const std::atomic<bool>* interrupted) {
+  const Control whole("explain", request.budget);
+  request.budget.seconds /= static_cast<double>(resources.size() + 1);
+  Sensitivity result;
+  result.budget = request.budget;
+  request.start = &plan;
+  result.as_it_is = make_plan(problem, registry, request, interrupted);
+  if (!result.as_it_is.answer.plan) return result;
+  const Plan& base = *result.as_it_is.answer.plan;
+  for (const Resource& resource : resources) {
+    // Planners end a little late, and later on a busy machine.
+    if (whole.remaining() <= 0) break;
+    const Problem larger(with_more(problem, resource, 1 + step));
+    const std::optional<Plan> start = valid_carried_plan(larger, base.placement, base);
+    request.start = start ? &*start : nullptr;
+    MoreOf more{resource, unit_text(problem, resource, step),
+                make_plan(larger, registry, request, interrupted)};
+    if (!more.outcome.answer.plan) continue;
+    more.value = verified_value(larger, *more.outcome.answer.plan);
+    more.gain = base.value - more.value;
+    if (std::abs(more.gain) <= kNoGain * base.value) more.gain = 0;
+    result.more.push_back(std::move(more));
+  }
+  std::stable_sort(result.more.begin(), result.more.end(),
+                   [](const MoreOf& a, const MoreOf& b) { return a.gain > b.gain; });
+  return result;
+}
+
+}  // namespace placewright

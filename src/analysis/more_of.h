@@ -1,0 +1,62 @@
+// What a little more of something would bring: memory of a device, bandwidth of a link, speed of a
+// device, one more device.
+//
+// Nothing is guessed: the problem is planned again with the larger number, and once more as it is,
+// by the same planner with the same budget, both starting from the plan in question. The gain is
+// the difference of the two plans' values; the verifier has accepted both. A gain of 0 says that
+// this planner found nothing better with it, not that nobody could.
+//
+// Candidates are what the plan uses most: devices that are too full for a group of ops that could
+// run there, the links (or the host interconnect) that carry most, the busiest devices.
+
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "planning/service.h"
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+enum class ResourceKind { memory, bandwidth, speed, device };
+
+std::string_view name_of(ResourceKind kind);
+
+// What there might be more of.
+struct Resource {
+  ResourceKind kind = ResourceKind::memory;
+  DeviceId device = {};  // memory, speed: whose; bandwidth of a link: the sender's
+  DeviceId to = {};      // bandwidth of a link: the receiver's; not valid: of the interconnect
+};
+
+// One phrase: "memory of d0", "bandwidth from d0 to d1".
+std::string text_of(const Problem& problem, const Resource& resource);
+
+struct MoreOf {
+  Resource resource;
+  std::string unit;     // how much more, in words
+  PlanOutcome outcome;  // the plan with more
+  double value = kInfinity;
+  double gain = 0;  // value as it is, less the value with more
+};
+
+struct Sensitivity {
+  PlanOutcome as_it_is;      // the problem planned again without a change
+  std::vector<MoreOf> more;  // the largest gain first
+  Budget budget;             // of each of these plans
+};
+
+// The candidates for this plan, at most `count`, the most promising first.
+std::vector<Resource> scarce_resources(const Problem& problem, const Plan& plan, std::size_t count);
+
+// `step`: how much more, as a fraction (0.1 = 10 %). `request.budget.seconds` is for all plans
+// together; each gets an equal share, and those whose
+// turn comes after that time are left out. `request.start` is not looked at: `plan` is the start.
+Sensitivity what_more_brings(const Problem& problem, const Plan& plan, const Registry& registry,
+                             PlanRequest request, const std::vector<Resource>& resources,
+                             double step, const std::atomic<bool>* interrupted = nullptr);
+
+}  // namespace placewright

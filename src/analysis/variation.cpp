@@ -1,0 +1,178 @@
+#include "analysis/variation.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace placewright {
+namespace {
+
+void divide(std::vector<double>& numbers, double factor) {
+  if (factor == 1) return;
+  for (double& number : numbers) number /= factor;
+}
+
+bool on_host(const ProblemDraft& draft, const Device& device) {
+  return draft.interconnect == InterconnectKind::host && draft.kinds[device.kind.index()].on_host;
+}
+
+std::string name_of_copy(const ProblemDraft& draft, const std::string& name) {
+  const auto taken = [&](const std::string& candidate) {
+    return std::any_of(draft.devices.begin(), draft.devices.end(),
+                       [&](const Device& device) { return device.name == candidate; });
+  };
+  for (int number = 2;; ++number) {
+    std::string candidate = fmt::format("{}-{}", name, number);
+    if (!taken(candidate)) return candidate;
+  }
+}
+
+// Rows and columns of the kept devices out of a table of link times.
+std::vector<double> kept_entries(const std::vector<double>& table, std::size_t devices,
+                                 const std::vector<std::size_t>& kept) {
+  std::vector<double> entries;
+  if (table.empty()) return entries;
+  for (const std::size_t from : kept) {
+    for (const std::size_t to : kept) entries.push_back(table[from * devices + to]);
+  }
+  return entries;
+}
+
+class DeviceRemoval {
+ public:
+  DeviceRemoval(ProblemDraft& draft, std::vector<std::size_t> kept)
+      : draft_(draft), kept_(std::move(kept)), number_(draft.devices.size()) {
+    for (std::size_t i = 0; i < kept_.size(); ++i) number_[kept_[i]] = DeviceId{i};
+  }
+
+  void run() {
+    move_pins();
+    std::erase_if(draft_.links, [&](const Link& link) {
+      return !number_[link.from.index()].valid() || !number_[link.to.index()].valid();
+    });
+    for (Link& link : draft_.links) {
+      link.from = number_[link.from.index()];
+      link.to = number_[link.to.index()];
+    }
+    for (Tensor& tensor : draft_.tensors) {
+      tensor.link_times = kept_entries(tensor.link_times, number_.size(), kept_);
+    }
+    std::vector<Device> devices;
+    for (const std::size_t index : kept_) devices.push_back(std::move(draft_.devices[index]));
+    draft_.devices = std::move(devices);
+  }
+
+ private:
+  void move_pins() {
+    for (Op& op : draft_.ops) {
+      if (!op.pinned_to.valid()) continue;
+      const DeviceId device = number_[op.pinned_to.index()];
+      if (!device.valid()) {
+        throw std::invalid_argument(
+            fmt::format("op '{}' is pinned to device '{}', which is not among them", op.name,
+                        draft_.devices[op.pinned_to.index()].name));
+      }
+      op.pinned_to = device;
+    }
+  }
+
+  ProblemDraft& draft_;
+  std::vector<std::size_t> kept_;
+  std::vector<DeviceId> number_;
+};
+
+}  // namespace
+
+ProblemDraft with_memory(ProblemDraft draft, double factor) {
+  for (Device& device : draft.devices) device.memory *= factor;
+  return draft;
+}
+
+ProblemDraft with_memory(ProblemDraft draft, DeviceId device, double factor) {
+  draft.devices[device.index()].memory *= factor;
+  return draft;
+}
+
+ProblemDraft with_bandwidth(ProblemDraft draft, double factor) {
+  for (Link& link : draft.links) link.bandwidth *= factor;
+  for (Tensor& tensor : draft.tensors) {
+    tensor.host_time /= factor;
+    divide(tensor.link_times, factor);
+  }
+  return draft;
+}
+
+ProblemDraft with_bandwidth(ProblemDraft draft, DeviceId from, DeviceId to, double factor) {
+  for (Link& link : draft.links) {
+    if (link.from == from && link.to == to) link.bandwidth *= factor;
+  }
+  const std::size_t pair = from.index() * draft.devices.size() + to.index();
+  for (Tensor& tensor : draft.tensors) {
+    if (!tensor.link_times.empty()) tensor.link_times[pair] /= factor;
+  }
+  return draft;
+}
+
+ProblemDraft with_speed(ProblemDraft draft, double factor) {
+  for (Op& op : draft.ops) divide(op.time, factor);
+  return draft;
+}
+
+ProblemDraft with_speed(ProblemDraft draft, DeviceId device, double factor) {
+  const std::size_t old_kind = draft.devices[device.index()].kind.index();
+  DeviceKind kind = draft.kinds[old_kind];
+  kind.name = fmt::format("{} ({})", kind.name, draft.devices[device.index()].name);
+  draft.devices[device.index()].kind = KindId{draft.kinds.size()};
+  draft.kinds.push_back(std::move(kind));
+  for (Op& op : draft.ops) op.time.push_back(op.time[old_kind] / factor);
+  return draft;
+}
+
+ProblemDraft with_batch(ProblemDraft draft, double factor) {
+  for (Op& op : draft.ops) divide(op.time, 1 / factor);
+  for (Tensor& tensor : draft.tensors) {
+    tensor.bytes *= factor;
+    tensor.host_time *= factor;
+    divide(tensor.link_times, 1 / factor);
+  }
+  return draft;
+}
+
+std::size_t countable_devices(const ProblemDraft& draft) {
+  return static_cast<std::size_t>(
+      std::count_if(draft.devices.begin(), draft.devices.end(),
+                    [&](const Device& device) { return !on_host(draft, device); }));
+}
+
+ProblemDraft with_device_count(ProblemDraft draft, std::size_t count) {
+  const std::size_t there = countable_devices(draft);
+  if (count == 0) throw std::invalid_argument("at least one device is needed");
+  if (count > there && (draft.interconnect == InterconnectKind::links || there == 0)) {
+    throw std::invalid_argument(
+        fmt::format("{} devices are asked for, but the cluster has only {}, and another one would "
+                    "need links that nobody has stated",
+                    count, there));
+  }
+  std::vector<std::size_t> kept;
+  std::size_t counted = 0;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < draft.devices.size(); ++i) {
+    const bool counts = !on_host(draft, draft.devices[i]);
+    if (counts && ++counted > count) continue;
+    if (counts) last = i;
+    kept.push_back(i);
+  }
+  for (std::size_t i = there; i < count; ++i) {
+    Device copy = draft.devices[last];
+    copy.name = name_of_copy(draft, copy.name);
+    draft.devices.push_back(std::move(copy));
+    kept.push_back(draft.devices.size() - 1);
+  }
+  if (kept.size() < draft.devices.size()) DeviceRemoval(draft, std::move(kept)).run();
+  return draft;
+}
+
+}  // namespace placewright

@@ -1,0 +1,41 @@
+// The same problem with other numbers: more memory, faster links, fewer devices.
+//
+// Each function takes a draft and hands back the changed one. A factor of 1 changes nothing.
+// Whether the result is a problem at all (an op may have lost its only device) is for Problem to
+// say.
+
+#pragma once
+
+#include <cstddef>
+
+#include "problem/draft.h"
+
+namespace placewright {
+
+// Times `factor`: the memory of every device, or of one.
+ProblemDraft with_memory(ProblemDraft draft, double factor);
+ProblemDraft with_memory(ProblemDraft draft, DeviceId device, double factor);
+
+// Times `factor`: the bandwidth of every link, or of one direction. Latencies stay. Transfer times
+// that the problem states (tables, host times) are divided by the factor as a whole.
+ProblemDraft with_bandwidth(ProblemDraft draft, double factor);
+ProblemDraft with_bandwidth(ProblemDraft draft, DeviceId from, DeviceId to, double factor);
+
+// Times `factor`: how fast every device runs ops, or one device (which gets a kind of its own).
+ProblemDraft with_speed(ProblemDraft draft, double factor);
+ProblemDraft with_speed(ProblemDraft draft, DeviceId device, double factor);
+
+// `factor` samples at a time: ops take that much longer and tensors are that much larger;
+// latencies, overheads and weights stay as they are.
+ProblemDraft with_batch(ProblemDraft draft, double factor);
+
+// How many devices `with_device_count` counts: the accelerators of a host interconnect, else all.
+std::size_t countable_devices(const ProblemDraft& draft);
+
+// The first `count` of them (host devices stay). More than there are: copies of the last
+// accelerator, behind all devices; only for a host interconnect, where a copy needs no links.
+// Throws std::invalid_argument when `count` is 0, too large, or an op is pinned to a device that is
+// gone.
+ProblemDraft with_device_count(ProblemDraft draft, std::size_t count);
+
+}  // namespace placewright

@@ -1,0 +1,239 @@
+#include "analysis/what_if.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "analysis/carried_plan.h"
+#include "analysis/variation.h"
+
+namespace placewright {
+namespace {
+
+ProblemDraft varied(ProblemDraft draft, const WhatIfPoint& point) {
+  if (point.devices > 0) draft = with_device_count(std::move(draft), point.devices);
+  if (point.memory != 1) draft = with_memory(std::move(draft), point.memory);
+  if (point.bandwidth != 1) draft = with_bandwidth(std::move(draft), point.bandwidth);
+  if (point.speed != 1) draft = with_speed(std::move(draft), point.speed);
+  if (point.batch != 1) draft = with_batch(std::move(draft), point.batch);
+  return draft;
+}
+
+template <class Value>
+std::vector<Value> or_as_it_is(const std::vector<Value>& values, Value as_it_is) {
+  return values.empty() ? std::vector<Value>{as_it_is} : values;
+}
+
+// The plan with the devices of another problem that have the same names; nothing where one that it
+// uses is not there.
+std::optional<Plan> renumbered(Plan plan, const Problem& from, const Problem& to) {
+  Table<DeviceId, DeviceId> number(from.device_count());
+  for (const DeviceId device : from.devices()) {
+    number[device] = to.find_device(from.device(device).name).value_or(DeviceId{});
+  }
+  bool complete = true;
+  const auto renumber = [&](DeviceId& device) {
+    if (!device.valid()) return;
+    device = number[device];
+    complete = complete && device.valid();
+  };
+  for (DeviceId& device : plan.placement) renumber(device);
+  for (Stage& stage : plan.stages) {
+    for (DeviceId& device : stage.devices) renumber(device);
+  }
+  for (Call& call : plan.calls) renumber(call.device);
+  if (plan.schedule) {
+    for (Transfer& transfer : plan.schedule->transfers) {
+      renumber(transfer.from);
+      renumber(transfer.to);
+    }
+  }
+  if (!complete) return std::nullopt;
+  return plan;
+}
+
+class GridRun {
+ public:
+  GridRun(const ProblemDraft& draft, std::vector<WhatIfPoint> points, const Registry& registry,
+          const PlanRequest& request, const std::atomic<bool>* interrupted)
+      : draft_(draft),
+        registry_(registry),
+        request_(request),
+        interrupted_(interrupted),
+        answers_(points.size()),
+        problems_(points.size()) {
+    for (std::size_t i = 0; i < points.size(); ++i) answers_[i].point = points[i];
+    request_.budget.threads = 1;
+    request_.start = nullptr;
+  }
+
+  std::vector<WhatIfAnswer> run(int threads, const WhatIfObserver& observer) {
+    std::size_t done = 0;
+    in_parallel(threads, [&](std::size_t i) {
+      plan(i);
+      const std::lock_guard lock(mutex_);
+      ++done;
+      if (observer) observer(done, answers_.size());
+    });
+    std::vector<std::optional<Plan>> own;
+    for (const WhatIfAnswer& answer : answers_) own.push_back(answer.plan);
+    in_parallel(threads, [&](std::size_t i) { try_other_plans(i, own); });
+    return std::move(answers_);
+  }
+
+ private:
+  [[nodiscard]] bool interrupted() const {
+    return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed);
+  }
+
+  // Work on all points; the first exception is thrown again when all threads have ended.
+  void in_parallel(int threads, const std::function<void(std::size_t)>& work) {
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr failure;
+    const auto loop = [&] {
+      try {
+        for (std::size_t i = next++; i < answers_.size(); i = next++) work(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!failure) failure = std::current_exception();
+        next = answers_.size();
+      }
+    };
+    const auto helpers = std::min(static_cast<std::size_t>(std::max(threads, 1)), answers_.size());
+    std::vector<std::thread> running;
+    for (std::size_t i = 1; i < helpers; ++i) running.emplace_back(loop);
+    loop();
+    for (std::thread& thread : running) thread.join();
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  void plan(std::size_t i) {
+    WhatIfAnswer& answer = answers_[i];
+    answer.outcome.planner = request_.planner;
+    if (interrupted()) {
+      answer.outcome.answer.reason = "interrupted";
+      return;
+    }
+    try {
+      problems_[i].emplace(varied(draft_, answer.point));
+    } catch (const InvalidProblem& error) {
+      answer.outcome.answer.proved_infeasible = true;
+      answer.outcome.answer.reason = error.what();
+      return;
+    } catch (const RequestError&) {
+      throw;
+    } catch (const std::invalid_argument& error) {
+      answer.outcome.answer.reason = error.what();
+      return;
+    }
+    answer.devices = countable_devices(problems_[i]->draft());
+    answer.outcome = make_plan(*problems_[i], registry_, request_, interrupted_);
+    answer.plan = answer.outcome.answer.plan;
+  }
+
+  void try_other_plans(std::size_t i, const std::vector<std::optional<Plan>>& plans) {
+    if (!problems_[i]) return;
+    WhatIfAnswer& answer = answers_[i];
+    for (std::size_t other = 0; other < plans.size(); ++other) {
+      if (other == i || !plans[other]) continue;
+      const auto shape = renumbered(*plans[other], *problems_[other], *problems_[i]);
+      if (!shape) continue;
+      auto carried = valid_carried_plan(*problems_[i], shape->placement, *shape);
+      if (!carried || carried->value >= answer.value()) continue;
+      answer.plan = std::move(carried);
+      answer.carried = true;
+    }
+  }
+
+  const ProblemDraft& draft_;
+  const Registry& registry_;
+  PlanRequest request_;
+  const std::atomic<bool>* interrupted_;
+  std::vector<WhatIfAnswer> answers_;
+  std::vector<std::optional<Problem>> problems_;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+std::string_view name_of(Axis axis) {
+  switch (axis) {
+    case Axis::devices:
+      return "devices";
+    case Axis::memory:
+      return "memory";
+    case Axis::bandwidth:
+      return "bandwidth";
+    case Axis::speed:
+      return "speed";
+    case Axis::batch:
+      return "batch";
+  }
+  return "";
+}
+
+double WhatIfPoint::at(Axis axis) const {
+  switch (axis) {
+    case Axis::devices:
+      return static_cast<double>(devices);
+    case Axis::memory:
+      return memory;
+    case Axis::bandwidth:
+      return bandwidth;
+    case Axis::speed:
+      return speed;
+    case Axis::batch:
+      return batch;
+  }
+  return 0;
+}
+
+std::vector<double> WhatIfGrid::values(Axis axis) const {
+  switch (axis) {
+    case Axis::devices:
+      return {devices.begin(), devices.end()};
+    case Axis::memory:
+      return memory;
+    case Axis::bandwidth:
+      return bandwidth;
+    case Axis::speed:
+      return speed;
+    case Axis::batch:
+      return batch;
+  }
+  return {};
+}
+
+std::vector<WhatIfPoint> WhatIfGrid::points() const {
+  std::vector<WhatIfPoint> points;
+  for (const std::size_t count : or_as_it_is<std::size_t>(devices, 0)) {
+    for (const double memory_factor : or_as_it_is(memory, 1.0)) {
+      for (const double bandwidth_factor : or_as_it_is(bandwidth, 1.0)) {
+        for (const double speed_factor : or_as_it_is(speed, 1.0)) {
+          for (const double batch_factor : or_as_it_is(batch, 1.0)) {
+            points.push_back({count, memory_factor, bandwidth_factor, speed_factor, batch_factor});
+          }
+        }
+      }
+    }
+  }
+  return points;
+}
+
+Status WhatIfAnswer::status() const {
+  Answer answer = outcome.answer;
+  answer.plan = plan;
+  return answer.status();
+}
+
+std::vector<WhatIfAnswer> what_if(const ProblemDraft& draft, const WhatIfGrid& grid,
+                                  const Registry& registry, const PlanRequest& request,
+                                  const std::atomic<bool>* interrupted,
+                                  const WhatIfObserver& observer) {
+  return GridRun(draft, grid.points(), registry, request, interrupted)
+      .run(request.budget.threads, observer);
+}
+
+}  // namespace placewright

@@ -1,0 +1,78 @@
+// What if there were more devices, more memory, faster links: the problem planned again over a
+// grid.
+//
+// Every point of the grid is a problem of its own (variation.h), planned by the same planner with
+// the same budget; points are shared out over threads, each plan runs on one. Afterwards every
+// point also tries the plans of the other points (carried_plan.h), because a plan for two devices
+// is a plan for three, and one for a slow link is often good for a fast one. So no point is worse
+// than a point with less of everything whose plan it can use. All plans have passed the verifier.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planning/service.h"
+#include "problem/draft.h"
+#include "problem/plan.h"
+
+namespace placewright {
+
+enum class Axis { devices, memory, bandwidth, speed, batch };
+inline constexpr Axis kAxes[] = {Axis::devices, Axis::memory, Axis::bandwidth, Axis::speed,
+                                 Axis::batch};
+
+std::string_view name_of(Axis axis);
+
+// One point. `devices` is a count (0: as they are), the others are factors.
+struct WhatIfPoint {
+  std::size_t devices = 0;
+  double memory = 1;
+  double bandwidth = 1;
+  double speed = 1;
+  double batch = 1;
+
+  [[nodiscard]] double at(Axis axis) const;
+};
+
+// The values of each axis; an empty axis leaves the problem as it is.
+struct WhatIfGrid {
+  std::vector<std::size_t> devices = {};
+  std::vector<double> memory = {};
+  std::vector<double> bandwidth = {};
+  std::vector<double> speed = {};
+  std::vector<double> batch = {};
+
+  [[nodiscard]] std::vector<WhatIfPoint> points() const;
+  [[nodiscard]] std::vector<double> values(Axis axis) const;
+};
+
+struct WhatIfAnswer {
+  WhatIfPoint point;
+  std::size_t devices = 0;        // of the point's problem, host devices not counted
+  PlanOutcome outcome = {};       // without a plan: the reason says why
+  std::optional<Plan> plan = {};  // the best for the point
+  bool carried = false;           // it is the plan of another point
+
+  [[nodiscard]] double value() const { return plan ? plan->value : kInfinity; }
+  // Time for one sample: the value shared by the samples of the batch.
+  [[nodiscard]] double per_sample() const { return value() / point.batch; }
+  [[nodiscard]] double lower_bound() const { return outcome.answer.certificate.lower_bound; }
+  [[nodiscard]] Status status() const;
+};
+
+// Told after each point: how many are done, of how many.
+using WhatIfObserver = std::function<void(std::size_t done, std::size_t all)>;
+
+// `request.budget` is for each point; its threads are how many points are planned at once. Points
+// after an interruption get no plan. Throws RequestError as make_plan does.
+std::vector<WhatIfAnswer> what_if(const ProblemDraft& draft, const WhatIfGrid& grid,
+                                  const Registry& registry, const PlanRequest& request,
+                                  const std::atomic<bool>* interrupted = nullptr,
+                                  const WhatIfObserver& observer = {});
+
+}  // namespace placewright

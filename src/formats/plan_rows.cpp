@@ -1,0 +1,149 @@
+#include "formats/plan_rows.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace placewright {
+namespace {
+
+// What a row is sorted by.
+struct TimedRow {
+  double start = 0;
+  double end = 0;
+  std::vector<std::string> cells;
+};
+
+std::string number(double value) {
+  return value < kInfinity ? fmt::format("{}", value) : "";
+}
+
+void add_ops(const Problem& problem, const Plan& plan, std::vector<TimedRow>& rows) {
+  const bool timed = problem.objective() != Objective::throughput;
+  const OpSpans spans = op_spans(problem, plan);
+  for (const OpId op : problem.topological_order()) {
+    const DeviceId device = plan.placement[op];
+    const double start = spans.start[op];
+    const double end = spans.end[op];
+    rows.push_back(
+        {start,
+         end,
+         {"op", problem.op(op).name, problem.model(problem.op(op).model).name,
+          problem.device(device).name, "", timed ? number(start) : "", timed ? number(end) : "",
+          number(plan.schedule ? end - start : problem.time(op, device)),
+          number(problem.memory(op)), ""}});
+  }
+}
+
+void add_transfers(const Problem& problem, const Plan& plan, std::vector<TimedRow>& rows) {
+  if (!plan.schedule) return;
+  for (const Transfer& transfer : plan.schedule->transfers) {
+    rows.push_back(
+        {transfer.start,
+         transfer.end,
+         {"transfer", tensor_name(problem, transfer.tensor), "", place_name(problem, transfer.from),
+          place_name(problem, transfer.to), number(transfer.start), number(transfer.end),
+          number(transfer.end - transfer.start), number(problem.tensor(transfer.tensor).bytes),
+          ""}});
+  }
+}
+
+void add_calls(const Problem& problem, const Plan& plan, std::vector<TimedRow>& rows) {
+  Table<DeviceId, std::size_t> count(problem.device_count(), 0);
+  for (const Call& call : plan.calls) {
+    rows.push_back({call.start,
+                    call.end,
+                    {"call", fmt::format("{}", ++count[call.device]), "",
+                     problem.device(call.device).name, "", number(call.start), number(call.end),
+                     number(call.end - call.start), "", fmt::format("{}", call.ops.size())}});
+  }
+}
+
+void add_stages(const Problem& problem, const Plan& plan, std::vector<TimedRow>& rows) {
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    const Stage& stage = plan.stages[i];
+    std::vector<std::string> devices;
+    for (const DeviceId device : stage.devices) devices.push_back(problem.device(device).name);
+    rows.push_back(
+        {0,
+         0,
+         {"stage", fmt::format("{}", i + 1), "", fmt::format("{}", fmt::join(devices, " ")), "", "",
+          "", number(stage.load), "", fmt::format("{}", stage.ops.size())}});
+  }
+}
+
+}  // namespace
+
+std::string tensor_name(const Problem& problem, TensorId tensor) {
+  const std::string& name = problem.tensor(tensor).name;
+  return name.empty() ? problem.op(problem.producer(tensor)).name : name;
+}
+
+std::string place_name(const Problem& problem, DeviceId device) {
+  return device.valid() ? problem.device(device).name : "host";
+}
+
+OpSpans op_spans(const Problem& problem, const Plan& plan) {
+  OpSpans spans{Table<OpId, double>(problem.op_count(), 0),
+                Table<OpId, double>(problem.op_count(), 0)};
+  if (plan.schedule) return {plan.schedule->start, plan.schedule->end};
+  if (problem.objective() != Objective::call_latency) return spans;
+  Table<OpId, const Call*> call_of(problem.op_count(), nullptr);
+  for (const Call& call : plan.calls) {
+    for (const OpId op : call.ops) call_of[op] = &call;
+  }
+  // A call ends when its plan says so, so the order of ops within the graph is enough.
+  for (const OpId op : problem.topological_order()) {
+    if (call_of[op] != nullptr) {
+      spans.start[op] = call_of[op]->start;
+      spans.end[op] = call_of[op]->end;
+      continue;
+    }
+    for (const OpId before : problem.predecessors(op)) {
+      spans.start[op] = std::max(spans.start[op], spans.end[before]);
+    }
+    spans.end[op] = spans.start[op] + problem.time(op, plan.placement[op]);
+  }
+  return spans;
+}
+
+PlanRows plan_rows(const Problem& problem, const Plan& plan) {
+  std::vector<TimedRow> rows;
+  add_stages(problem, plan, rows);
+  add_calls(problem, plan, rows);
+  add_ops(problem, plan, rows);
+  add_transfers(problem, plan, rows);
+  std::stable_sort(rows.begin(), rows.end(), [](const TimedRow& a, const TimedRow& b) {
+    return std::pair(a.start, a.end) < std::pair(b.start, b.end);
+  });
+  PlanRows result{{"kind", "name", "model", "device", "to", "start", "end", "time", "bytes", "ops"},
+                  {}};
+  for (TimedRow& row : rows) result.rows.push_back(std::move(row.cells));
+  return result;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char character : text) {
+    if (character == '"') quoted += '"';
+    quoted += character;
+  }
+  return quoted + '"';
+}
+
+std::string csv_text(const PlanRows& rows) {
+  std::string text;
+  const auto append = [&](const std::vector<std::string>& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) text += ',';
+      text += csv_field(row[i]);
+    }
+    text += '\n';
+  };
+  append(rows.titles);
+  for (const auto& row : rows.rows) append(row);
+  return text;
+}
+
+}  // namespace placewright

@@ -1,0 +1,47 @@
+// A plan as rows of one table: ops, transfers, calls and stages, for people and spreadsheets.
+//
+//   kind      op, transfer, call, stage
+//   name      the op, the tensor, the call's or stage's number on its device
+//   model     op: the model it belongs to
+//   device    where it runs; transfer: the sender ("host" for host memory)
+//   to        transfer: the receiver
+//   start, end, time    empty where the objective has no times; a stage's time is its load
+//   bytes     op: resident; transfer: of the tensor
+//   ops       call, stage: how many
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+struct PlanRows {
+  std::vector<std::string> titles;
+  std::vector<std::vector<std::string>> rows;  // in order of start; numbers with all their digits
+};
+
+PlanRows plan_rows(const Problem& problem, const Plan& plan);
+
+// Comma-separated values (RFC 4180): a field with a comma, quote or line break is quoted.
+std::string csv_text(const PlanRows& rows);
+std::string csv_field(const std::string& text);
+
+// The tensor's name; its producer's where it has none.
+std::string tensor_name(const Problem& problem, TensorId tensor);
+
+// The device's name; "host" where it is not valid.
+std::string place_name(const Problem& problem, DeviceId device);
+
+// Start and end of each op: a schedule's own; in calls those of its call, on the host as early as
+// possible. All zero for pipelines.
+struct OpSpans {
+  Table<OpId, double> start;
+  Table<OpId, double> end;
+};
+OpSpans op_spans(const Problem& problem, const Plan& plan);
+
+}  // namespace placewright

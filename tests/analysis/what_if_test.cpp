@@ -1,0 +1,109 @@
+#include "analysis/what_if.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "analysis/variation.h"
+#include "planning/portfolio.h"
+#include "support/published.h"
+#include "verify/verifier.h"
+
+namespace placewright::testing {
+namespace {
+
+TEST(Variation, ChangesWhatItSays) {
+  const ProblemDraft draft = published_file("moirai/example-1.json", Objective::latency).draft;
+  EXPECT_EQ(with_memory(draft, 2).devices[1].memory, 2 * draft.devices[1].memory);
+  EXPECT_EQ(with_memory(draft, DeviceId{1}, 2).devices[0].memory, draft.devices[0].memory);
+  const Problem same(draft);
+  const Problem faster(with_bandwidth(draft, 2));
+  const Problem one_way(with_bandwidth(draft, DeviceId{0}, DeviceId{1}, 2));
+  const Problem quick(with_speed(draft, DeviceId{1}, 4));
+  const Problem batched(with_batch(draft, 3));
+  for (const TensorId tensor : same.tensors()) {
+    const double time = same.link_time(tensor, DeviceId{0}, DeviceId{1});
+    EXPECT_DOUBLE_EQ(faster.link_time(tensor, DeviceId{0}, DeviceId{1}), time / 2);
+    EXPECT_DOUBLE_EQ(one_way.link_time(tensor, DeviceId{0}, DeviceId{1}), time / 2);
+    EXPECT_DOUBLE_EQ(one_way.link_time(tensor, DeviceId{1}, DeviceId{0}),
+                     same.link_time(tensor, DeviceId{1}, DeviceId{0}));
+    EXPECT_DOUBLE_EQ(batched.link_time(tensor, DeviceId{0}, DeviceId{1}), 3 * time);
+  }
+  for (const OpId op : same.ops()) {
+    EXPECT_DOUBLE_EQ(quick.time(op, DeviceId{1}), same.time(op, DeviceId{1}) / 4);
+    EXPECT_DOUBLE_EQ(quick.time(op, DeviceId{0}), same.time(op, DeviceId{0}));
+    EXPECT_DOUBLE_EQ(batched.time(op, DeviceId{0}), 3 * same.time(op, DeviceId{0}));
+  }
+}
+
+TEST(Variation, TakesTheFirstDevicesWithTheirLinks) {
+  const ProblemDraft draft = published_file("moirai/GoogLeNet.json", Objective::latency).draft;
+  const Problem all(draft);
+  const Problem two(with_device_count(draft, 2));
+  ASSERT_EQ(two.device_count(), 2U);
+  for (const TensorId tensor : all.tensors()) {
+    EXPECT_EQ(two.link_time(tensor, DeviceId{1}, DeviceId{0}),
+              all.link_time(tensor, DeviceId{1}, DeviceId{0}));
+  }
+  EXPECT_THROW(with_device_count(draft, 0), std::invalid_argument);
+  EXPECT_THROW(with_device_count(draft, 5), std::invalid_argument);
+}
+
+TEST(Variation, CopiesAcceleratorsBehindAHost) {
+  const ProblemDraft draft =
+      published_file("msr/throughput/LayerGraphs/bert24_inference.json", Objective::throughput)
+          .draft;
+  ASSERT_EQ(countable_devices(draft), 6U);
+  EXPECT_EQ(countable_devices(with_device_count(draft, 2)), 2U);
+  EXPECT_EQ(with_device_count(draft, 2).devices.size(), draft.devices.size() - 4);
+  const Problem more(with_device_count(draft, 8));
+  EXPECT_EQ(more.device_count(), draft.devices.size() + 2);
+}
+
+TEST(WhatIf, MoreDevicesAndMemoryNeverHurt) {
+  const ProblemDraft draft = published_file("moirai/example-1.json", Objective::latency).draft;
+  const WhatIfGrid grid{.devices = {1, 2, 3}, .memory = {0.5, 1, 2, 4}};
+  const PlanRequest request{.planner = "etf", .budget = {.seconds = 2, .threads = 2}};
+  std::size_t told = 0;
+  const auto answers = what_if(draft, grid, planning_registry(), request, nullptr,
+                               [&](std::size_t done, std::size_t all) {
+                                 told = std::max(told, done);
+                                 EXPECT_EQ(all, 12U);
+                               });
+  ASSERT_EQ(answers.size(), 12U);
+  EXPECT_EQ(told, 12U);
+  std::map<std::pair<double, double>, double> value;
+  for (const WhatIfAnswer& answer : answers) {
+    value[{answer.point.at(Axis::devices), answer.point.memory}] = answer.value();
+    EXPECT_GE(answer.value(), answer.lower_bound() * (1 - 1e-9));
+  }
+  EXPECT_EQ(value.at({1, 1}), kInfinity);  // 44 bytes of weights do not fit into one device
+  EXPECT_LT(value.at({3, 1}), kInfinity);
+  for (const double devices : {1.0, 2.0, 3.0}) {
+    for (const double memory : {1.0, 2.0, 4.0}) {
+      EXPECT_LE(value.at({devices, memory}), value.at({devices, memory / 2}));
+      if (devices > 1) {
+        EXPECT_LE(value.at({devices, memory}), value.at({devices - 1, memory}));
+      }
+    }
+  }
+}
+
+TEST(WhatIf, PlansArePlansForTheirPoint) {
+  const ProblemDraft draft =
+      published_file("msr/throughput/LayerGraphs/bert24_inference.json", Objective::throughput)
+          .draft;
+  const WhatIfGrid grid{.devices = {1, 3, 7}, .bandwidth = {0.5, 2}};
+  const PlanRequest request{.planner = "proportional", .budget = {.seconds = 2}};
+  for (const WhatIfAnswer& answer : what_if(draft, grid, planning_registry(), request)) {
+    ASSERT_TRUE(answer.plan) << answer.outcome.answer.reason;
+    const Problem problem(
+        with_bandwidth(with_device_count(draft, answer.point.devices), answer.point.bandwidth));
+    EXPECT_TRUE(verify(problem, *answer.plan).empty());
+  }
+}
+
+}  // namespace
+}  // namespace placewright::testing
