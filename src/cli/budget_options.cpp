@@ -7,7 +7,7 @@
 
 namespace placewright::cli {
 
-void BudgetOptions::add_to(CLI::App& verb) {
+void BudgetOptions::add_to(CLI::App& verb, Start from) {
   const std::string group = "Budget";
   verb.add_option("--time-limit", time_limit, "Stop after this time: 500ms, 10s, 2m, 1h")
       ->group(group)
@@ -20,6 +20,7 @@ void BudgetOptions::add_to(CLI::App& verb) {
   verb.add_option("--seed", seed, "Seed of every random choice")
       ->group(group)
       ->capture_default_str();
+  if (from == Start::none) return;
   verb.add_option("--start", start, "Improve the plan in this file")
       ->group(group)
       ->type_name("PLAN");

@@ -19,7 +19,10 @@ struct BudgetOptions {
   std::uint64_t seed = 1;
   std::string start;  // a plan file; empty: none
 
-  void add_to(CLI::App& verb);
+  // Whether the verb takes a plan to start from.
+  enum class Start { plan, none };
+
+  void add_to(CLI::App& verb, Start from = Start::plan);
   // Throws UsageError.
   [[nodiscard]] Budget budget() const;
 };

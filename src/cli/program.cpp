@@ -31,6 +31,7 @@ constexpr const char* kExamples =
     "  placewright check plan.json\n"
     "  placewright simulate plan.json --gantt\n"
     "  placewright report plan.json -o report.html\n"
+    "  placewright explain plan.json\n"
     "\n"
     "'placewright VERB --help' explains a verb. Exit codes: 0 a plan or a clean answer, 1 the "
     "answer\n"
@@ -47,6 +48,9 @@ void build_command_line(CLI::App& program, Action& action) {
   add_check(program, action);
   add_simulate(program, action);
   add_report(program, action);
+  add_explain(program, action);
+  add_what_if(program, action);
+  add_export(program, action);
   add_import(program, action);
   add_info(program, action);
   add_generate(program, action);

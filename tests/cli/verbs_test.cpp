@@ -25,7 +25,8 @@ const std::string kBert = example_path("msr/throughput/LayerGraphs/bert24_infere
 TEST(Program, ListsItsVerbsWhenCalledWithNothing) {
   const auto result = run({});
   EXPECT_EQ(result.exit_code, 2);
-  for (const char* verb : {"plan", "compare", "check", "simulate", "import", "info", "planners"}) {
+  for (const char* verb : {"plan", "compare", "check", "simulate", "explain", "whatif", "export",
+                           "import", "info", "planners"}) {
     EXPECT_THAT(result.err, HasSubstr(verb));
   }
 }
@@ -33,7 +34,8 @@ TEST(Program, ListsItsVerbsWhenCalledWithNothing) {
 TEST(Program, HasAVersionAndHelpWithExamplesForEveryVerb) {
   EXPECT_THAT(run({"--version"}).out, ::testing::StartsWith("placewright "));
   EXPECT_EQ(run({"--help"}).exit_code, 0);
-  for (const char* verb : {"plan", "compare", "check", "simulate", "import", "info", "planners"}) {
+  for (const char* verb : {"plan", "compare", "check", "simulate", "explain", "whatif", "export",
+                           "import", "info", "planners"}) {
     const auto result = run({verb, "--help"});
     EXPECT_EQ(result.exit_code, 0) << verb;
     EXPECT_THAT(result.out, HasSubstr("Examples:")) << verb;

@@ -1,0 +1,174 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/explanation_text.h"
+#include "cli/output_options.h"
+#include "formats/plan_rows.h"
+
+namespace placewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json names_json(const Problem& problem, const std::vector<DeviceId>& devices) {
+  Json names = Json::array();
+  for (const DeviceId device : devices) names.push_back(problem.device(device).name);
+  return names;
+}
+
+Json step_json(const Problem& problem, const Plan& plan, const PathStep& step) {
+  Json json = {{"kind", name_of(step.kind)}};
+  if (step.kind == StepKind::op) {
+    json["op"] = problem.op(OpId{step.index}).name;
+    json["device"] = problem.device(plan.placement[OpId{step.index}]).name;
+  } else if (step.kind == StepKind::transfer) {
+    const Transfer& transfer = plan.schedule->transfers[step.index];
+    json["tensor"] = tensor_name(problem, transfer.tensor);
+    json["from"] = place_name(problem, transfer.from);
+    json["to"] = place_name(problem, transfer.to);
+  } else {
+    json["device"] = problem.device(plan.calls[step.index].device).name;
+    json["ops"] = plan.calls[step.index].ops.size();
+  }
+  json.update({{"start", step.start},
+               {"end", step.end},
+               {"waited_for", name_of(step.waited_for)},
+               {"idle", step.idle}});
+  return json;
+}
+
+Json path_json(const Problem& problem, const Plan& plan, const CriticalPath& path) {
+  Json json = {{"ops", path.ops},
+               {"transfers", path.transfers},
+               {"idle", path.idle},
+               {"device_waits", path.device_waits},
+               {"steps", Json::array()}};
+  for (const PathStep& step : path.steps) json["steps"].push_back(step_json(problem, plan, step));
+  return json;
+}
+
+Json stage_json(const Problem& problem, const Plan& plan, const FullestStage& fullest) {
+  return {{"stage", fullest.stage + 1},
+          {"devices", names_json(problem, plan.stages[fullest.stage].devices)},
+          {"pass", fullest.backward ? "backward" : "forward"},
+          {"load", fullest.load},
+          {"compute", fullest.work.compute},
+          {"in", fullest.work.in},
+          {"out", fullest.work.out}};
+}
+
+Json outcome_brief(const PlanOutcome& outcome) {
+  return {{"value", finite_or_null(outcome.value())},
+          {"lower_bound", outcome.answer.certificate.lower_bound},
+          {"planner", outcome.planner},
+          {"found_by", outcome.answer.found_by},
+          {"seconds", outcome.seconds}};
+}
+
+Json sensitivity_json(const Problem& problem, const Sensitivity& sensitivity) {
+  Json json = {{"budget",
+                {{"seconds", sensitivity.budget.seconds},
+                 {"threads", sensitivity.budget.threads},
+                 {"seed", sensitivity.budget.seed}}},
+               {"as_it_is", outcome_brief(sensitivity.as_it_is)},
+               {"more", Json::array()}};
+  for (const MoreOf& more : sensitivity.more) {
+    Json row = {{"kind", name_of(more.resource.kind)},
+                {"of", text_of(problem, more.resource)},
+                {"unit", more.unit},
+                {"gain", more.gain}};
+    row.update(outcome_brief(more.outcome));
+    json["more"].push_back(std::move(row));
+  }
+  return json;
+}
+
+}  // namespace
+
+Json plan_json(const Problem& problem, const Plan& plan, const PlanExplanation& explanation) {
+  constexpr std::size_t kShownCuts = 5;
+  Json json = {{"objective", name_of(problem.objective())},
+               {"value", plan.value},
+               {"unit", name_of(problem.unit())}};
+  if (problem.objective() == Objective::throughput) {
+    json["fullest_stages"] = Json::array();
+    for (const FullestStage& stage : explanation.stages) {
+      json["fullest_stages"].push_back(stage_json(problem, plan, stage));
+    }
+  } else {
+    json["critical_path"] = path_json(problem, plan, explanation.path);
+  }
+  json["cuts"] = Json::array();
+  for (std::size_t i = 0; i < std::min(kShownCuts, explanation.cuts.size()); ++i) {
+    const Cut& cut = explanation.cuts[i];
+    json["cuts"].push_back({{"tensor", tensor_name(problem, cut.tensor)},
+                            {"from", problem.device(cut.from).name},
+                            {"to", names_json(problem, cut.to)},
+                            {"bytes", problem.tensor(cut.tensor).bytes},
+                            {"time", cut.time}});
+  }
+  json["sensitivity"] = sensitivity_json(problem, explanation.sensitivity);
+  return json;
+}
+
+Json op_json(const Problem& problem, const Plan& plan, const OpExplanation& explanation) {
+  const OpId op = explanation.op;
+  Json json = {{"op", problem.op(op).name},
+               {"device", problem.device(plan.placement[op]).name},
+               {"objective", name_of(problem.objective())},
+               {"value", plan.value},
+               {"unit", name_of(problem.unit())},
+               {"moves_with", Json::array()},
+               {"moves", Json::array()},
+               {"holds", explanation.holds}};
+  for (const OpId member : problem.group_ops(problem.group(op))) {
+    if (member != op) json["moves_with"].push_back(problem.op(member).name);
+  }
+  for (const OpMove& move : explanation.moves) {
+    Json row = {{"device", problem.device(move.device).name},
+                {"allowed", move.obstacle == Obstacle::none},
+                {"value", finite_or_null(move.value())},
+                {"change", finite_or_null(move.value() - plan.value)}};
+    if (move.plan) {
+      row["compute_change"] = move.compute_change;
+      row["transfer_change"] = move.transfer_change;
+    }
+    if (move.obstacle != Obstacle::none) {
+      row["obstacle"] = name_of(move.obstacle);
+      row["reason"] = move.reason;
+    }
+    json["moves"].push_back(std::move(row));
+  }
+  return json;
+}
+
+Json problem_json(const Problem& problem, const ProblemExplanation& explanation) {
+  const Conflict& conflict = explanation.conflict;
+  const bool infeasible = conflict.verdict == Verdict::infeasible;
+  Json json = {{"status", infeasible                              ? "infeasible"
+                          : conflict.verdict == Verdict::feasible ? "feasible"
+                                                                  : "unknown"},
+               {"objective", name_of(problem.objective())}};
+  if (!infeasible) return json;
+  json["minimal"] = conflict.minimal;
+  json["conflict"] = Json::array();
+  for (const Constraint& constraint : conflict.members) {
+    json["conflict"].push_back(
+        {{"kind", name_of(constraint.kind)}, {"text", text_of(problem, constraint)}});
+  }
+  json["least_memory"] = nullptr;
+  if (!explanation.memory) return json;
+  Json devices = Json::object();
+  for (const DeviceId device : problem.devices()) {
+    devices[problem.device(device).name] =
+        finite_or_null(explanation.memory->bytes[device.index()]);
+  }
+  json["least_memory"] = {{"factor", explanation.memory->factor},
+                          {"not_enough", explanation.memory->not_enough},
+                          {"devices", std::move(devices)}};
+  return json;
+}
+
+}  // namespace placewright::cli

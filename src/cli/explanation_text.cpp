@@ -1,0 +1,277 @@
+#include "cli/explanation_text.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "formats/plan_rows.h"
+#include "planning/sizes.h"
+
+namespace placewright::cli {
+namespace {
+
+constexpr std::size_t kShownCuts = 5;
+constexpr std::size_t kShownSteps = 12;
+
+std::string devices_text(const Problem& problem, const std::vector<DeviceId>& devices) {
+  std::vector<std::string> names;
+  for (const DeviceId device : devices) names.push_back(problem.device(device).name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string what_of(const Problem& problem, const Plan& plan, const PathStep& step) {
+  switch (step.kind) {
+    case StepKind::op:
+      return problem.op(OpId{step.index}).name;
+    case StepKind::transfer:
+      return tensor_name(problem, plan.schedule->transfers[step.index].tensor);
+    case StepKind::call:
+      return fmt::format("{} ops from '{}'", plan.calls[step.index].ops.size(),
+                         problem.op(plan.calls[step.index].ops.front()).name);
+  }
+  return "";
+}
+
+std::string where_of(const Problem& problem, const Plan& plan, const PathStep& step) {
+  if (step.kind == StepKind::op) return problem.device(plan.placement[OpId{step.index}]).name;
+  if (step.kind == StepKind::call) return problem.device(plan.calls[step.index].device).name;
+  const Transfer& transfer = plan.schedule->transfers[step.index];
+  return fmt::format("{} > {}", place_name(problem, transfer.from),
+                     place_name(problem, transfer.to));
+}
+
+std::string reason_text(const PathStep& step) {
+  const std::string idle = step.idle > 0 ? fmt::format(", idle {:.6g}", step.idle) : "";
+  switch (step.waited_for) {
+    case WaitedFor::nothing:
+      return "first" + idle;
+    case WaitedFor::arrival:
+      return "its model arrives" + idle;
+    case WaitedFor::input:
+      return "its input is there" + idle;
+    case WaitedFor::device:
+      return "the device is free" + idle;
+    case WaitedFor::port:
+      return "the port is free" + idle;
+  }
+  return "";
+}
+
+// The longest steps, in order of time.
+std::vector<std::size_t> shown_steps(const CriticalPath& path, bool all) {
+  std::vector<std::size_t> steps(path.steps.size());
+  std::iota(steps.begin(), steps.end(), std::size_t{0});
+  if (all || steps.size() <= kShownSteps) return steps;
+  const auto length = [&](std::size_t i) { return path.steps[i].end - path.steps[i].start; };
+  std::stable_sort(steps.begin(), steps.end(),
+                   [&](std::size_t a, std::size_t b) { return length(a) > length(b); });
+  steps.resize(kShownSteps);
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::string path_text(const Problem& problem, const Plan& plan, const CriticalPath& path,
+                      bool verbose) {
+  const double whole = std::max(path.ops + path.transfers + path.idle, 1e-300);
+  std::string text = fmt::format(
+      "{}: the critical path, {} steps until {}\n"
+      "  ops {} ({}), transfers {} ({}), idle {} ({})\n"
+      "  {} of it only waits for a busy device or port\n\n",
+      coloured("limited by", Colour::bold), path.steps.size(),
+      value_text(path.steps.empty() ? 0 : path.steps.back().end, problem.unit()),
+      value_text(path.ops, problem.unit()), percent_text(path.ops / whole),
+      value_text(path.transfers, problem.unit()), percent_text(path.transfers / whole),
+      value_text(path.idle, problem.unit()), percent_text(path.idle / whole),
+      percent_text(path.device_waits / whole));
+  TextTable table({{"start", Align::right},
+                   {"time", Align::right},
+                   {"device"},
+                   {""},
+                   {"what"},
+                   {"starts when"}});
+  const auto shown = shown_steps(path, verbose);
+  for (const std::size_t i : shown) {
+    const PathStep& step = path.steps[i];
+    table.add({fmt::format("{:.6g}", step.start), fmt::format("{:.6g}", step.end - step.start),
+               where_of(problem, plan, step), std::string{name_of(step.kind)},
+               what_of(problem, plan, step), reason_text(step)});
+  }
+  text += table.text(2);
+  if (shown.size() < path.steps.size()) {
+    text += fmt::format("  and {} shorter steps (--verbose shows all)\n",
+                        path.steps.size() - shown.size());
+  }
+  return text;
+}
+
+std::string stages_text(const Problem& problem, const Plan& plan,
+                        const std::vector<FullestStage>& stages) {
+  std::string text;
+  for (const FullestStage& fullest : stages) {
+    const Stage& stage = plan.stages[fullest.stage];
+    text += fmt::format(
+        "{}: the fullest stage{}, {} of {}, on {}\n", coloured("limited by", Colour::bold),
+        stages.size() < 2  ? ""
+        : fullest.backward ? " of the backward pass"
+                           : " of the forward pass",
+        fullest.stage + 1, plan.stages.size(), printable(devices_text(problem, stage.devices)));
+    text += fmt::format(
+        "  load {}: compute {}, in {}, out {} ({}); {} ops\n",
+        value_text(fullest.load, problem.unit()), value_text(fullest.work.compute, problem.unit()),
+        value_text(fullest.work.in, problem.unit()), value_text(fullest.work.out, problem.unit()),
+        name_of(problem.rules().transfers), stage.ops.size());
+  }
+  return text;
+}
+
+// Published inputs that state transfer times say nothing of sizes.
+std::string bytes_text(double bytes) {
+  return bytes > 0 ? size_text(bytes) : "-";
+}
+
+std::string cuts_text(const Problem& problem, const std::vector<Cut>& cuts) {
+  if (cuts.empty()) return "No tensor leaves its device.\n";
+  double total = 0;
+  for (const Cut& cut : cuts) total += cut.time;
+  std::string text =
+      fmt::format("{}: {} in all, {}; the most costly\n\n", coloured("cuts", Colour::bold),
+                  cuts.size(), value_text(total, problem.unit()));
+  TextTable table({{"tensor"}, {"from"}, {"to"}, {"bytes", Align::right}, {"time", Align::right}});
+  for (std::size_t i = 0; i < std::min(kShownCuts, cuts.size()); ++i) {
+    const Cut& cut = cuts[i];
+    table.add({tensor_name(problem, cut.tensor), problem.device(cut.from).name,
+               devices_text(problem, cut.to), bytes_text(problem.tensor(cut.tensor).bytes),
+               value_text(cut.time, problem.unit())});
+  }
+  return text + table.text(2);
+}
+
+std::string planner_of(const PlanOutcome& outcome) {
+  const std::string& found_by = outcome.answer.found_by;
+  return found_by.empty() ? outcome.planner : fmt::format("{} ({})", outcome.planner, found_by);
+}
+
+std::string binding_text(const Problem& problem, const Sensitivity& sensitivity) {
+  std::vector<std::string> binding;
+  for (const MoreOf& more : sensitivity.more) {
+    if (more.gain > 0) binding.push_back(text_of(problem, more.resource));
+  }
+  return binding.empty() ? "nothing that was tried" : fmt::format("{}", fmt::join(binding, "; "));
+}
+
+std::string sensitivity_text(const Problem& problem, const Sensitivity& sensitivity) {
+  if (!sensitivity.as_it_is.answer.plan) return "";
+  std::string text = fmt::format(
+      "{}: {}\n"
+      "  what a little more brings: planned again by '{}', {} for each plan, {} thread{}, seed "
+      "{};\n"
+      "  as it is: {} by {}\n\n",
+      coloured("binding", Colour::bold), printable(binding_text(problem, sensitivity)),
+      sensitivity.as_it_is.planner, duration_text(sensitivity.budget.seconds),
+      sensitivity.budget.threads, sensitivity.budget.threads == 1 ? "" : "s",
+      sensitivity.budget.seed, value_text(sensitivity.as_it_is.value(), problem.unit()),
+      planner_of(sensitivity.as_it_is));
+  TextTable table({{"of what"},
+                   {"more"},
+                   {"value", Align::right},
+                   {"gain", Align::right},
+                   {"", Align::right},
+                   {"planner"}});
+  for (const MoreOf& more : sensitivity.more) {
+    table.add({text_of(problem, more.resource), more.unit, value_text(more.value, problem.unit()),
+               value_text(more.gain, problem.unit()),
+               percent_text(more.gain / std::max(sensitivity.as_it_is.value(), 1e-300)),
+               planner_of(more.outcome)});
+  }
+  return text + table.text(2);
+}
+
+std::string change_text(double change) {
+  return fmt::format("{:+.6g}", change);
+}
+
+}  // namespace
+
+std::string plan_text(const Problem& problem, const Plan& plan, const PlanExplanation& explanation,
+                      bool verbose) {
+  std::string text =
+      fmt::format("{}: {} {}\n\n", printable(problem.name()), name_of(problem.objective()),
+                  value_text(plan.value, problem.unit()));
+  text += explanation.stages.empty() ? path_text(problem, plan, explanation.path, verbose)
+                                     : stages_text(problem, plan, explanation.stages);
+  return text + '\n' + cuts_text(problem, explanation.cuts) + '\n' +
+         sensitivity_text(problem, explanation.sensitivity);
+}
+
+std::string op_text(const Problem& problem, const Plan& plan, const OpExplanation& explanation) {
+  const OpId op = explanation.op;
+  const DeviceId home = plan.placement[op];
+  std::string text = fmt::format(
+      "op '{}' on {}: time {}, {} resident\n\n", printable(problem.op(op).name),
+      printable(problem.device(home).name), value_text(problem.time(op, home), problem.unit()),
+      size_text(problem.memory(op)));
+  TextTable table({{"on"},
+                   {std::string{name_of(problem.objective())}, Align::right},
+                   {"change", Align::right},
+                   {"op time", Align::right},
+                   {"transfers", Align::right},
+                   {"allowed"}});
+  table.add(
+      {problem.device(home).name, value_text(plan.value, problem.unit()), "", "", "", "here"});
+  for (const OpMove& move : explanation.moves) {
+    const bool known = move.plan.has_value();
+    table.add(
+        {problem.device(move.device).name, value_text(move.value(), problem.unit()),
+         known ? change_text(move.value() - plan.value) : "-",
+         known ? change_text(move.compute_change) : "-",
+         known ? change_text(move.transfer_change) : "-",
+         move.obstacle == Obstacle::none ? "yes" : fmt::format("no: {}", name_of(move.obstacle))});
+  }
+  text += table.text(2) + '\n';
+  if (explanation.holds.empty()) return text + "Nothing holds it where it is.\n";
+  text += "What holds it:\n";
+  for (const std::string& hold : explanation.holds) {
+    text += fmt::format("  {}\n", printable(hold));
+  }
+  return text;
+}
+
+std::string problem_text(const Problem& problem, const ProblemExplanation& explanation) {
+  const Conflict& conflict = explanation.conflict;
+  if (conflict.verdict == Verdict::feasible) {
+    return fmt::format("{}: feasible; 'placewright plan' makes a plan\n",
+                       printable(problem.name()));
+  }
+  if (conflict.verdict == Verdict::unknown) {
+    return fmt::format("{}: no plan was found in this time, and no proof that there is none\n",
+                       printable(problem.name()));
+  }
+  std::string text =
+      fmt::format("{}: {}\n\nThese cannot hold together{}:\n", printable(problem.name()),
+                  coloured("infeasible", Colour::red),
+                  conflict.minimal ? ", and without any one of them the others can"
+                                   : " (perhaps not all of them are needed: the time was up)");
+  for (const Constraint& constraint : conflict.members) {
+    text += fmt::format("  {:<13} {}\n", name_of(constraint.kind),
+                        printable(text_of(problem, constraint)));
+  }
+  text += '\n';
+  if (!explanation.memory) return text + "More memory alone does not help.\n";
+  const LeastMemory& memory = *explanation.memory;
+  text += fmt::format(
+      "The least memory that would do, every device scaled alike: x {:.6g}\n"
+      "  (a plan shows that it is enough; x {:.6g} is proved too little)\n\n",
+      memory.factor, memory.not_enough);
+  TextTable table({{"device"}, {"memory", Align::right}, {"needed", Align::right}});
+  for (const DeviceId device : problem.devices()) {
+    table.add({problem.device(device).name, size_text(problem.device(device).memory),
+               size_text(memory.bytes[device.index()])});
+  }
+  return text + table.text(2);
+}
+
+}  // namespace placewright::cli

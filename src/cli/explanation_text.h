@@ -1,0 +1,48 @@
+// Explanations as a person, or a program, reads them.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "analysis/conflict.h"
+#include "analysis/cuts.h"
+#include "analysis/limits.h"
+#include "analysis/more_of.h"
+#include "analysis/op_moves.h"
+
+namespace placewright::cli {
+
+struct PlanExplanation {
+  CriticalPath path;                 // schedules, calls
+  std::vector<FullestStage> stages;  // pipelines
+  std::vector<Cut> cuts;
+  Sensitivity sensitivity;
+};
+
+struct OpExplanation {
+  OpId op;
+  std::vector<OpMove> moves;
+  std::vector<std::string> holds;
+};
+
+struct ProblemExplanation {
+  Conflict conflict;
+  std::optional<LeastMemory> memory;
+};
+
+std::string plan_text(const Problem& problem, const Plan& plan, const PlanExplanation& explanation,
+                      bool verbose);
+std::string op_text(const Problem& problem, const Plan& plan, const OpExplanation& explanation);
+std::string problem_text(const Problem& problem, const ProblemExplanation& explanation);
+
+nlohmann::ordered_json plan_json(const Problem& problem, const Plan& plan,
+                                 const PlanExplanation& explanation);
+nlohmann::ordered_json op_json(const Problem& problem, const Plan& plan,
+                               const OpExplanation& explanation);
+nlohmann::ordered_json problem_json(const Problem& problem, const ProblemExplanation& explanation);
+
+}  // namespace placewright::cli

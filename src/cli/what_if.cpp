@@ -1,0 +1,310 @@
+#include "analysis/what_if.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "analysis/variation.h"
+#include "cli/budget_options.h"
+#include "cli/interruption.h"
+#include "cli/output_options.h"
+#include "cli/problem_options.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+#include "formats/plan_rows.h"
+#include "formats/text_file.h"
+#include "planning/portfolio.h"
+#include "report/what_if_chart.h"
+
+namespace placewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright whatif model.json --devices 1-4 --bandwidth 0.1,1,10 --csv out.csv\n"
+    "  placewright whatif model.json --memory-factor 0.5,0.75,1,2 --chart memory.svg\n"
+    "  placewright whatif model.json --devices 1-8 --planner heft --threads 4\n"
+    "\n"
+    "Values are separated by commas; 1-4 stands for 1,2,3,4. --devices counts devices (of a host\n"
+    "interconnect: accelerators), the others are factors. --time-limit is for each point.";
+
+constexpr std::size_t kMostPoints = 10000;
+
+struct WhatIfOptions {
+  ProblemOptions problem;
+  BudgetOptions budget{.time_limit = "1s"};
+  OutputOptions output;
+  std::string planner = "auto";
+  std::string devices;
+  std::string memory;
+  std::string bandwidth;
+  std::string speed;
+  std::string batch;
+  std::string csv;
+  std::string chart;
+};
+
+double parse_number(const char* flag, std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end || !(number > 0) || std::isinf(number)) {
+    throw UsageError(fmt::format("{}: '{}' is not a number above 0", flag, text));
+  }
+  return number;
+}
+
+// "1-4" or "0.1,1,10", or a mixture; sorted, each once.
+std::vector<double> parse_values(const char* flag, const std::string& text) {
+  std::vector<double> values;
+  for (std::size_t begin = 0; begin < text.size() || (begin > 0 && begin == text.size());) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    const std::size_t dash = item.find('-', 1);
+    if (dash == std::string::npos || item[dash - 1] == 'e') {
+      values.push_back(parse_number(flag, item));
+    } else {
+      const double first = parse_number(flag, std::string_view{item}.substr(0, dash));
+      const double last = parse_number(flag, std::string_view{item}.substr(dash + 1));
+      if (last < first || last - first > static_cast<double>(kMostPoints)) {
+        throw UsageError(fmt::format("{}: '{}' is not a range", flag, item));
+      }
+      for (double value = first; value <= last; value += 1) values.push_back(value);
+    }
+    begin = end + 1;
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+WhatIfGrid grid_of(const WhatIfOptions& options) {
+  WhatIfGrid grid;
+  for (const double count : parse_values("--devices", options.devices)) {
+    if (count != std::floor(count)) {
+      throw UsageError(fmt::format("--devices: {} is not a whole number", count));
+    }
+    grid.devices.push_back(static_cast<std::size_t>(count));
+  }
+  grid.memory = parse_values("--memory-factor", options.memory);
+  grid.bandwidth = parse_values("--bandwidth", options.bandwidth);
+  grid.speed = parse_values("--speed", options.speed);
+  grid.batch = parse_values("--batch", options.batch);
+  std::size_t points = 1;
+  bool any = false;
+  for (const Axis axis : kAxes) {
+    const std::size_t size = grid.values(axis).size();
+    any = any || size > 0;
+    points *= std::max<std::size_t>(size, 1);
+    if (points > kMostPoints) {
+      throw UsageError(fmt::format("the grid has more than {} points", kMostPoints));
+    }
+  }
+  if (!any)
+    throw UsageError(
+        "nothing to vary: give --devices, --memory-factor, --bandwidth, "
+        "--speed or --batch");
+  return grid;
+}
+
+// "12 of 20 points, 3.4 points/s" on a terminal.
+class PointProgress {
+ public:
+  explicit PointProgress(bool wanted) : shown_(wanted && is_terminal(stderr)) {}
+  ~PointProgress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  PointProgress(const PointProgress&) = delete;
+  PointProgress& operator=(const PointProgress&) = delete;
+
+  void show(std::size_t done, std::size_t all) const {
+    if (!shown_) return;
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    fmt::print(stderr, "\r\033[K{} of {} points, {}, {:.3g} points/s", done, all,
+               duration_text(seconds), static_cast<double>(done) / std::max(seconds, 1e-9));
+    std::fflush(stderr);
+  }
+
+ private:
+  bool shown_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+std::string found_by(const WhatIfAnswer& answer) {
+  if (!answer.plan) return "";
+  if (answer.carried) return "another point's plan";
+  const std::string& member = answer.outcome.answer.found_by;
+  return member.empty() ? answer.outcome.planner : member;
+}
+
+// The axes that were asked for; the others are the same everywhere.
+std::vector<Axis> varied_axes(const WhatIfGrid& grid) {
+  std::vector<Axis> axes;
+  for (const Axis axis : kAxes) {
+    if (!grid.values(axis).empty()) axes.push_back(axis);
+  }
+  return axes;
+}
+
+void print_table(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
+  const std::vector<Axis> axes = varied_axes(grid);
+  std::vector<Column> columns;
+  for (const Axis axis : axes) columns.push_back({std::string{name_of(axis)}, Align::right});
+  const bool batched = !grid.batch.empty();
+  for (const char* title : {"value", "per sample", "lower bound", "gap"}) {
+    if (std::string_view{title} != "per sample" || batched)
+      columns.push_back({title, Align::right});
+  }
+  columns.push_back({"status"});
+  columns.push_back({"plan by"});
+  TextTable table(std::move(columns));
+  for (const WhatIfAnswer& answer : answers) {
+    std::vector<std::string> cells;
+    for (const Axis axis : axes) cells.push_back(fmt::format("{:g}", answer.point.at(axis)));
+    cells.push_back(value_text(answer.value(), unit));
+    if (batched) cells.push_back(value_text(answer.per_sample(), unit));
+    cells.push_back(value_text(answer.lower_bound(), unit));
+    cells.push_back(percent_text(gap(answer.value(), answer.lower_bound())));
+    cells.emplace_back(name_of(answer.status()));
+    cells.push_back(found_by(answer));
+    table.add(cells);
+  }
+  fmt::print("{}", table.text());
+  for (const WhatIfAnswer& answer : answers) {
+    if (answer.plan) continue;
+    fmt::print("{}: {}\n", name_of(answer.status()), printable(answer.outcome.answer.reason));
+    break;  // the others are of the same kind
+  }
+}
+
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
+
+std::string csv_of(const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
+  PlanRows rows{{"devices", "memory", "bandwidth", "speed", "batch", "status", "value",
+                 "per_sample", "lower_bound", "gap", "unit", "planner", "plan_by", "seconds"},
+                {}};
+  for (const WhatIfAnswer& answer : answers) {
+    std::vector<std::string> row = {fmt::format("{}", answer.devices)};
+    for (const Axis axis : {Axis::memory, Axis::bandwidth, Axis::speed, Axis::batch}) {
+      row.push_back(number(answer.point.at(axis)));
+    }
+    row.insert(row.end(),
+               {std::string{name_of(answer.status())}, number(answer.value()),
+                number(answer.per_sample()), number(answer.lower_bound()),
+                number(gap(answer.value(), answer.lower_bound())), std::string{name_of(unit)},
+                answer.outcome.planner, found_by(answer), number(answer.outcome.seconds)});
+    rows.rows.push_back(std::move(row));
+  }
+  return csv_text(rows);
+}
+
+void print_document(const std::vector<WhatIfAnswer>& answers, const ProblemDraft& draft) {
+  Json document = {{"problem", draft.name},
+                   {"objective", name_of(draft.objective)},
+                   {"unit", name_of(draft.unit)},
+                   {"points", Json::array()}};
+  for (const WhatIfAnswer& answer : answers) {
+    Json point = {{"devices", answer.devices}};
+    for (const Axis axis : {Axis::memory, Axis::bandwidth, Axis::speed, Axis::batch}) {
+      point[std::string{name_of(axis)}] = answer.point.at(axis);
+    }
+    point.update({{"status", name_of(answer.status())},
+                  {"value", finite_or_null(answer.value())},
+                  {"per_sample", finite_or_null(answer.per_sample())},
+                  {"lower_bound", answer.lower_bound()},
+                  {"gap", finite_or_null(gap(answer.value(), answer.lower_bound()))},
+                  {"planner", answer.outcome.planner},
+                  {"plan_by", found_by(answer)},
+                  {"seconds", answer.outcome.seconds}});
+    if (!answer.plan) point["reason"] = answer.outcome.answer.reason;
+    document["points"].push_back(std::move(point));
+  }
+  print_json(document);
+}
+
+std::string value_title(const ProblemDraft& draft) {
+  const std::string unit{name_of(draft.unit)};
+  const std::string what = draft.objective == Objective::throughput
+                               ? "time per sample"
+                               : std::string{name_of(draft.objective)};
+  return draft.unit == TimeUnit::none ? what : fmt::format("{} ({})", what, unit);
+}
+
+ExitCode what_if_verb(const WhatIfOptions& options) {
+  const WhatIfGrid grid = grid_of(options);
+  PlanRequest request{.planner = options.planner, .budget = options.budget.budget()};
+  ProblemFile file = options.problem.read();
+  options.output.warn(file.warnings);
+  const ProblemDraft draft = file.draft;
+  // Faults of the file itself are told as such, not once for each point.
+  static_cast<void>(build_problem(std::move(file)));
+  std::vector<WhatIfAnswer> answers;
+  {
+    const Interruption interruption;
+    const PointProgress progress(!options.output.quiet);
+    answers = what_if(draft, grid, planning_registry(), request, interruption.flag(),
+                      [&](std::size_t done, std::size_t all) { progress.show(done, all); });
+  }
+  if (options.output.json) {
+    print_document(answers, draft);
+  } else if (!options.output.quiet) {
+    fmt::print("{}: {} by '{}', {} for each of {} points\n\n", printable(draft.name),
+               name_of(draft.objective), options.planner, duration_text(request.budget.seconds),
+               answers.size());
+    print_table(grid, answers, draft.unit);
+  }
+  if (!options.csv.empty()) write_whole(options.csv, csv_of(answers, draft.unit));
+  if (!options.chart.empty()) {
+    write_whole(options.chart,
+                svg_text(what_if_charts(grid, answers, draft.name, value_title(draft))));
+  }
+  const bool any = std::any_of(answers.begin(), answers.end(),
+                               [](const WhatIfAnswer& answer) { return answer.plan.has_value(); });
+  return any ? ExitCode::success : ExitCode::no;
+}
+
+}  // namespace
+
+void add_what_if(CLI::App& program, Action& action) {
+  CLI::App* verb =
+      program.add_subcommand("whatif", "Plan again with more devices, memory, faster links");
+  const auto options = std::make_shared<WhatIfOptions>();
+  options->budget.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  options->problem.add_argument_to(*verb);
+  const auto axis = [&](const char* flag, std::string& values, const char* help) {
+    verb->add_option(flag, values, help)->group("Grid")->type_name("VALUES");
+  };
+  axis("--devices", options->devices, "How many devices: the first of the cluster");
+  axis("--memory-factor", options->memory, "Every device's memory times this");
+  axis("--bandwidth", options->bandwidth, "Every link's bandwidth times this");
+  axis("--speed", options->speed, "Every device's speed times this");
+  axis("--batch", options->batch, "Samples at a time: ops and tensors grow in proportion");
+  options->budget.add_to(*verb, BudgetOptions::Start::none);
+  verb->add_option("--planner", options->planner, "Who plans; see 'placewright planners'")
+      ->capture_default_str()
+      ->type_name("NAME");
+  options->output.add_to(*verb);
+  verb->add_option("--csv", options->csv, "Write the points here; - is standard output")
+      ->group("Output")
+      ->type_name("FILE");
+  verb->add_option("--chart", options->chart, "Draw the curves into this SVG file")
+      ->group("Output")
+      ->type_name("FILE");
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return what_if_verb(*options); }; });
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,102 @@
+// explain, whatif and export as a user calls them.
+
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/folder.h"
+#include "support/program.h"
+#include "support/published.h"
+
+namespace placewright::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kExample1 = example_path("moirai/example-1.json");
+const std::string kBert = example_path("msr/throughput/LayerGraphs/bert24_inference.json");
+
+std::string planned(const Folder& folder, const std::string& problem) {
+  const std::string path = folder.file("plan.json");
+  EXPECT_EQ(run({"plan", problem, "--planner", "topo", "-o", path, "-q"}).exit_code, 0);
+  return path;
+}
+
+TEST(ExplainVerb, SaysWhatLimitsAPlanAndWhoPlannedAgain) {
+  const Folder folder;
+  const auto result = run({"explain", planned(folder, kExample1), "--planner", "etf"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("the critical path"));
+  EXPECT_THAT(result.out, HasSubstr("planned again by 'etf'"));
+  const auto json = run({"explain", planned(folder, kBert), "--planner", "topo", "--json"}).json();
+  EXPECT_EQ(json["fullest_stages"].size(), 1U);
+  EXPECT_DOUBLE_EQ(json["fullest_stages"][0]["load"], json["value"]);
+  EXPECT_LE(json["cuts"].size(), 5U);
+  EXPECT_EQ(json["sensitivity"]["as_it_is"]["planner"], "topo");
+}
+
+TEST(ExplainVerb, SaysWhatMovingAnOpCosts) {
+  const Folder folder;
+  const std::string plan = planned(folder, kExample1);
+  const auto json = run({"explain", plan, "--op", "7", "--json"}).json();
+  EXPECT_EQ(json["moves"].size(), 2U);
+  const auto wrong = run({"explain", plan, "--op", "nobody"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("no op is called 'nobody'"));
+}
+
+TEST(ExplainVerb, SaysWhyNothingFits) {
+  const Folder folder;
+  auto problem = nlohmann::json::parse(std::ifstream(kExample1));
+  for (auto& device : problem["devices"]) device["memory"] = 12;
+  const std::string path = folder.write("small.json", problem.dump());
+  const auto result = run({"explain", path, "--json"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const auto json = result.json();
+  EXPECT_EQ(json["status"], "infeasible");
+  EXPECT_TRUE(json["minimal"]);
+  EXPECT_EQ(json["conflict"].size(), 3U);  // the memory of each of the three devices
+  EXPECT_GT(json["least_memory"]["factor"], 1.0);
+  EXPECT_EQ(run({"explain", kExample1}).exit_code, 0);
+}
+
+TEST(WhatIfVerb, WritesATableACsvAndAChart) {
+  const Folder folder;
+  const auto result =
+      run({"whatif", kExample1, "--devices", "2-3", "--bandwidth", "0.1,1,10", "--planner", "etf",
+           "--csv", folder.file("out.csv"), "--chart", folder.file("out.svg")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("bandwidth"));
+  const std::string csv = folder.read("out.csv");
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 7);
+  EXPECT_THAT(folder.read("out.svg"), HasSubstr("3 devices</text>"));
+}
+
+TEST(WhatIfVerb, RefusesGridsThatMakeNoSense) {
+  for (const char* values : {"0", "a", "1,,2", "3-1", "-1", "1,"}) {
+    EXPECT_EQ(run({"whatif", kExample1, "--bandwidth", values}).exit_code, 2) << values;
+  }
+  EXPECT_EQ(run({"whatif", kExample1}).exit_code, 2);
+  EXPECT_EQ(run({"whatif", kExample1, "--devices", "1.5"}).exit_code, 2);
+}
+
+TEST(ExportVerb, WritesEveryTarget) {
+  const Folder folder;
+  const std::string plan = planned(folder, kExample1);
+  for (const char* target : {"trace", "dot", "csv", "table"}) {
+    const auto result = run({"export", plan, "--to", target});
+    EXPECT_EQ(result.exit_code, 0) << target << result.err;
+    EXPECT_GT(result.out.size(), 200U) << target;
+  }
+  EXPECT_EQ(run({"export", plan, "--to", "model-explorer", "-o", folder.file("g.json")}).exit_code,
+            0);
+  EXPECT_FALSE(nlohmann::json::parse(folder.read("g.node-data.json")).empty());
+  const auto wrong = run({"export", plan, "--to", "trac"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean 'trace'"));
+}
+
+}  // namespace
+}  // namespace placewright::testing
