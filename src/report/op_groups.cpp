@@ -198,7 +198,7 @@ Grouping flat_grouping(const Problem& problem) {
 std::optional<Grouping> block_grouping(const Problem& problem) {
   if (problem.op_count() < kSmallestGraph) return std::nullopt;
   constexpr std::size_t kDeepestName = 6;
-  for (std::size_t depth = 1; depth <= kDeepestName; ++depth) {
+  for (std::size_t depth = kDeepestName; depth > 0; --depth) {
     auto groups = groups_by_name(problem, depth);
     if (divides_well(groups, problem.op_count())) {
       return drawn(problem, "blocks", std::move(groups));

@@ -88,9 +88,11 @@ export class MemoryChart {
     const { memory: limit } = report.devices[index];
     const work = plan.devices[index];
     const most = Math.max(work.peak, limit ?? 0, 1);
-    const share = limit ? ` (${percentText(work.peak / limit, 0)})` : '';
+    const counted = report.problem.rules.memory === 'peak' ? work.peak : work.resident;
+    const share = limit ? ` (${percentText(counted / limit, 0)})` : '';
+    const tensors = work.peak > counted ? `, ${bytesText(work.peak)} with tensors` : '';
     const caption = h('figcaption', {}, deviceChip(report, index),
-                      h('span', { class: 'figure' }, `${bytesText(work.peak)} of ${bytesText(limit)}${share}`));
+                      h('span', { class: 'figure' }, `${bytesText(counted)} of ${bytesText(limit)}${share}${tensors}`));
     const picture = timed ? this.curve(index, most, limit) : this.level(index, most, limit);
     return h('figure', {}, caption, picture);
   }
