@@ -153,6 +153,24 @@ class Outputs(SchemaTest):
         refused = self.output("plan-output", "plan", self.write("full.json", full), codes=(1,))
         self.assertEqual(refused["status"], "infeasible")
 
+    def test_explain_and_whatif(self):
+        plan = self.folder / "plan.json"
+        for name in ("moirai/example-1.json", "msr/throughput/LayerGraphs/bert24_inference.json"):
+            with self.subTest(name):
+                self.assertEqual(run("plan", EXAMPLES / name, "--planner", "topo", "-q", "-o", plan)[0], 0)
+                document = self.output("explain-output", "explain", plan, "--planner", "topo")
+                self.assertIn("sensitivity", document)
+        problem = json.loads((EXAMPLES / "moirai/example-1.json").read_text())
+        for device in problem["devices"]:
+            device["memory"] = 12
+        document = self.output("explain-output", "explain", self.write("small.json", problem), codes=(1,))
+        self.assertEqual(document["status"], "infeasible")
+        self.assertEqual(run("plan", EXAMPLES / "talos/six_ops.json", "-q", "-o", plan)[0], 0)
+        self.assertIn("moves", self.output("explain-output", "explain", plan, "--op", "op1"))
+        document = self.output("whatif-output", "whatif", EXAMPLES / "moirai/example-1.json", "--planner", "etf",
+                               "--memory-factor", "0.5,1,2")
+        self.assertEqual(len(document["points"]), 3)
+
     def test_compare(self):
         for name in ("moirai/example-1.json", "msr/throughput/LayerGraphs/bert24_inference.json", "talos/six_ops.json"):
             with self.subTest(name):
