@@ -103,6 +103,28 @@ std::string unit_text(const Problem& problem, const Resource& resource, double s
   return resource.kind == ResourceKind::device ? "+1" : fmt::format("+{:g} %", 100 * step);
 }
 
+// Better plans travel both ways, so that the luck of one search does not look like a gain.
+void hand_on(const Problem& problem, const Plan& plan, PlanOutcome& outcome) {
+  std::optional<Plan> carried = valid_carried_plan(problem, plan.placement, plan);
+  if (!carried || carried->value >= outcome.value()) return;
+  outcome.answer.plan = std::move(carried);
+  outcome.answer.found_by = "plan of another run";
+}
+
+// The plan with more, where it needs no device that is not there.
+void take_back(const Problem& problem, const Plan& plan, PlanOutcome& outcome) {
+  const bool known =
+      std::all_of(plan.placement.begin(), plan.placement.end(),
+                  [&](DeviceId device) { return device.index() < problem.device_count(); });
+  const bool replicas_known =
+      std::all_of(plan.stages.begin(), plan.stages.end(), [&](const Stage& stage) {
+        return std::all_of(stage.devices.begin(), stage.devices.end(), [&](DeviceId device) {
+          return device.index() < problem.device_count();
+        });
+      });
+  if (known && replicas_known) hand_on(problem, plan, outcome);
+}
+
 }  // namespace
 
 std::string_view name_of(ResourceKind kind) {
@@ -162,20 +184,28 @@ Sensitivity what_more_brings(const Problem& problem, const Plan& plan, const Reg
   request.start = &plan;
   result.as_it_is = make_plan(problem, registry, request, interrupted);
   if (!result.as_it_is.answer.plan) return result;
-  const Plan& base = *result.as_it_is.answer.plan;
+  std::vector<Problem> larger;
   for (const Resource& resource : resources) {
     // Planners end a little late, and later on a busy machine.
     if (whole.remaining() <= 0) break;
-    const Problem larger(with_more(problem, resource, 1 + step));
-    const std::optional<Plan> start = valid_carried_plan(larger, base.placement, base);
+    Problem with_it(with_more(problem, resource, 1 + step));
+    const Plan& base = *result.as_it_is.answer.plan;
+    const std::optional<Plan> start = valid_carried_plan(with_it, base.placement, base);
     request.start = start ? &*start : nullptr;
     MoreOf more{resource, unit_text(problem, resource, step),
-                make_plan(larger, registry, request, interrupted)};
+                make_plan(with_it, registry, request, interrupted)};
     if (!more.outcome.answer.plan) continue;
-    more.value = verified_value(larger, *more.outcome.answer.plan);
+    take_back(problem, *more.outcome.answer.plan, result.as_it_is);
+    result.more.push_back(std::move(more));
+    larger.push_back(std::move(with_it));
+  }
+  const Plan& base = *result.as_it_is.answer.plan;
+  for (std::size_t i = 0; i < larger.size(); ++i) {
+    MoreOf& more = result.more[i];
+    hand_on(larger[i], base, more.outcome);
+    more.value = verified_value(larger[i], *more.outcome.answer.plan);
     more.gain = base.value - more.value;
     if (std::abs(more.gain) <= kNoGain * base.value) more.gain = 0;
-    result.more.push_back(std::move(more));
   }
   std::stable_sort(result.more.begin(), result.more.end(),
                    [](const MoreOf& a, const MoreOf& b) { return a.gain > b.gain; });

@@ -2,9 +2,10 @@
 // device, one more device.
 //
 // Nothing is guessed: the problem is planned again with the larger number, and once more as it is,
-// by the same planner with the same budget, both starting from the plan in question. The gain is
-// the difference of the two plans' values; the verifier has accepted both. A gain of 0 says that
-// this planner found nothing better with it, not that nobody could.
+// by the same planner with the same budget, both starting from the plan in question. A better plan
+// that one of these runs finds is tried in the others, so that the luck of a search is no gain. The
+// gain is the difference of the two plans' values; the verifier has accepted both. A gain of 0 says
+// that this planner found nothing better with it, not that nobody could.
 //
 // Candidates are what the plan uses most: devices that are too full for a group of ops that could
 // run there, the links (or the host interconnect) that carry most, the busiest devices.
