@@ -30,10 +30,15 @@ void ProgressLine::show(const Progress& progress) {
   const auto now = Clock::now();
   if (!better && now - last_ < kInterval) return;
   last_ = now;
-  fmt::print(stderr, "\r\033[K{}: value {}, bound {}, gap {}, {}", progress.planner,
-             value_text(best_value_, unit_), value_text(best_bound_, unit_),
-             percent_text(gap(best_value_, best_bound_)),
-             duration_text(std::chrono::duration<double>(now - begin_).count()));
+  std::string line = fmt::format(
+      "{}: value {}, bound {}, gap {}, {}", progress.planner, value_text(best_value_, unit_),
+      value_text(best_bound_, unit_), percent_text(gap(best_value_, best_bound_)),
+      duration_text(std::chrono::duration<double>(now - begin_).count()));
+  const std::string rate = rate_text(progress.steps, progress.seconds);
+  if (!rate.empty()) line += ", " + rate;
+  // A line that wraps could not be taken back.
+  line.resize(std::min(line.size(), static_cast<std::size_t>(terminal_width(stderr, 80) - 1)));
+  fmt::print(stderr, "\r\033[K{}", line);
   std::fflush(stderr);
 }
 

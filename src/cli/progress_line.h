@@ -1,5 +1,5 @@
-// One line on stderr, rewritten while planners work: who is at it, best value, bound, gap, time.
-// Nothing at all where stderr is not a terminal.
+// One line on stderr, rewritten while planners work: who is at it, best value, bound, gap, time and
+// rate of work, as much as the terminal is wide. Nothing at all where stderr is not a terminal.
 
 #pragma once
 

@@ -101,7 +101,7 @@ std::string Control::stop_reason() const {
 }
 
 void Control::report(double value, double lower_bound) {
-  if (observer_) observer_(Progress{planner_, elapsed(), value, lower_bound});
+  if (observer_) observer_(Progress{planner_, elapsed(), value, lower_bound, steps_});
 }
 
 void Control::report(const Plan& incumbent, double lower_bound) {

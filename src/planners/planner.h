@@ -68,6 +68,7 @@ struct Progress {
   double seconds = 0;
   double value = kInfinity;  // best so far
   double lower_bound = 0;
+  std::uint64_t steps = 0;  // of work so far, as the planner counts them
 };
 
 // A planner's window on the outside: when to stop, and whom to tell. Planners ask `should_stop`
