@@ -70,7 +70,7 @@ RandomProblemOptions plain(Objective objective, InterconnectKind interconnect) {
   RandomProblemOptions options;
   options.objective = objective;
   options.interconnect = interconnect;
-  options.ops = 12;
+  options.ops = 9;
   options.models = objective == Objective::total_completion ? 3 : 1;
   return options;
 }
