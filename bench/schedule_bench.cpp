@@ -1,8 +1,8 @@
 // How many ops per second the schedule evaluators place: Inception-V4 (491 ops) on four devices.
 
-#include <benchmark/benchmark.h>
-
 #include <random>
+
+#include <benchmark/benchmark.h>
 
 #include "evaluate/schedule.h"
 #include "formats/problem_file.h"
@@ -11,8 +11,7 @@ namespace placewright {
 namespace {
 
 Problem inception(bool congestion) {
-  ProblemFile file =
-      read_problem(PLACEWRIGHT_SOURCE_DIR "/examples/moirai/inceptionv4.json", {});
+  ProblemFile file = read_problem(PLACEWRIGHT_SOURCE_DIR "/examples/moirai/inceptionv4.json", {});
   file.draft.rules.congestion = congestion;
   return Problem(std::move(file.draft));
 }

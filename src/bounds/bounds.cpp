@@ -21,8 +21,8 @@ std::vector<Bound> latency_bounds(const Problem& problem) {
           {"work", first_arrival + work_bound(problem)}};
 }
 
-// All devices as one machine as fast as all of them together, each model its least work, every model there from the
-// start: Smith's rule is then optimal, and no schedule is better.
+// All devices as one machine as fast as all of them together, each model its least work, every
+// model there from the start: Smith's rule is then optimal, and no schedule is better.
 double smith_bound(const Problem& problem) {
   const auto work = least_work(problem);
   double first_arrival = kInfinity;
@@ -77,13 +77,12 @@ double largest_group(const Problem& problem, WorkScope scope) {
 
 std::vector<Bound> throughput_bounds(const Problem& problem) {
   if (problem.rules().training == TrainingMode::phased && problem.has_backward_ops()) {
-    return {{"work", work_bound(problem, WorkScope::forward) +
-                         work_bound(problem, WorkScope::backward)},
+    return {{"work",
+             work_bound(problem, WorkScope::forward) + work_bound(problem, WorkScope::backward)},
             {"largest group", largest_group(problem, WorkScope::forward) +
                                   largest_group(problem, WorkScope::backward)}};
   }
-  return {{"work", work_bound(problem)},
-          {"largest group", largest_group(problem, WorkScope::all)}};
+  return {{"work", work_bound(problem)}, {"largest group", largest_group(problem, WorkScope::all)}};
 }
 
 // Calls: an op takes at least its time on the fastest device, transfers are left out.

@@ -1,4 +1,5 @@
-// Lower bounds: values that no plan can beat. Each holds with memory limits, congestion, several models.
+// Lower bounds: values that no plan can beat. Each holds with memory limits, congestion, several
+// models.
 
 #pragma once
 

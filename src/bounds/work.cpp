@@ -161,7 +161,8 @@ class WorkRelaxation {
     Cheapest best;
     for (const KindId kind : ids<KindId>(kinds_)) {
       if (work(group, kind) == kInfinity) continue;
-      const double price = prices.time[kind] * work(group, kind) + prices.memory[kind] * bytes_[group];
+      const double price =
+          prices.time[kind] * work(group, kind) + prices.memory[kind] * bytes_[group];
       if (price < best.price) best = Cheapest{kind, price};
     }
     return best;

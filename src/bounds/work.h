@@ -1,14 +1,18 @@
 // Work bound: all work must be done by the devices there are.
 //
 //   minimise T  subject to  sum over kinds k of x[g, k] = 1 for each colocation group g,
-//                           sum over g of work(g, k) x[g, k] <= capacity(k) T,   sum over g of bytes(g) x[g, k] <= memory(k)
+//                           sum over g of work(g, k) x[g, k] <= capacity(k) T,   sum over g of
+//                           bytes(g) x[g, k] <= memory(k)
 //
-// with x fractional and the devices of a kind taken together. Any prices y >= 0 (time), z >= 0 (memory) with sum of capacity(k) y(k) = 1 prove
+// with x fractional and the devices of a kind taken together. Any prices y >= 0 (time), z >= 0
+// (memory) with sum of capacity(k) y(k) = 1 prove
 //
-//   T >= sum over g of min over k of (y(k) work(g, k) + z(k) bytes(g)) - sum over k of z(k) memory(k)
+//   T >= sum over g of min over k of (y(k) work(g, k) + z(k) bytes(g)) - sum over k of z(k)
+//   memory(k)
 //
-// so the bound is computed from prices, never read off a solver: rounding in HiGHS cannot make it wrong. Prices come from the LP where it is
-// small and from a subgradient search where it is not. O(groups x kinds) per evaluation.
+// so the bound is computed from prices, never read off a solver: rounding in HiGHS cannot make it
+// wrong. Prices come from the LP where it is small and from a subgradient search where it is not.
+// O(groups x kinds) per evaluation.
 
 #pragma once
 
@@ -23,7 +27,8 @@ enum class WorkScope { all, forward, backward };
 
 double work_bound(const Problem& problem, WorkScope scope = WorkScope::all);
 
-// For each model the least work it can be done with, whatever the devices: sum of each group's fastest time.
+// For each model the least work it can be done with, whatever the devices: sum of each group's
+// fastest time.
 Table<ModelId, double> least_work(const Problem& problem);
 
 // Ops that the problem's devices can run at once.

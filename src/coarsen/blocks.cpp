@@ -18,9 +18,9 @@ void sort_and_deduplicate(std::vector<std::pair<GroupId, GroupId>>& edges) {
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 }
 
-// Tarjan's strongly connected components without recursion. Components are numbered in reverse topological order.
-// The search starts at the groups that nothing precedes, the last first, so reversing the numbers
-// gives a depth-first topological order from the first group on.
+// Tarjan's strongly connected components without recursion. Components are numbered in reverse
+// topological order. The search starts at the groups that nothing precedes, the last first, so
+// reversing the numbers gives a depth-first topological order from the first group on.
 class Components {
  public:
   explicit Components(const GroupGraph& graph)

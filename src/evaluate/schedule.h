@@ -1,12 +1,16 @@
 // The value of a placement as a schedule (`latency`, `total-completion`; docs/semantics.md).
 //
-// A schedule follows from a placement and an order: every activity (op or transfer) starts as early as
-// the activities before it on its device or ports allow. Three ways to give the order:
+// A schedule follows from a placement and an order: every activity (op or transfer) starts as early
+// as the activities before it on its device or ports allow. Three ways to give the order:
 //
-//   ScheduleEvaluator  a topological order of the ops. Inputs from elsewhere are sent just before the
-//                      op that needs them. O(ops + tensors), no allocation: the inner loop of searches.
-//   dispatch           a priority for each op. Events are followed in time; whatever is free takes the
-//                      most urgent op or transfer that is ready. O((ops + tensors) log + events x devices).
+//   ScheduleEvaluator  a topological order of the ops. Inputs from elsewhere are sent just before
+//   the
+//                      op that needs them. O(ops + tensors), no allocation: the inner loop of
+//                      searches.
+//   dispatch           a priority for each op. Events are followed in time; whatever is free takes
+//   the
+//                      most urgent op or transfer that is ready. O((ops + tensors) log + events x
+//                      devices).
 //   retime             the start times of another schedule: the order is kept on every device and
 //                      port, the times are made as early as possible. O((ops + tensors) log).
 
@@ -62,7 +66,8 @@ class ScheduleEvaluator {
   Table<DeviceId, double> out_free_;
   Table<DeviceId, double> in_free_;
   Table<ModelId, double> completion_;
-  // Where a tensor with several consumers has arrived: at most min(consumers, devices) entries each.
+  // Where a tensor with several consumers has arrived: at most min(consumers, devices) entries
+  // each.
   std::vector<Arrival> arrivals_;
   Table<TensorId, std::uint32_t> arrivals_begin_;
   Table<TensorId, std::uint32_t> arrivals_count_;
@@ -79,12 +84,12 @@ std::vector<OpId> order_of(const Problem& problem, const Schedule& schedule);
 Schedule dispatch(const Problem& problem, const Placement& placement,
                   const Table<OpId, double>& priority);
 
-// The earliest times that keep the order of `shape` on every device and port. `shape` may lack transfers or have
-// inexact times; those that the placement does not need are dropped.
+// The earliest times that keep the order of `shape` on every device and port. `shape` may lack
+// transfers or have inexact times; those that the placement does not need are dropped.
 Schedule retime(const Problem& problem, const Placement& placement, const Schedule& shape);
 
-// The priority of HEFT: the longest path from the op's start to the end of the graph, with mean times
-// over the devices that may run an op and mean transfer times over pairs of devices.
+// The priority of HEFT: the longest path from the op's start to the end of the graph, with mean
+// times over the devices that may run an op and mean transfer times over pairs of devices.
 Table<OpId, double> upward_ranks(const Problem& problem);
 
 // Wraps a schedule as a plan, with its value.

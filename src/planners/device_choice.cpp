@@ -1,8 +1,8 @@
 #include "planners/device_choice.h"
 
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "planners/packing.h"
 

@@ -1,8 +1,9 @@
 // Which devices a constructive planner may still give an op to.
 //
-// Colocated ops are bound to one device by the first of them, and their memory is taken then. The same planner
-// runs in three modes: within memory; ignoring memory (to learn what it would have liked); and held to a placement.
-// `construct` goes through them: the first mode that works, else a packing close to the second.
+// Colocated ops are bound to one device by the first of them, and their memory is taken then. The
+// same planner runs in three modes: within memory; ignoring memory (to learn what it would have
+// liked); and held to a placement. `construct` goes through them: the first mode that works, else a
+// packing close to the second.
 
 #pragma once
 
@@ -38,7 +39,8 @@ class DeviceChoice {
   std::vector<DeviceId> candidates_;
 };
 
-// Builds a plan with the devices that the choice offers; nothing at a dead end or when told to stop.
+// Builds a plan with the devices that the choice offers; nothing at a dead end or when told to
+// stop.
 using Construction = std::function<std::optional<Plan>(DeviceChoice&)>;
 
 Answer construct(const Problem& problem, Control& control, const Construction& construction);

@@ -1,10 +1,10 @@
 #include "planners/packing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "evaluate/memory.h"
 #include "solvers/cp_sat.h"
@@ -296,9 +296,8 @@ PackingCosts cost_of_leaving(const Problem& problem, const Placement& wish) {
 Packing pack(const Problem& problem, const PackingCosts& costs, Control& control) {
   for (const GroupId group : problem.groups()) {
     const auto devices = problem.devices();
-    if (std::none_of(devices.begin(), devices.end(), [&](DeviceId device) {
-          return costs.at(group, device) < kInfinity;
-        })) {
+    if (std::none_of(devices.begin(), devices.end(),
+                     [&](DeviceId device) { return costs.at(group, device) < kInfinity; })) {
       return Packing{std::nullopt, true,
                      fmt::format("op '{}' and the ops it is colocated with have no common device",
                                  problem.op(problem.group_ops(group).front()).name)};

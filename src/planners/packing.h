@@ -1,13 +1,15 @@
 // Packing: a placement that fits memory and comes close to what a planner wished for.
 //
 //   minimise  sum over groups g of cost(g, device of g)
-//   so that   resident memory holds on every device, groups go where they are allowed, and tensors only where
+//   so that   resident memory holds on every device, groups go where they are allowed, and tensors
+//   only where
 //             links exist
 //
-// Greedy planners dead-end when memory is nearly full; they then ignore memory, state what they would
-// have liked as costs, and schedule around the packing. A greedy repair is tried first (O(groups x devices) per move), then
-// CP-SAT, whose answer is also the proof when nothing fits. Sizes are rounded in favour of fitting for the
-// proof and against it for the placement, so both stay true in exact arithmetic.
+// Greedy planners dead-end when memory is nearly full; they then ignore memory, state what they
+// would have liked as costs, and schedule around the packing. A greedy repair is tried first
+// (O(groups x devices) per move), then CP-SAT, whose answer is also the proof when nothing fits.
+// Sizes are rounded in favour of fitting for the proof and against it for the placement, so both
+// stay true in exact arithmetic.
 
 #pragma once
 
@@ -37,7 +39,8 @@ class PackingCosts {
   std::vector<double> costs_;
 };
 
-// Staying costs nothing; moving a group elsewhere costs the time that its ops lose (at least a little).
+// Staying costs nothing; moving a group elsewhere costs the time that its ops lose (at least a
+// little).
 PackingCosts cost_of_leaving(const Problem& problem, const Placement& wish);
 
 struct Packing {

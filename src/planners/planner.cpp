@@ -1,10 +1,10 @@
 #include "planners/planner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 namespace placewright {
 namespace {
@@ -15,8 +15,8 @@ const Option& find_option(const std::vector<Option>& options, const std::string&
   if (found != options.end()) return *found;
   std::string known;
   for (const Option& option : options) known += (known.empty() ? "" : ", ") + option.name;
-  throw std::invalid_argument(fmt::format("unknown option '{}' (known: {})", name,
-                                          known.empty() ? "none" : known));
+  throw std::invalid_argument(
+      fmt::format("unknown option '{}' (known: {})", name, known.empty() ? "none" : known));
 }
 
 template <class Number>
@@ -64,11 +64,15 @@ const OptionValue& Settings::value(const std::string& name) const {
   return found != values_.end() ? found->second : find_option(options_, name).standard;
 }
 
-bool Settings::flag(const std::string& name) const { return std::get<bool>(value(name)); }
+bool Settings::flag(const std::string& name) const {
+  return std::get<bool>(value(name));
+}
 std::int64_t Settings::integer(const std::string& name) const {
   return std::get<std::int64_t>(value(name));
 }
-double Settings::number(const std::string& name) const { return std::get<double>(value(name)); }
+double Settings::number(const std::string& name) const {
+  return std::get<double>(value(name));
+}
 const std::string& Settings::text(const std::string& name) const {
   return std::get<std::string>(value(name));
 }

@@ -55,8 +55,8 @@ enum class InterconnectKind {
 };
 
 struct Op {
-  std::string name;          // unique within the problem
-  std::string type;          // "Convolution", ...; may be empty
+  std::string name;  // unique within the problem
+  std::string type;  // "Convolution", ...; may be empty
   ModelId model{0};
   double memory = 0;         // resident bytes of its own
   bool backward = false;     // belongs to the backward pass of training
@@ -71,9 +71,9 @@ struct Tensor {
   OpId producer;
   std::vector<OpId> consumers;
   double bytes = 0;
-  double host_time = 0;             // host interconnect: time out of, and into, an accelerator
-  std::vector<double> link_times;   // links interconnect: devices x devices, row = sender;
-                                    // empty: the links' latency and bandwidth decide
+  double host_time = 0;            // host interconnect: time out of, and into, an accelerator
+  std::vector<double> link_times;  // links interconnect: devices x devices, row = sender;
+                                   // empty: the links' latency and bandwidth decide
 
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };

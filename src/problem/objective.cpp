@@ -46,14 +46,28 @@ constexpr std::optional<Enum> find(const Spellings<Enum, N>& spellings, std::str
 
 }  // namespace
 
-std::string_view name_of(Objective objective) { return spell(kObjectives, objective); }
-std::string_view name_of(TransferMode mode) { return spell(kTransferModes, mode); }
-std::string_view name_of(TrainingMode mode) { return spell(kTrainingModes, mode); }
-std::string_view name_of(Contiguity contiguity) { return spell(kContiguities, contiguity); }
-std::string_view name_of(MemoryModel memory) { return spell(kMemoryModels, memory); }
-std::string_view name_of(TimeUnit unit) { return spell(kTimeUnits, unit); }
+std::string_view name_of(Objective objective) {
+  return spell(kObjectives, objective);
+}
+std::string_view name_of(TransferMode mode) {
+  return spell(kTransferModes, mode);
+}
+std::string_view name_of(TrainingMode mode) {
+  return spell(kTrainingModes, mode);
+}
+std::string_view name_of(Contiguity contiguity) {
+  return spell(kContiguities, contiguity);
+}
+std::string_view name_of(MemoryModel memory) {
+  return spell(kMemoryModels, memory);
+}
+std::string_view name_of(TimeUnit unit) {
+  return spell(kTimeUnits, unit);
+}
 
-std::optional<Objective> objective_named(std::string_view name) { return find(kObjectives, name); }
+std::optional<Objective> objective_named(std::string_view name) {
+  return find(kObjectives, name);
+}
 std::optional<TransferMode> transfer_mode_named(std::string_view name) {
   return find(kTransferModes, name);
 }
@@ -66,6 +80,8 @@ std::optional<Contiguity> contiguity_named(std::string_view name) {
 std::optional<MemoryModel> memory_model_named(std::string_view name) {
   return find(kMemoryModels, name);
 }
-std::optional<TimeUnit> time_unit_named(std::string_view name) { return find(kTimeUnits, name); }
+std::optional<TimeUnit> time_unit_named(std::string_view name) {
+  return find(kTimeUnits, name);
+}
 
 }  // namespace placewright

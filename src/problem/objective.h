@@ -41,15 +41,15 @@ enum class MemoryModel {
 enum class TimeUnit { none, seconds, milliseconds, microseconds };
 
 struct Rules {
-  Contiguity contiguity = Contiguity::joint;              // throughput
-  TransferMode transfers = TransferMode::sequential;      // throughput
-  TrainingMode training = TrainingMode::interleaved;      // throughput
-  MemoryModel memory = MemoryModel::resident;             // all objectives
-  bool congestion = true;                                 // latency, total-completion
-  int calls_per_device = 1;                               // call-latency
-  int max_replicas = 1;                                   // throughput: devices that may share a stage
-  double replica_bandwidth = 0;                           // throughput: bytes per time unit for
-                                                          // gradient exchange; 0 = costs nothing
+  Contiguity contiguity = Contiguity::joint;          // throughput
+  TransferMode transfers = TransferMode::sequential;  // throughput
+  TrainingMode training = TrainingMode::interleaved;  // throughput
+  MemoryModel memory = MemoryModel::resident;         // all objectives
+  bool congestion = true;                             // latency, total-completion
+  int calls_per_device = 1;                           // call-latency
+  int max_replicas = 1;                               // throughput: devices that may share a stage
+  double replica_bandwidth = 0;                       // throughput: bytes per time unit for
+                                                      // gradient exchange; 0 = costs nothing
 
   friend bool operator==(const Rules&, const Rules&) = default;
 };

@@ -27,7 +27,7 @@ double gap(double value, double lower_bound) {
 Status Answer::status() const {
   if (!plan) return proved_infeasible ? Status::infeasible : Status::unknown;
   return gap(plan->value, certificate.lower_bound) <= kOptimalGap ? Status::optimal
-                                                                   : Status::feasible;
+                                                                  : Status::feasible;
 }
 
 }  // namespace placewright

@@ -1,12 +1,12 @@
 #include "problem/problem.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace placewright {
 namespace {
@@ -116,8 +116,7 @@ std::optional<DeviceId> Problem::find_device(std::string_view name) const {
 
 bool Problem::group_allowed(GroupId group, DeviceId device) const {
   const auto members = group_ops(group);
-  return std::all_of(members.begin(), members.end(),
-                     [&](OpId op) { return allowed(op, device); });
+  return std::all_of(members.begin(), members.end(), [&](OpId op) { return allowed(op, device); });
 }
 
 void Problem::check_names_and_numbers() const {
@@ -189,9 +188,9 @@ void Problem::check_cluster() const {
     check.finite("send overhead", device.send_overhead);
     check.finite("receive overhead", device.receive_overhead);
     if (device.lanes < 1) {
-      reject(DraftPart::device, i,
-             fmt::format("device '{}' has {} lanes, expected at least 1", device.name,
-                         device.lanes));
+      reject(
+          DraftPart::device, i,
+          fmt::format("device '{}' has {} lanes, expected at least 1", device.name, device.lanes));
     }
     if (draft_.kinds[device.kind.index()].on_host) ++host_devices;
   }
@@ -284,8 +283,9 @@ void Problem::build_graph() {
     }
   }
   if (topological_order_.size() < op_count()) {
-    reject(DraftPart::problem, 0,
-           fmt::format("the graph has a cycle: {}", describe_cycle(draft_, predecessors_, missing)));
+    reject(
+        DraftPart::problem, 0,
+        fmt::format("the graph has a cycle: {}", describe_cycle(draft_, predecessors_, missing)));
   }
   topological_rank_.assign(op_count(), 0);
   for (std::size_t rank = 0; rank < topological_order_.size(); ++rank) {
@@ -381,19 +381,20 @@ void Problem::build_costs() {
     if (tensor.link_times.empty()) continue;
     if (tensor.link_times.size() != device_total * device_total) {
       reject(DraftPart::tensor, id.index(),
-             fmt::format("the transfer table of the tensor from op '{}' has {} entries, expected {} "
-                         "x {}",
-                         op(tensor.producer).name, tensor.link_times.size(), device_total,
-                         device_total));
+             fmt::format(
+                 "the transfer table of the tensor from op '{}' has {} entries, expected {} "
+                 "x {}",
+                 op(tensor.producer).name, tensor.link_times.size(), device_total, device_total));
     }
     for (const DeviceId from : devices()) {
       for (const DeviceId to : devices()) {
         const double time = tensor.link_times[from.index() * device_total + to.index()];
         check.not_negative("transfer time", time);
         if (from == to && time != 0) {
-          reject(DraftPart::tensor, id.index(),
-                 fmt::format("the tensor from op '{}' takes {} from device '{}' to itself, expected 0",
-                             op(tensor.producer).name, time, device(from).name));
+          reject(
+              DraftPart::tensor, id.index(),
+              fmt::format("the tensor from op '{}' takes {} from device '{}' to itself, expected 0",
+                          op(tensor.producer).name, time, device(from).name));
         }
       }
     }

@@ -31,9 +31,7 @@
 namespace placewright {
 
 // Which record of the draft is at fault, so that a reader can name the place in its file.
-enum class DraftPart {
-  problem, kind, device, link, model, op, tensor, colocation, shared_weight
-};
+enum class DraftPart { problem, kind, device, link, model, op, tensor, colocation, shared_weight };
 
 class InvalidProblem : public std::runtime_error {
  public:

@@ -63,8 +63,7 @@ TEST(WorkBound, SharesTheWorkAmongUnequalDevices) {
 TEST(WorkBound, SeesMemoryThatForcesOpsOntoASlowDevice) {
   ProblemDraft draft;
   draft.kinds = {{"fast"}, {"slow"}};
-  draft.devices = {{.name = "f", .kind = KindId{0}, .memory = 2},
-                   {.name = "s", .kind = KindId{1}}};
+  draft.devices = {{.name = "f", .kind = KindId{0}, .memory = 2}, {.name = "s", .kind = KindId{1}}};
   draft.models = {{.name = "m"}};
   for (int i = 0; i < 6; ++i) {
     draft.ops.push_back({.name = std::to_string(i), .memory = 1, .time = {1, 10}});

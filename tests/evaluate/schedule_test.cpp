@@ -55,7 +55,8 @@ TEST(ScheduleEvaluator, TransfersQueueAtPortsOnlyUnderCongestion) {
 
 TEST(ScheduleEvaluator, SendsASharedTensorOnceToEachDevice) {
   ProblemDraft draft = fork();
-  draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}, OpId{2}}, .link_times = {0, 2, 2, 0}}};
+  draft.tensors = {
+      {.producer = OpId{0}, .consumers = {OpId{1}, OpId{2}}, .link_times = {0, 2, 2, 0}}};
   const Problem problem(draft);
   ScheduleEvaluator evaluator(problem);
   const Placement away = placement_of({0, 1, 1});

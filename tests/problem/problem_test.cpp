@@ -1,10 +1,10 @@
 #include "problem/problem.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "problem/plan.h"
 
@@ -129,10 +129,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadDraft{"no_producer", [](ProblemDraft& d) { d.tensors[0].producer = OpId{}; },
                  DraftPart::tensor, 0, "has no producer"},
         BadDraft{"reader_twice",
-                 [](ProblemDraft& d) { d.tensors[0].consumers = {OpId{1}, OpId{1}}; },
+                 [](ProblemDraft& d) {
+                   d.tensors[0].consumers = {OpId{1}, OpId{1}};
+                 },
                  DraftPart::tensor, 0, "lists the reader 'b' twice"},
         BadDraft{"unsupported",
-                 [](ProblemDraft& d) { d.ops[0].time = {kUnsupported, kUnsupported}; },
+                 [](ProblemDraft& d) {
+                   d.ops[0].time = {kUnsupported, kUnsupported};
+                 },
                  DraftPart::op, 0, "op 'a' is supported by no device"},
         BadDraft{"bad_pin",
                  [](ProblemDraft& d) {
@@ -153,16 +157,21 @@ INSTANTIATE_TEST_SUITE_P(
                    d.ops[1].model = ModelId{1};
                  },
                  DraftPart::tensor, 0, "of another model"},
-        BadDraft{"short_table", [](ProblemDraft& d) { d.tensors[0].link_times = {0, 1}; },
+        BadDraft{"short_table",
+                 [](ProblemDraft& d) {
+                   d.tensors[0].link_times = {0, 1};
+                 },
                  DraftPart::tensor, 0, "expected 2 x 2"},
-        BadDraft{"costly_stay", [](ProblemDraft& d) { d.tensors[0].link_times = {1, 1, 1, 0}; },
+        BadDraft{"costly_stay",
+                 [](ProblemDraft& d) {
+                   d.tensors[0].link_times = {1, 1, 1, 0};
+                 },
                  DraftPart::tensor, 0, "from device 'd0' to itself"},
         BadDraft{"dead_link", [](ProblemDraft& d) { d.links[0].bandwidth = 0; }, DraftPart::link, 0,
                  "leave the link out"},
         BadDraft{"no_lanes", [](ProblemDraft& d) { d.devices[1].lanes = 0; }, DraftPart::device, 1,
                  "has 0 lanes"},
-        BadDraft{"calls_on_links",
-                 [](ProblemDraft& d) { d.objective = Objective::call_latency; },
+        BadDraft{"calls_on_links", [](ProblemDraft& d) { d.objective = Objective::call_latency; },
                  DraftPart::problem, 0, "host interconnect only"}),
     [](const ::testing::TestParamInfo<BadDraft>& sample) { return sample.param.title; });
 

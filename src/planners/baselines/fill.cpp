@@ -1,9 +1,9 @@
 #include "planners/baselines/fill.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "coarsen/blocks.h"
 #include "evaluate/memory.h"
@@ -49,8 +49,7 @@ class Filler {
  private:
   // Contiguous sets: once a device is left it is closed.
   [[nodiscard]] bool one_way() const {
-    return !is_schedule(problem_.objective()) &&
-           problem_.rules().contiguity != Contiguity::none;
+    return !is_schedule(problem_.objective()) && problem_.rules().contiguity != Contiguity::none;
   }
 
   [[nodiscard]] bool takes(BlockId block, std::size_t index) {
@@ -60,16 +59,15 @@ class Filler {
                      [&](OpId op) { return problem_.allowed(op, device); })) {
       return false;
     }
-    return memory_ == Memory::ignored || with_block(block, device, [&] {
-             return ledger_.within(device);
-           });
+    return memory_ == Memory::ignored ||
+           with_block(block, device, [&] { return ledger_.within(device); });
   }
 
   [[nodiscard]] bool has_its_share(BlockId block, std::size_t index) {
     const DeviceId device{index};
     return with_block(block, device, [&] {
-      return full_(Fill{device, ledger_.used(device),
-                        op_count_[device] + blocks_.ops[block].size()});
+      return full_(
+          Fill{device, ledger_.used(device), op_count_[device] + blocks_.ops[block].size()});
     });
   }
 
@@ -108,7 +106,8 @@ Answer fill_plan(const Problem& problem, const Share& full, Control& control) {
   if (answer.plan) return answer;
 
   placement = Filler(problem, blocks, full, Memory::ignored).run();
-  const PackingCosts costs = placement ? cost_of_leaving(problem, *placement) : PackingCosts(problem);
+  const PackingCosts costs =
+      placement ? cost_of_leaving(problem, *placement) : PackingCosts(problem);
   Packing packing = pack(problem, costs, control);
   if (!packing.placement) {
     answer.proved_infeasible = packing.proved_infeasible;

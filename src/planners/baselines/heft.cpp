@@ -1,8 +1,9 @@
 // HEFT: heterogeneous earliest finish time.
 //
-// Ops in order of upward rank (mean time to the end of the graph, transfers included); each goes to the device on which it
-// ends first, in gaps between earlier ops where it fits. O(ops x devices) slot searches. A heuristic without guarantee on
-// unrelated devices; memory is respected by leaving out devices without room.
+// Ops in order of upward rank (mean time to the end of the graph, transfers included); each goes to
+// the device on which it ends first, in gaps between earlier ops where it fits. O(ops x devices)
+// slot searches. A heuristic without guarantee on unrelated devices; memory is respected by leaving
+// out devices without room.
 //
 // Topcuoglu, Hariri, Wu: Performance-effective and low-complexity task scheduling for heterogeneous
 // computing. IEEE TPDS 13(3), 2002.
@@ -32,9 +33,8 @@ std::optional<Plan> build(const Problem& problem, const std::vector<OpId>& order
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {
   const std::vector<OpId> order = list_order(problem, upward_ranks(problem));
-  return construct(problem, control, [&](DeviceChoice& choice) {
-    return build(problem, order, choice, control);
-  });
+  return construct(problem, control,
+                   [&](DeviceChoice& choice) { return build(problem, order, choice, control); });
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Memory first: fill the first device until its memory is full, then the next, in the order of the model.
+// Memory first: fill the first device until its memory is full, then the next, in the order of the
+// model.
 //
-// What accelerate's automatic device map does (devices in the order given, fastest first by convention). It
-// knows neither times nor links. O(ops x devices).
+// What accelerate's automatic device map does (devices in the order given, fastest first by
+// convention). It knows neither times nor links. O(ops x devices).
 
 #include "planners/baselines/baselines.h"
 #include "planners/baselines/fill.h"
@@ -10,7 +11,8 @@ namespace placewright {
 namespace {
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {
-  return fill_plan(problem, [](const Fill&) { return false; }, control);
+  return fill_plan(
+      problem, [](const Fill&) { return false; }, control);
 }
 
 }  // namespace

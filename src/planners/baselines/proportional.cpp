@@ -1,7 +1,7 @@
 // Proportional: as many ops in a row on each device as its share of all memory.
 //
-// What llama.cpp's layer split does. Devices with unlimited memory count as the largest limited one. It
-// knows neither times nor links. O(ops x devices).
+// What llama.cpp's layer split does. Devices with unlimited memory count as the largest limited
+// one. It knows neither times nor links. O(ops x devices).
 
 #include <algorithm>
 #include <cmath>
@@ -36,8 +36,8 @@ Table<DeviceId, double> shares(const Problem& problem) {
 Answer plan(const Problem& problem, const Settings&, Control& control) {
   const Table<DeviceId, double> share = shares(problem);
   return fill_plan(
-      problem,
-      [&](const Fill& fill) { return static_cast<double>(fill.ops) > share[fill.device]; }, control);
+      problem, [&](const Fill& fill) { return static_cast<double>(fill.ops) > share[fill.device]; },
+      control);
 }
 
 }  // namespace

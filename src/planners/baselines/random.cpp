@@ -1,11 +1,11 @@
 // Random placements, the best of many: the floor that every other planner must beat.
 //
-// Each sample gives every group a random device that has room; where contiguous sets are asked for, each device gets a
-// run of random length. O(ops) per sample, plus its evaluation.
-
-#include <fmt/format.h>
+// Each sample gives every group a random device that has room; where contiguous sets are asked for,
+// each device gets a run of random length. O(ops) per sample, plus its evaluation.
 
 #include <random>
+
+#include <fmt/format.h>
 
 #include "evaluate/placement_plan.h"
 #include "planners/baselines/baselines.h"
@@ -18,7 +18,9 @@ namespace {
 using Generator = std::mt19937_64;
 
 // std::uniform_int_distribution differs between standard libraries; this does not.
-std::size_t below(Generator& generator, std::size_t bound) { return generator() % bound; }
+std::size_t below(Generator& generator, std::size_t bound) {
+  return generator() % bound;
+}
 
 Answer sample_runs(const Problem& problem, Generator& generator, Control& control) {
   Table<DeviceId, std::size_t> length(problem.device_count());
@@ -64,17 +66,16 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
 }  // namespace
 
 PlannerEntry random_placement() {
-  return PlannerEntry{
-      .name = "random",
-      .summary = "the best of many random placements",
-      .objectives = {Objective::throughput, Objective::call_latency, Objective::latency,
-                     Objective::total_completion},
-      .options = {{.name = "samples",
-                   .text = "how many placements are tried",
-                   .standard = std::int64_t{100},
-                   .lower = 1,
-                   .upper = 1e12}},
-      .plan = plan};
+  return PlannerEntry{.name = "random",
+                      .summary = "the best of many random placements",
+                      .objectives = {Objective::throughput, Objective::call_latency,
+                                     Objective::latency, Objective::total_completion},
+                      .options = {{.name = "samples",
+                                   .text = "how many placements are tried",
+                                   .standard = std::int64_t{100},
+                                   .lower = 1,
+                                   .upper = 1e12}},
+                      .plan = plan};
 }
 
 }  // namespace placewright

@@ -1,7 +1,7 @@
 // m-TOPO: fill the devices in topological order, each up to its share of the model's memory.
 //
-// The share is (total bytes / devices + bytes of the largest op), as in Baechi; a model that states no
-// memory is shared by the number of ops instead. O(ops x devices).
+// The share is (total bytes / devices + bytes of the largest op), as in Baechi; a model that states
+// no memory is shared by the number of ops instead. O(ops x devices).
 //
 // Jeon et al.: Baechi: fast device placement of machine learning graphs. SoCC 2020.
 

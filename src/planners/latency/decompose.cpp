@@ -399,7 +399,8 @@ class Decomposition {
     }
     answer.certificate.lower_bound = std::min(lower_bound_, answer.value()) * (1 - 1e-12);
     answer.certificate.method =
-        fmt::format("cut-node decomposition into {} modules", parts_.size());
+        parts_.size() == 1 ? "search of the whole problem as one module"
+                           : fmt::format("cut-node decomposition into {} modules", parts_.size());
     return answer;
   }
 

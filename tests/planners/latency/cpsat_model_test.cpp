@@ -29,13 +29,12 @@ constexpr double kRounding = 1e-6;
 Problem problem_of_edges(std::uint64_t seed) {
   RandomProblemOptions options;
   options.ops = 8;
-  options.interconnect =
-      seed % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
+  options.interconnect = seed % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
   options.congestion = seed / 2 % 2 == 0;
   options.zero_times = seed % 5 == 0;
   ProblemDraft draft = random_draft(options, seed);
   std::vector<Tensor> edges;
-  for (const Tensor &tensor : draft.tensors) {
+  for (const Tensor& tensor : draft.tensors) {
     for (const OpId reader : tensor.consumers) {
       edges.push_back(tensor);
       edges.back().name.clear();
@@ -46,12 +45,12 @@ Problem problem_of_edges(std::uint64_t seed) {
   return Problem(std::move(draft));
 }
 
-Plan heft_plan(const Problem &problem) {
+Plan heft_plan(const Problem& problem) {
   Control control("heft", Budget{});
   return *heft().plan(problem, Settings{}, control).plan;
 }
 
-ScheduleSolution solved(const Problem &problem, const ScheduleScope &scope) {
+ScheduleSolution solved(const Problem& problem, const ScheduleScope& scope) {
   ScheduleModel model(problem, scope);
   ScheduleSolution solution = model.solve({.seconds = 30});
   if (!solution.complete || !solution.found)
@@ -60,23 +59,19 @@ ScheduleSolution solved(const Problem &problem, const ScheduleScope &scope) {
 }
 
 // The resources that an activity of the plan takes outside.
-void take_op(const Plan &plan, OpId op,
-             std::vector<ScheduleScope::Busy> &busy) {
-  busy.push_back({Resource::compute, plan.placement[op],
-                  plan.schedule->start[op], plan.schedule->end[op]});
+void take_op(const Plan& plan, OpId op, std::vector<ScheduleScope::Busy>& busy) {
+  busy.push_back(
+      {Resource::compute, plan.placement[op], plan.schedule->start[op], plan.schedule->end[op]});
 }
 
-void take_transfer(const Problem &problem, const Transfer &transfer,
-                   std::vector<ScheduleScope::Busy> &busy) {
-  if (!problem.rules().congestion)
-    return;
+void take_transfer(const Problem& problem, const Transfer& transfer,
+                   std::vector<ScheduleScope::Busy>& busy) {
+  if (!problem.rules().congestion) return;
   if (transfer.from.valid()) {
-    busy.push_back(
-        {Resource::out_port, transfer.from, transfer.start, transfer.end});
+    busy.push_back({Resource::out_port, transfer.from, transfer.start, transfer.end});
   }
   if (transfer.to.valid()) {
-    busy.push_back(
-        {Resource::in_port, transfer.to, transfer.start, transfer.end});
+    busy.push_back({Resource::in_port, transfer.to, transfer.start, transfer.end});
   }
 }
 
@@ -88,28 +83,23 @@ TEST_P(ScheduleScopes, AroundAllOpsIsTheWhole) {
   const std::vector<OpId> all(problem.topological_order().begin(),
                               problem.topological_order().end());
   const ScheduleSolution whole = solved(problem, ScheduleScope::whole(problem));
-  const ScheduleSolution around =
-      solved(problem, ScheduleScope::around(problem, plan, all));
+  const ScheduleSolution around = solved(problem, ScheduleScope::around(problem, plan, all));
   EXPECT_NEAR(whole.value, around.value, kRounding * whole.value);
 }
 
 TEST_P(ScheduleScopes, AroundNothingKeepsPlacementAndOrder) {
   const Problem problem = problem_of_edges(GetParam());
   const Plan plan = heft_plan(problem);
-  const ScheduleSolution kept =
-      solved(problem, ScheduleScope::around(problem, plan, {}));
+  const ScheduleSolution kept = solved(problem, ScheduleScope::around(problem, plan, {}));
   EXPECT_EQ(kept.placement, plan.placement);
   EXPECT_LE(kept.value, plan.value * (1 + kRounding));
   const Plan again = plan_of(problem, kept);
   EXPECT_NEAR(again.value, kept.value, kRounding * kept.value);
   for (const OpId a : problem.ops()) {
     for (const OpId b : problem.ops()) {
-      if (plan.placement[a] != plan.placement[b])
-        continue;
-      if (plan.schedule->start[a] == plan.schedule->end[a])
-        continue;
-      if (plan.schedule->start[b] == plan.schedule->end[b])
-        continue;
+      if (plan.placement[a] != plan.placement[b]) continue;
+      if (plan.schedule->start[a] == plan.schedule->end[a]) continue;
+      if (plan.schedule->start[b] == plan.schedule->end[b]) continue;
       if (plan.schedule->end[a] <= plan.schedule->start[b]) {
         EXPECT_LE(again.schedule->end[a], again.schedule->start[b]);
       }
@@ -124,8 +114,7 @@ TEST_P(ScheduleScopes, MoreFreedomIsNeverWorse) {
   double before = plan.value;
   for (std::size_t free = 0; free <= order.size(); free += 4) {
     const double value =
-        solved(problem, ScheduleScope::around(problem, plan, order.first(free)))
-            .value;
+        solved(problem, ScheduleScope::around(problem, plan, order.first(free))).value;
     EXPECT_LE(value, before * (1 + kRounding));
     before = value;
   }
@@ -153,11 +142,10 @@ TEST_P(ScheduleScopes, WhatComesAfterAGivenStart) {
     return std::find(scope.ops.begin(), scope.ops.end(), op) != scope.ops.end();
   };
   Schedule together = *plan.schedule;
-  std::erase_if(together.transfers, [&](const Transfer &transfer) {
+  std::erase_if(together.transfers, [&](const Transfer& transfer) {
     return inside(problem.consumers(transfer.tensor).front());
   });
-  for (const Transfer &transfer : together.transfers)
-    take_transfer(problem, transfer, scope.busy);
+  for (const Transfer& transfer : together.transfers) take_transfer(problem, transfer, scope.busy);
 
   const ScheduleSolution rest = solved(problem, scope);
   EXPECT_LE(rest.value, plan.value * (1 + kRounding));
@@ -165,13 +153,11 @@ TEST_P(ScheduleScopes, WhatComesAfterAGivenStart) {
     together.start[op] = rest.schedule.start[op];
     together.end[op] = rest.schedule.end[op];
   }
-  together.transfers.insert(together.transfers.end(),
-                            rest.schedule.transfers.begin(),
+  together.transfers.insert(together.transfers.end(), rest.schedule.transfers.begin(),
                             rest.schedule.transfers.end());
-  const Plan joined = schedule_plan(problem, rest.placement,
-                                    retime(problem, rest.placement, together));
-  EXPECT_NEAR(joined.value, std::max(rest.value, given_end),
-              kRounding * plan.value);
+  const Plan joined =
+      schedule_plan(problem, rest.placement, retime(problem, rest.placement, together));
+  EXPECT_NEAR(joined.value, std::max(rest.value, given_end), kRounding * plan.value);
 }
 
 // The second half of the plan keeps its shape; the first is decided so that it
@@ -196,15 +182,13 @@ TEST_P(ScheduleScopes, WhatComesBeforeAGivenEnd) {
     }
   }
   Schedule together = *plan.schedule;
-  std::erase_if(together.transfers, [&](const Transfer &transfer) {
+  std::erase_if(together.transfers, [&](const Transfer& transfer) {
     return inside[problem.producer(transfer.tensor).index()] != 0;
   });
-  for (const Transfer &transfer : together.transfers)
-    take_transfer(problem, transfer, outside);
-  for (const ScheduleScope::Busy &busy : outside) {
+  for (const Transfer& transfer : together.transfers) take_transfer(problem, transfer, outside);
+  for (const ScheduleScope::Busy& busy : outside) {
     if (busy.start < busy.end) {
-      scope.after.push_back(
-          {busy.resource, busy.device, plan.value - busy.start});
+      scope.after.push_back({busy.resource, busy.device, plan.value - busy.start});
     }
   }
 
@@ -213,18 +197,14 @@ TEST_P(ScheduleScopes, WhatComesBeforeAGivenEnd) {
   const double shift = 10 * (plan.value + first.value);
   for (const OpId op : problem.ops()) {
     const bool moved = inside[op.index()] == 0;
-    together.start[op] =
-        moved ? together.start[op] + shift : first.schedule.start[op];
-    together.end[op] =
-        moved ? together.end[op] + shift : first.schedule.end[op];
+    together.start[op] = moved ? together.start[op] + shift : first.schedule.start[op];
+    together.end[op] = moved ? together.end[op] + shift : first.schedule.end[op];
   }
-  for (Transfer &transfer : together.transfers)
-    transfer.start += shift;
-  together.transfers.insert(together.transfers.end(),
-                            first.schedule.transfers.begin(),
+  for (Transfer& transfer : together.transfers) transfer.start += shift;
+  together.transfers.insert(together.transfers.end(), first.schedule.transfers.begin(),
                             first.schedule.transfers.end());
-  const Plan joined = schedule_plan(problem, first.placement,
-                                    retime(problem, first.placement, together));
+  const Plan joined =
+      schedule_plan(problem, first.placement, retime(problem, first.placement, together));
   EXPECT_LE(joined.value, first.value * (1 + kRounding));
 }
 
@@ -236,35 +216,30 @@ TEST_P(ScheduleScopes, LimitsOfTheObjectiveHold) {
   const ScheduleSolution none = below.solve({.seconds = 30});
   EXPECT_TRUE(none.complete);
   EXPECT_FALSE(none.found);
-  ScheduleModel tight(problem, ScheduleScope::whole(problem),
-                      least * (1 + kRounding));
+  ScheduleModel tight(problem, ScheduleScope::whole(problem), least * (1 + kRounding));
   tight.require_at_least(least);
   const ScheduleSolution same = tight.solve({.seconds = 30});
   ASSERT_TRUE(same.found);
   EXPECT_NEAR(same.value, least, kRounding * least);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ScheduleScopes,
-                         ::testing::Range<std::uint64_t>(0, 24));
+INSTANTIATE_TEST_SUITE_P(Seeds, ScheduleScopes, ::testing::Range<std::uint64_t>(0, 24));
 
 // Without the hint nothing as good would be found so soon.
 TEST(ScheduleHints, AreFollowedAtOnce) {
   for (const bool congestion : {true, false}) {
-    ProblemFile file =
-        published_file("moirai/GoogLeNet.json", Objective::latency);
+    ProblemFile file = published_file("moirai/GoogLeNet.json", Objective::latency);
     file.draft.rules.congestion = congestion;
     const Problem problem = build_problem(std::move(file));
     const Plan plan = heft_plan(problem);
     for (const bool hinted : {true, false}) {
       ScheduleModel model(problem, ScheduleScope::whole(problem), plan.value);
-      if (hinted)
-        model.hint(plan.placement, *plan.schedule);
-      const ScheduleSolution solution =
-          model.solve({.deterministic_time = 0.02});
+      if (hinted) model.hint(plan.placement, *plan.schedule);
+      const ScheduleSolution solution = model.solve({.deterministic_time = 0.02});
       EXPECT_EQ(solution.found, hinted);
     }
   }
 }
 
-} // namespace
-} // namespace placewright
+}  // namespace
+}  // namespace placewright
