@@ -10,7 +10,7 @@
 
 #include "coarsen/dominance.h"
 #include "formats/problem_file.h"
-#include "planning/portfolio.h"
+#include "planners/throughput_checks.h"
 #include "planning/service.h"
 #include "support/random_problem.h"
 #include "support/throughput_problem.h"
@@ -19,53 +19,15 @@
 namespace placewright {
 namespace {
 
+using testing::drawn_options;
+using testing::expect_optimal;
 using testing::least_pipeline_value;
+using testing::plan_with;
+using testing::problem_from;
 using testing::random_pipeline;
 using testing::RandomPipelineOptions;
 using testing::RandomSource;
-
-const Registry& registry() {
-  static const Registry all = planning_registry();
-  return all;
-}
-
-PlanOutcome plan_with(const Problem& problem, const std::string& planner, double seconds = 60) {
-  PlanRequest request;
-  request.planner = planner;
-  request.budget.seconds = seconds;
-  return make_plan(problem, registry(), request);
-}
-
-// A problem, or nothing where the draw contradicts itself (an op that no device runs).
-std::optional<Problem> problem_from(ProblemDraft draft) {
-  try {
-    return Problem(std::move(draft));
-  } catch (const InvalidProblem&) {
-    return std::nullopt;
-  }
-}
-
-RandomPipelineOptions drawn_options(std::uint64_t seed, std::size_t most_ops) {
-  RandomSource random(seed);
-  RandomPipelineOptions options;
-  options.ops = random.between(3, most_ops);
-  options.accelerators = random.between(1, 4);
-  options.cores = random.below(4);
-  return options;
-}
-
-void expect_optimal(const Problem& problem, const PlanOutcome& outcome) {
-  const std::optional<double> best = least_pipeline_value(problem);
-  EXPECT_EQ(outcome.fault, "");
-  if (!best) {
-    EXPECT_EQ(outcome.answer.status(), Status::infeasible) << outcome.answer.reason;
-    return;
-  }
-  ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
-  EXPECT_TRUE(verify(problem, *outcome.answer.plan).empty());
-  EXPECT_NEAR(outcome.value(), *best, 1e-9 * (1 + *best));
-  EXPECT_EQ(outcome.answer.status(), Status::optimal);
-}
+using testing::registry;
 
 TEST(Ideals, AgreeWithEnumeration) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

@@ -19,6 +19,7 @@
 #include "planners/baselines/baselines.h"
 #include "planners/latency/cpsat_model.h"
 #include "planners/latency/latency.h"
+#include "planners/latency/start_answer.h"
 #include "solvers/cp_sat.h"
 
 namespace placewright {
@@ -39,16 +40,6 @@ std::string refuses(const Problem& problem) {
                        pairs, kMostPairs);
   }
   return solvers::cp_sat_available() ? std::string{} : solvers::cp_sat_load_error();
-}
-
-Answer start_answer(const Problem& problem, Control& control) {
-  Control part = control.part("heft", control.remaining() / 2);
-  Answer answer = heft().plan(problem, Settings{}, part);
-  if (control.start != nullptr && control.start->value < answer.value()) {
-    answer = Answer{};
-    answer.plan = *control.start;
-  }
-  return answer;
 }
 
 // The search in slices; `answer` holds the best plan and bound.

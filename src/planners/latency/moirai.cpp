@@ -24,6 +24,7 @@
 #include "planners/baselines/baselines.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/moirai_model.h"
+#include "planners/latency/start_answer.h"
 
 namespace placewright {
 namespace {
@@ -53,16 +54,6 @@ std::string refuses(const Problem& problem) {
                        problem.op_count());
   }
   return {};
-}
-
-Answer start_answer(const Problem& problem, Control& control) {
-  Control part = control.part("heft", control.remaining() / 2);
-  Answer answer = heft().plan(problem, Settings{}, part);
-  if (control.start != nullptr && control.start->value < answer.value()) {
-    answer = Answer{};
-    answer.plan = *control.start;
-  }
-  return answer;
 }
 
 solvers::LinearLimits limits_of(const Control& control) {
