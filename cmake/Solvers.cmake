@@ -40,5 +40,6 @@ if(ortools_libraries)
 endif()
 set(PLACEWRIGHT_ORTOOLS_LIB "${ortools_library}" CACHE FILEPATH
     "libortools that CP-SAT is loaded from; the environment variable of the same name overrides it")
-target_compile_definitions(placewright_solver_libraries INTERFACE
-  "PLACEWRIGHT_ORTOOLS_LIB=\"${PLACEWRIGHT_ORTOOLS_LIB}\"")
+# For the one file that needs it: a path on every command line would make the compiler cache useless to other checkouts.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/solvers/cp_sat.cpp" PROPERTIES
+  COMPILE_DEFINITIONS "PLACEWRIGHT_ORTOOLS_LIB=\"${PLACEWRIGHT_ORTOOLS_LIB}\"")

@@ -32,7 +32,7 @@ class NativeReader {
     check_header(root_, "problem");
     unknown_.check(
         root_, {"placewright", "version", "name", "unit", "objective", "rules", "kinds", "devices",
-                "interconnect", "models", "ops", "tensors", "colocate", "weights"});
+                "interconnect", "models", "ops", "tensors", "colocate", "weights", "origin"});
     read_head(name);
     read_cluster_part();
     read_models();
@@ -120,19 +120,31 @@ class NativeReader {
           {.name = draft_.name.empty() ? "model" : draft_.name, .deadline = {}});
     } else {
       for (const JsonValue record : models->elements()) {
-        unknown_.check(record, {"name", "arrival", "weight", "deadline"});
+        unknown_.check(record, {"name", "arrival", "weight", "deadline", "source"});
         Model model;
         model.name = record.at("name").text();
         if (const auto arrival = record.find("arrival")) model.arrival = arrival->amount();
         if (const auto weight = record.find("weight")) model.weight = weight->amount();
         const auto deadline = record.find("deadline");
         if (deadline && !deadline->is_null()) model.deadline = deadline->amount();
+        if (const auto source = record.find("source")) model.source = read_source(*source);
         draft_.models.push_back(std::move(model));
       }
     }
     for (std::size_t i = 0; i < draft_.models.size(); ++i) {
       models_.emplace(draft_.models[i].name, i);
     }
+  }
+
+  ModelSource read_source(JsonValue record) {
+    unknown_.check(record, {"path", "digest", "shapes"});
+    ModelSource source;
+    source.path = record.at("path").text();
+    if (const auto digest = record.find("digest")) source.digest = digest->text();
+    if (const auto shapes = record.find("shapes")) {
+      for (const JsonValue shape : shapes->elements()) source.shapes.emplace_back(shape.text());
+    }
+    return source;
   }
 
   void read_ops() {
@@ -161,6 +173,10 @@ class NativeReader {
         op.memory = value.amount();
       } else if (key == "model") {
         op.model = ModelId{number_of(value, models_, draft_.models.size(), "model")};
+      } else if (key == "flops") {
+        op.flops = value.amount();
+      } else if (key == "spread") {
+        op.spread = value.amount();
       } else if (key == "backward") {
         op.backward = value.flag();
       } else if (key == "pin") {
@@ -169,7 +185,8 @@ class NativeReader {
     }
     op.name = (name ? *name : record.at("name")).text();
     read_times(op, time ? *time : record.at("time"));
-    unknown_.check(record, {"name", "type", "model", "memory", "backward", "pin", "time"});
+    unknown_.check(
+        record, {"name", "type", "model", "memory", "flops", "spread", "backward", "pin", "time"});
   }
 
   void read_times(Op& op, JsonValue time) {
@@ -249,13 +266,14 @@ class NativeReader {
     if (!tensors) return;
     draft_.tensors.reserve(tensors->elements().size());
     for (const JsonValue record : tensors->elements()) {
-      unknown_.check(record, {"name", "from", "to", "bytes", "time", "table"});
+      unknown_.check(record, {"name", "shape", "from", "to", "bytes", "time", "table"});
       Tensor& tensor = draft_.tensors.emplace_back();
       const auto from = record.find("from");
       if (!from) record.fail("the tensor has no producer: the key 'from' is missing");
       tensor.producer = op_of(*from);
       tensor.consumers = ops_of(record.at("to"));
       if (const auto name = record.find("name")) tensor.name = name->text();
+      if (const auto shape = record.find("shape")) tensor.shape = shape->text();
       if (const auto bytes = record.find("bytes")) tensor.bytes = bytes->amount();
       if (const auto time = record.find("time")) tensor.host_time = time->amount();
       if (const auto table = record.find("table")) {
@@ -268,6 +286,11 @@ class NativeReader {
   void read_groups() {
     if (const auto groups = root_.find("colocate")) {
       for (const JsonValue group : groups->elements()) draft_.colocated.push_back(ops_of(group));
+    }
+    if (const auto origin = root_.find("origin")) {
+      for (const JsonValue sentence : origin->elements()) {
+        draft_.origin.emplace_back(sentence.text());
+      }
     }
     const auto weights = root_.find("weights");
     if (!weights) return;
@@ -316,6 +339,10 @@ class NativeWriter {
     if (!draft_.shared_weights.empty()) {
       append_list("weights", draft_.shared_weights,
                   [this](const SharedWeight& weight) { append(weight); });
+    }
+    if (!draft_.origin.empty()) {
+      append_list("origin", draft_.origin,
+                  [this](const std::string& sentence) { append_quoted(text_, sentence); });
     }
     text_ += "}\n";
     return std::move(text_);
@@ -368,6 +395,20 @@ class NativeWriter {
     append_unless(", \"arrival\": ", model.arrival, 0);
     append_unless(", \"weight\": ", model.weight, 1);
     if (model.deadline) append_unless(", \"deadline\": ", *model.deadline, kInfinity);
+    if (model.source) append(*model.source);
+    text_ += '}';
+  }
+
+  void append(const ModelSource& source) {
+    append_text(", \"source\": {\"path\": ", source.path);
+    if (!source.digest.empty()) append_text(", \"digest\": ", source.digest);
+    if (!source.shapes.empty()) {
+      text_ += ", \"shapes\": [";
+      for (std::size_t i = 0; i < source.shapes.size(); ++i) {
+        append_text(i > 0 ? ", " : "", source.shapes[i]);
+      }
+      text_ += ']';
+    }
     text_ += '}';
   }
 
@@ -376,6 +417,8 @@ class NativeWriter {
     if (!op.type.empty()) append_text(", \"type\": ", op.type);
     if (op.model != ModelId{0}) append_text(", \"model\": ", draft_.models[op.model.index()].name);
     append_unless(", \"memory\": ", op.memory, 0);
+    append_unless(", \"flops\": ", op.flops, 0);
+    append_unless(", \"spread\": ", op.spread, 0);
     if (op.backward) text_ += ", \"backward\": true";
     if (op.pinned_to.valid()) {
       append_text(", \"pin\": ", draft_.devices[op.pinned_to.index()].name);
@@ -389,6 +432,10 @@ class NativeWriter {
     text_ += '{';
     if (!tensor.name.empty()) {
       append_text("\"name\": ", tensor.name);
+      text_ += ", ";
+    }
+    if (!tensor.shape.empty()) {
+      append_text("\"shape\": ", tensor.shape);
       text_ += ", ";
     }
     append_text("\"from\": ", draft_.ops[tensor.producer.index()].name);

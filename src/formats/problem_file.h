@@ -13,15 +13,17 @@
 //              "memory": "resident", "congestion": true, "calls_per_device": 1, "max_replicas": 1,
 //              "replica_bandwidth": 0},
 //    "kinds": …, "devices": …, "interconnect": …                      (cluster_file.h)
-//    "models": [{"name": "bert", "arrival": 0, "weight": 1, "deadline": 9}],
+//    "models": [{"name": "bert", "arrival": 0, "weight": 1, "deadline": 9,
+//                "source": {"path": "bert.xml", "digest": "…", "shapes": ["ids=1x128"]}}],
 //    "ops": [{"name": "conv1", "type": "Convolution", "model": "bert", "memory": 1024,
-//             "backward": false, "pin": "gpu0",
+//             "flops": 1e6, "spread": 0.02, "backward": false, "pin": "gpu0",
 //             "time": [1.5, null]}],             by kind, or {"gpu": 1.5}; null: not supported
-//    "tensors": [{"name": "x7", "from": "conv1", "to": ["relu1"], "bytes": 4096,
+//    "tensors": [{"name": "x7", "shape": "1x1024 f32", "from": "conv1", "to": ["relu1"], "bytes": 4096,
 //                 "time": 0.2,                   host interconnect
 //                 "table": [[0, 1], [null, 0]]}],  links interconnect; null: no link
 //    "colocate": [["conv1", "relu1"]],
-//    "weights": [{"name": "embedding", "bytes": 1e6, "ops": ["gather", "project"]}]}
+//    "weights": [{"name": "embedding", "bytes": 1e6, "ops": ["gather", "project"]}],
+//    "origin": ["op times: median of 20 runs on cpu:0"]}
 //
 // Ops and models are named, or numbered from 0. A file without kinds, devices and interconnect is
 // completed by a cluster file; its times are then by kind name.

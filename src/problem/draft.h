@@ -59,6 +59,8 @@ struct Op {
   std::string type;  // "Convolution", ...; may be empty
   ModelId model{0};
   double memory = 0;         // resident bytes of its own
+  double flops = 0;          // estimated work; information only
+  double spread = 0;         // of measured times, relative; information only
   bool backward = false;     // belongs to the backward pass of training
   DeviceId pinned_to;        // valid: it must run there
   std::vector<double> time;  // by kind; kUnsupported where the kind cannot run it
@@ -74,8 +76,18 @@ struct Tensor {
   double host_time = 0;            // host interconnect: time out of, and into, an accelerator
   std::vector<double> link_times;  // links interconnect: devices x devices, row = sender;
                                    // empty: the links' latency and bandwidth decide
+  std::string shape = {};          // "1x64x56x56 f32"; information only
 
   friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+
+// The file that a model was imported from, so that a plan can be run.
+struct ModelSource {
+  std::string path;                 // absolute, or relative to the problem file's folder
+  std::string digest;               // SHA-256 of the file
+  std::vector<std::string> shapes;  // of its inputs, where they were chosen: "image=1x3x224x224"
+
+  friend bool operator==(const ModelSource&, const ModelSource&) = default;
 };
 
 struct Model {
@@ -83,6 +95,7 @@ struct Model {
   double arrival = 0;
   double weight = 1;
   std::optional<double> deadline;
+  std::optional<ModelSource> source = {};
 
   friend bool operator==(const Model&, const Model&) = default;
 };
@@ -112,6 +125,7 @@ struct ProblemDraft {
   std::vector<Tensor> tensors;
   std::vector<std::vector<OpId>> colocated;  // ops that must share a device
   std::vector<SharedWeight> shared_weights;
+  std::vector<std::string> origin;  // where the numbers come from, in sentences
 
   friend bool operator==(const ProblemDraft&, const ProblemDraft&) = default;
 };

@@ -1,0 +1,29 @@
+# The plugin with OpenVINO in it (src/openvino/plugin/): a shared object that the program loads when a verb needs it, so
+# that planning alone starts fast and stays small. Built where OpenVINO is found: the system's, else the wheel's, which
+# brings headers, libraries and CMake files.
+
+file(GLOB openvino_wheel "${PROJECT_SOURCE_DIR}/.deps/venv/lib/python3*/site-packages/openvino/cmake")
+find_package(OpenVINO QUIET COMPONENTS Runtime HINTS ${openvino_wheel})
+# Its package adds this to every file of the project; g++ has it by itself.
+remove_definitions(-D_GLIBCXX_USE_CXX11_ABI=1)
+
+set(PLACEWRIGHT_OPENVINO_PLUGIN "")
+if(OpenVINO_FOUND)
+  file(GLOB plugin_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/openvino/plugin/*.cpp")
+  add_library(placewright_openvino MODULE ${plugin_sources})
+  get_target_property(openvino_headers openvino::runtime INTERFACE_INCLUDE_DIRECTORIES)
+  # As system headers: they are not ours to keep free of warnings.
+  target_include_directories(placewright_openvino SYSTEM PRIVATE ${openvino_headers})
+  target_include_directories(placewright_openvino PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(placewright_openvino PRIVATE openvino::runtime fmt::fmt placewright_compile_options)
+  set_target_properties(placewright_openvino PROPERTIES
+    CXX_VISIBILITY_PRESET hidden
+    INSTALL_RPATH_USE_LINK_PATH ON
+    LIBRARY_OUTPUT_DIRECTORY "${PLACEWRIGHT_PROGRAM_DIR}")
+  set(PLACEWRIGHT_OPENVINO_PLUGIN "${PLACEWRIGHT_PROGRAM_DIR}/libplacewright_openvino.so")
+else()
+  message(STATUS "OpenVINO was not found: the verbs that run models will say so")
+endif()
+
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/openvino/loader.cpp" PROPERTIES
+  COMPILE_DEFINITIONS "PLACEWRIGHT_OPENVINO_PLUGIN=\"${PLACEWRIGHT_OPENVINO_PLUGIN}\"")
