@@ -55,7 +55,9 @@ std::string node_data_path(const std::string& path) {
 using Writer = std::string (*)(const Problem&, const Plan&);
 
 Writer writer_for(const std::string& target) {
-  if (target == "trace") return trace_json;
+  if (target == "trace") {
+    return [](const Problem& problem, const Plan& plan) { return trace_json(problem, plan); };
+  }
   if (target == "dot") return dot_text;
   if (target == "model-explorer") return model_explorer_graph;
   if (target == "csv") {

@@ -15,6 +15,7 @@
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
+#include "openvino/runtime.h"
 #include "planning/service.h"
 #include "planning/suggestion.h"
 
@@ -47,6 +48,7 @@ void build_command_line(CLI::App& program, Action& action) {
   add_compare(program, action);
   add_check(program, action);
   add_simulate(program, action);
+  add_run(program, action);
   add_report(program, action);
   add_explain(program, action);
   add_what_if(program, action);
@@ -127,6 +129,8 @@ ExitCode run_action(const Action& action) {
     return fail(ExitCode::bad_input, error.what());
   } catch (const OutputError& error) {
     return fail(ExitCode::bad_input, error.what());
+  } catch (const openvino::RuntimeError& error) {
+    return fail(ExitCode::fault, error.what());
   } catch (const std::bad_alloc&) {
     return fail(ExitCode::fault, "out of memory");
   } catch (const std::exception& error) {

@@ -18,6 +18,7 @@ void add_plan(CLI::App& program, Action& action);
 void add_compare(CLI::App& program, Action& action);
 void add_check(CLI::App& program, Action& action);
 void add_simulate(CLI::App& program, Action& action);
+void add_run(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_what_if(CLI::App& program, Action& action);

@@ -125,7 +125,16 @@ ProblemFile parse_problem(std::string_view text, const std::string& origin,
 }
 
 ProblemFile read_problem(const std::string& path, const ReadOptions& options) {
-  return parse_problem(read_whole(path), input_name(path), options);
+  ProblemFile file = parse_problem(read_whole(path), input_name(path), options);
+  // Paths in a file are relative to its folder; from here on they lead there from anywhere.
+  const std::filesystem::path folder =
+      path == "-" ? std::filesystem::path{} : std::filesystem::path(path).parent_path();
+  for (Model& model : file.draft.models) {
+    if (!model.source) continue;
+    model.source->path =
+        std::filesystem::absolute(folder / model.source->path).lexically_normal().string();
+  }
+  return file;
 }
 
 Problem build_problem(const ProblemFile& file) {

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-enum Group { kDevices = 1, kLinks = 2, kModels = 3 };
+enum Group { kDevices = 1, kLinks = 2, kModels = 3, kMeasured = 4 };
 
 // Nanoseconds per unit of the problem.
 double nanoseconds(TimeUnit unit) {
@@ -77,8 +77,16 @@ class Tracks {
 
 class Trace {
  public:
-  Trace(const Problem& problem, const Plan& plan)
-      : problem_(problem), plan_(plan), scale_(nanoseconds(problem.unit())) {}
+  Trace(const Problem& problem, const Plan& plan, std::span<const MeasuredSlice> measured)
+      : problem_(problem), plan_(plan), scale_(nanoseconds(problem.unit())) {
+    if (measured.empty()) return;
+    for (const DeviceId id : problem.devices()) {
+      measured_.emplace_back(problem.device(id).name, Tracks{});
+    }
+    for (const MeasuredSlice& slice : measured) {
+      measured_[slice.device.index()].second.add({slice.start, slice.end, slice.name, "measured"});
+    }
+  }
 
   Json run() {
     if (plan_.schedule) {
@@ -91,6 +99,7 @@ class Trace {
     write_group(kDevices, "devices", devices_);
     write_group(kLinks, "links", links_);
     write_group(kModels, "models", models_);
+    write_group(kMeasured, "measured", measured_);
     return {{"displayTimeUnit", "ms"},
             {"otherData",
              {{"problem", problem_.name()},
@@ -298,14 +307,17 @@ class Trace {
   NamedTracks devices_;
   NamedTracks links_;
   NamedTracks models_;
+  NamedTracks measured_;
   Json events_ = Json::array();
 };
 
 }  // namespace
 
-std::string trace_json(const Problem& problem, const Plan& plan) {
+std::string trace_json(const Problem& problem, const Plan& plan,
+                       std::span<const MeasuredSlice> measured) {
   // Names come from files and need not be valid UTF-8.
-  return Trace(problem, plan).run().dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return Trace(problem, plan, measured).run().dump(1, ' ', false, Json::error_handler_t::replace) +
+         '\n';
 }
 
 }  // namespace placewright

@@ -19,6 +19,7 @@
 
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "problem/plan.h"
@@ -26,6 +27,16 @@
 
 namespace placewright {
 
-std::string trace_json(const Problem& problem, const Plan& plan);
+// Something that really happened, in the problem's unit since the start.
+struct MeasuredSlice {
+  DeviceId device;
+  std::string name;
+  double start = 0;
+  double end = 0;
+};
+
+// With a real run beside the plan, the group `measured` has a track for each device.
+std::string trace_json(const Problem& problem, const Plan& plan,
+                       std::span<const MeasuredSlice> measured = {});
 
 }  // namespace placewright

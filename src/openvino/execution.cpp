@@ -584,7 +584,6 @@ Measured measured(std::vector<double> kept, int rejected) {
 }
 
 std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem,
-                                                    const std::string& folder,
                                                     const Runtime& runtime) {
   std::vector<std::unique_ptr<NeuralModel>> models;
   for (const ModelId id : problem.models()) {
@@ -595,7 +594,7 @@ std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem,
                                    "problems made by 'placewright profile' or 'import' can be run",
                                    model.name));
     }
-    const std::string path = resolved_path(*model.source, folder);
+    const std::string& path = model.source->path;
     if (!model.source->digest.empty() && digest_of(read_whole(path)) != model.source->digest) {
       throw InputError(path, "", "has changed since the problem was made: profile it again");
     }

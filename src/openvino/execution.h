@@ -92,11 +92,9 @@ struct RunResult {
   bool interrupted = false;
 };
 
-// The models of a problem, in its order. `folder` is the problem file's. Throws InputError where a
-// model is missing, has changed, or has other ops than the problem.
-std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem,
-                                                    const std::string& folder,
-                                                    const Runtime& runtime);
+// The models of a problem, in its order. Throws InputError where one is missing, has changed, or
+// has other ops than the problem.
+std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem, const Runtime& runtime);
 
 // Throws InputError (std::invalid_argument for a device that is not here) before anything runs, and
 // RuntimeError naming the segment where one fails.

@@ -114,10 +114,6 @@ ModelSource source_of(const std::string& path, const std::vector<std::string>& s
   return source;
 }
 
-std::string resolved_path(const ModelSource& source, const std::string& folder) {
-  return (fs::path(folder) / source.path).lexically_normal().string();
-}
-
 ProblemDraft draft_of(const ModelGraph& graph, const std::string& name, ModelSource source) {
   ProblemDraft draft;
   draft.name = name;

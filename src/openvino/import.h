@@ -23,9 +23,6 @@ Shapes shapes_named(const std::vector<std::string>& texts);
 ModelSource source_of(const std::string& path, const std::vector<std::string>& shapes,
                       const std::string& folder);
 
-// Where the source lies for a problem file in `folder`.
-std::string resolved_path(const ModelSource& source, const std::string& folder);
-
 // Ops, tensors, weights; no devices and no times yet. Tensors that nobody reads are left out.
 ProblemDraft draft_of(const ModelGraph& graph, const std::string& name, ModelSource source);
 

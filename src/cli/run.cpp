@@ -1,0 +1,395 @@
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/interruption.h"
+#include "cli/output_options.h"
+#include "cli/plan_options.h"
+#include "cli/plan_summary.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+#include "formats/input_error.h"
+#include "formats/text_file.h"
+#include "formats/trace_export.h"
+#include "openvino/baselines.h"
+#include "openvino/execution.h"
+#include "verify/verifier.h"
+
+namespace placewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using openvino::Baseline;
+using openvino::Measured;
+using openvino::RunResult;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright run plan.json                        predicted beside measured\n"
+    "  placewright run plan.json --duration 10          for ten seconds\n"
+    "  placewright run plan.json --trace trace.json     both time lines, for ui.perfetto.dev\n"
+    "  placewright run plan.json --json";
+
+constexpr std::size_t kMostSegmentsShown = 24;
+
+struct RunVerbOptions {
+  PlanOptions plan;
+  OutputOptions output;
+  openvino::RunOptions run;
+  std::string trace;
+  bool no_compare = false;
+  bool no_baselines = false;
+};
+
+std::string milliseconds_text(double milliseconds) {
+  return fmt::format("{:.3f} ms", milliseconds);
+}
+
+std::string measured_text(const Measured& measured) {
+  return measured.valid() ? milliseconds_text(measured.median) : "not valid";
+}
+
+std::string percent_text(double share) {
+  return fmt::format("{:+.1f} %", 100 * share);
+}
+
+// How far a prediction is from what was measured.
+double error_of(double predicted, double found) {
+  return found > 0 ? predicted / found - 1 : 0;
+}
+
+// Times of problems are in their own unit; what is measured is in milliseconds.
+double milliseconds_per_unit(TimeUnit unit) {
+  switch (unit) {
+    case TimeUnit::seconds:
+      return 1e3;
+    case TimeUnit::microseconds:
+      return 1e-3;
+    case TimeUnit::milliseconds:
+    case TimeUnit::none:
+      return 1;
+  }
+  return 1;
+}
+
+class ProgressText {
+ public:
+  explicit ProgressText(bool wanted) : shown_(wanted && is_terminal(stderr)) {}
+  ~ProgressText() {
+    if (shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+  ProgressText(const ProgressText&) = delete;
+  ProgressText& operator=(const ProgressText&) = delete;
+
+  void show(std::string_view what, double done) const {
+    if (shown_) fmt::print(stderr, "\r\x1b[K{} {:.0f} %", what, 100 * done);
+  }
+
+ private:
+  bool shown_;
+};
+
+struct Report {
+  const Problem& problem;
+  const Plan& plan;
+  const RunResult& result;
+  const std::vector<Baseline>& baselines;
+  double scale;  // milliseconds for each unit of the problem
+
+  [[nodiscard]] double predicted() const { return plan.value * scale; }
+  [[nodiscard]] bool pipeline() const { return !plan.schedule; }
+};
+
+std::string value_table(const Report& report) {
+  TextTable table({{""},
+                   {"predicted", Align::right},
+                   {"measured", Align::right},
+                   {"prediction is off by", Align::right},
+                   {"spread", Align::right}});
+  const auto add = [&](const std::string& what, double predicted, const Measured& found) {
+    table.add({what, milliseconds_text(predicted), measured_text(found),
+               found.valid() ? percent_text(error_of(predicted, found.median)) : "",
+               fmt::format("{:.1f} %", 100 * found.spread())});
+  };
+  add(report.pipeline() ? "time per sample" : std::string(name_of(report.problem.objective())),
+      report.predicted(), report.result.value);
+  if (report.problem.model_count() > 1) {
+    for (const ModelId model : report.problem.models()) {
+      double end = 0;
+      for (const OpId op : report.problem.ops()) {
+        if (report.problem.op(op).model == model && report.plan.schedule) {
+          end = std::max(end, report.plan.schedule->end[op]);
+        }
+      }
+      if (model.index() < report.result.completions.size()) {
+        add(fmt::format("  {} ends", report.problem.model(model).name), end * report.scale,
+            report.result.completions[model.index()]);
+      }
+    }
+  }
+  return table.text();
+}
+
+std::string device_times_table(const Report& report) {
+  TextTable table({{"device"},
+                   {"segments", Align::right},
+                   {"ops", Align::right},
+                   {"busy, predicted", Align::right},
+                   {"busy, measured", Align::right}});
+  for (const DeviceId device : report.problem.devices()) {
+    std::size_t segments = 0;
+    std::size_t ops = 0;
+    double predicted = 0;
+    for (const openvino::Segment& segment : report.result.segments) {
+      const auto& devices = segment.devices;
+      if (std::find(devices.begin(), devices.end(), device) == devices.end()) continue;
+      ++segments;
+      ops += segment.ops.size();
+      predicted += segment.predicted * report.scale / static_cast<double>(devices.size());
+    }
+    table.add({report.problem.device(device).name, fmt::format("{}", segments),
+               fmt::format("{}", ops), milliseconds_text(predicted),
+               milliseconds_text(report.result.busy[device])});
+  }
+  return table.text();
+}
+
+std::string device_names(const Problem& problem, const openvino::Segment& segment) {
+  std::vector<std::string> names;
+  for (const DeviceId device : segment.devices) names.push_back(problem.device(device).name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string segments_table(const Report& report) {
+  TextTable table({{"segment", Align::right},
+                   {"device"},
+                   {"ops", Align::right},
+                   {"first op"},
+                   {"predicted", Align::right},
+                   {"measured", Align::right}});
+  for (std::size_t i = 0; i < report.result.segments.size(); ++i) {
+    const openvino::Segment& segment = report.result.segments[i];
+    table.add({fmt::format("{}", i + 1), device_names(report.problem, segment),
+               fmt::format("{}", segment.ops.size()), report.problem.op(segment.ops.front()).name,
+               milliseconds_text(segment.predicted * report.scale),
+               measured_text(report.result.segment_times[i])});
+  }
+  return table.text();
+}
+
+std::string baselines_table(const Report& report) {
+  TextTable table({{"without a plan"},
+                   {"latency", Align::right},
+                   {"samples / s", Align::right},
+                   {"the plan is faster by", Align::right}});
+  for (const Baseline& baseline : report.baselines) {
+    const Measured& rival = report.pipeline() ? baseline.per_sample : baseline.latency;
+    const Measured& own = report.result.value;
+    table.add(
+        {baseline.name, measured_text(baseline.latency),
+         baseline.per_sample.valid() ? fmt::format("{:.1f}", 1000 / baseline.per_sample.median)
+                                     : "not valid",
+         own.valid() && rival.valid() ? fmt::format("{:.2f}x", rival.median / own.median) : "-"});
+  }
+  return table.text();
+}
+
+void print_text(const Report& report) {
+  const RunResult& result = report.result;
+  fmt::print("{}: {} segments, {} samples measured\n\n", printable(report.problem.name()),
+             result.segments.size(), result.value.kept);
+  fmt::print("{}", value_table(report));
+  if (report.pipeline() && result.value.valid()) {
+    fmt::print("throughput: {:.1f} samples / s\n", 1000 / result.value.median);
+  }
+  fmt::print("\n{}", device_times_table(report));
+  if (result.segments.size() <= kMostSegmentsShown) fmt::print("\n{}", segments_table(report));
+  if (!report.baselines.empty()) fmt::print("\n{}", baselines_table(report));
+  if (result.outputs.compared) {
+    fmt::print("\noutputs: {} (largest difference {:.1e} of the largest value)\n",
+               result.outputs.equal() ? coloured("equal to the unsplit model's", Colour::green)
+                                      : coloured("NOT equal to the unsplit model's", Colour::red),
+               result.outputs.largest_difference);
+  }
+}
+
+Json measured_json(const Measured& measured) {
+  return {{"valid", measured.valid()},
+          {"median", measured.kept > 0 ? Json(measured.median) : Json()},
+          {"low", measured.kept > 0 ? Json(measured.low) : Json()},
+          {"high", measured.kept > 0 ? Json(measured.high) : Json()},
+          {"kept", measured.kept},
+          {"rejected", measured.rejected}};
+}
+
+void print_document(const Report& report) {
+  const RunResult& result = report.result;
+  Json document = {{"objective", name_of(report.problem.objective())},
+                   {"unit", "ms"},
+                   {"predicted", report.predicted()},
+                   {"measured", measured_json(result.value)},
+                   {"interrupted", result.interrupted},
+                   {"models", Json::array()},
+                   {"devices", Json::array()},
+                   {"segments", Json::array()},
+                   {"baselines", Json::array()}};
+  for (const ModelId model : report.problem.models()) {
+    Json record = {{"name", report.problem.model(model).name}};
+    if (model.index() < result.completions.size()) {
+      record["completion"] = measured_json(result.completions[model.index()]);
+    }
+    document["models"].push_back(std::move(record));
+  }
+  for (const DeviceId device : report.problem.devices()) {
+    document["devices"].push_back(
+        {{"name", report.problem.device(device).name}, {"busy", result.busy[device]}});
+  }
+  for (std::size_t i = 0; i < result.segments.size(); ++i) {
+    const openvino::Segment& segment = result.segments[i];
+    document["segments"].push_back({{"device", device_names(report.problem, segment)},
+                                    {"ops", segment.ops.size()},
+                                    {"first_op", report.problem.op(segment.ops.front()).name},
+                                    {"last_op", report.problem.op(segment.ops.back()).name},
+                                    {"predicted", segment.predicted * report.scale},
+                                    {"measured", measured_json(result.segment_times[i])}});
+  }
+  for (const Baseline& baseline : report.baselines) {
+    document["baselines"].push_back({{"name", baseline.name},
+                                     {"latency", measured_json(baseline.latency)},
+                                     {"per_sample", measured_json(baseline.per_sample)}});
+  }
+  if (result.outputs.compared) {
+    document["outputs"] = {{"equal", result.outputs.equal()},
+                           {"largest_difference", result.outputs.largest_difference}};
+  }
+  print_json(document);
+}
+
+void write_trace(const std::string& path, const Report& report) {
+  std::vector<MeasuredSlice> slices;
+  for (const openvino::SegmentEvent& event : report.result.events) {
+    slices.push_back({event.device,
+                      report.pipeline()
+                          ? fmt::format("sample {}, segment {}", event.sample, event.segment + 1)
+                          : fmt::format("segment {}", event.segment + 1),
+                      event.start / report.scale, event.end / report.scale});
+  }
+  write_whole(path, trace_json(report.problem, report.plan, slices));
+}
+
+std::vector<openvino::Target> targets_of(const Problem& problem) {
+  std::vector<openvino::Target> targets;
+  for (const DeviceId device : problem.devices()) {
+    targets.push_back(openvino::target_named(problem.device(device).name));
+  }
+  return targets;
+}
+
+ExitCode verdict(const RunResult& result) {
+  if (result.outputs.compared && !result.outputs.equal()) {
+    fmt::print(stderr,
+               "placewright: the output '{}' differs from the unsplit model's by {:.1e} of its "
+               "largest value\n",
+               printable(result.outputs.worst_output), result.outputs.largest_difference);
+    return ExitCode::no;
+  }
+  if (!result.value.valid() && !result.interrupted) {
+    fmt::print(stderr,
+               "placewright: the measurement is not valid: other work took the cores in {} of {} "
+               "samples\n",
+               result.value.rejected, result.value.rejected + result.value.kept);
+    return ExitCode::no;
+  }
+  return ExitCode::success;
+}
+
+ExitCode run(const RunVerbOptions& options) {
+  const PlanWithProblem loaded = options.plan.read(options.output);
+  const Problem& problem = loaded.problem;
+  if (problem.objective() == Objective::call_latency) {
+    throw UsageError("plans for call-latency cannot be run; plan for latency or throughput");
+  }
+  const auto violations = verify(problem, loaded.plan);
+  if (!violations.empty()) {
+    throw InputError(input_name(options.plan.path), "",
+                     fmt::format("the plan is not valid: {}", violations.front().message));
+  }
+  const openvino::Runtime& runtime = openvino::openvino_runtime();
+  const auto models = openvino::models_of(problem, runtime);
+
+  const Interruption interruption;
+  openvino::RunOptions run_options = options.run;
+  run_options.compare = !options.no_compare;
+  run_options.stop = interruption.flag();
+  RunResult result;
+  std::vector<Baseline> baselines;
+  {
+    const ProgressText progress(!options.output.quiet && !options.output.json);
+    run_options.progress = [&](double done) { progress.show("running", done); };
+    try {
+      result = openvino::run_plan(problem, loaded.plan, models, runtime, run_options);
+    } catch (const std::invalid_argument& error) {
+      throw InputError(input_name(options.plan.path), "",
+                       fmt::format("cannot be run here: {}", error.what()));
+    }
+    if (!options.no_baselines && models.size() == 1 && !result.interrupted) {
+      progress.show("the model without a plan", 0);
+      baselines = openvino::measure_baselines(*models.front(), targets_of(problem), run_options);
+    }
+  }
+  const Report report{problem, loaded.plan, result, baselines,
+                      milliseconds_per_unit(problem.unit())};
+  if (!options.trace.empty()) write_trace(options.trace, report);
+  if (options.output.json) {
+    print_document(report);
+  } else if (!options.output.quiet) {
+    print_text(report);
+  }
+  return verdict(result);
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, Action& action) {
+  CLI::App* verb =
+      program.add_subcommand("run", "Run a plan on the real devices, predicted beside measured");
+  const auto options = std::make_shared<RunVerbOptions>();
+  options->plan.add_to(*verb);
+  options->output.add_to(*verb);
+  verb->add_option("--repeat", options->run.repeat, "Samples that count")
+      ->group("Run")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  verb->add_option("--warm-up", options->run.warm_up, "Samples before them")
+      ->group("Run")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000));
+  verb->add_option("--duration", options->run.duration, "Run for this many seconds instead")
+      ->group("Run")
+      ->check(CLI::Range(0.01, 86400.0));
+  verb->add_option("--slots", options->run.slots,
+                   "Samples on their way in a pipeline (two for each segment)")
+      ->group("Run")
+      ->check(CLI::Range(1, 1000));
+  verb->add_option("--seed", options->run.seed, "Of the inputs")
+      ->group("Run")
+      ->capture_default_str();
+  verb->add_flag("--no-compare", options->no_compare,
+                 "Do not compare the outputs with those of the unsplit model")
+      ->group("Run");
+  verb->add_flag("--no-baselines", options->no_baselines,
+                 "Do not measure what OpenVINO gives without a plan")
+      ->group("Run");
+  verb->add_option("--trace", options->trace, "Write both time lines for ui.perfetto.dev")
+      ->type_name("FILE")
+      ->group("Output");
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace placewright::cli
