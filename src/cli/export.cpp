@@ -12,6 +12,8 @@
 #include "formats/plan_rows.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
+#include "openvino/affinity.h"
+#include "openvino/execution.h"
 #include "planning/suggestion.h"
 #include "verify/verifier.h"
 
@@ -69,19 +71,39 @@ Writer writer_for(const std::string& target) {
       return table_text(plan_rows(problem, plan));
     };
   }
-  const std::vector<std::string> known = {"trace", "dot", "model-explorer", "csv", "table"};
+  const std::vector<std::string> known = {"trace", "dot",   "model-explorer",
+                                          "csv",   "table", "openvino"};
   throw UsageError(fmt::format("--to: unknown target '{}'{} (known: {})", target,
                                did_you_mean(target, known), fmt::join(known, ", ")));
 }
 
+// The model with the device of each op: two files of OpenVINO's, and the affinities beside them.
+void write_openvino(const ExportOptions& options, const PlanWithProblem& loaded) {
+  if (!options.path.ends_with(".xml")) {
+    throw UsageError("--to openvino writes an IR and needs -o FILE.xml");
+  }
+  if (loaded.problem.model_count() != 1) {
+    throw UsageError("--to openvino takes a plan for one model");
+  }
+  const auto models = openvino::models_of(loaded.problem, openvino::openvino_runtime());
+  models.front()->save(options.path);
+  write_whole(openvino::affinity_path(options.path),
+              openvino::affinity_json(loaded.problem, loaded.plan));
+}
+
 ExitCode export_plan(const ExportOptions& options) {
-  const Writer write = writer_for(options.target);
+  const bool openvino = options.target == "openvino";
+  const Writer write = openvino ? nullptr : writer_for(options.target);
   const PlanWithProblem loaded = options.plan.read(options.output);
   const auto violations = verify(loaded.problem, loaded.plan);
   if (!violations.empty()) {
     fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
                printable(violations.front().message));
     return ExitCode::no;
+  }
+  if (openvino) {
+    write_openvino(options, loaded);
+    return ExitCode::success;
   }
   write_whole(options.path, write(loaded.problem, loaded.plan));
   if (options.target == "model-explorer" && options.path != "-") {
@@ -97,7 +119,7 @@ void add_export(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("export", "Write a plan for another program");
   const auto options = std::make_shared<ExportOptions>();
   options->plan.add_to(*verb);
-  verb->add_option("--to", options->target, "trace, dot, model-explorer, csv or table")
+  verb->add_option("--to", options->target, "trace, dot, model-explorer, csv, table or openvino")
       ->required()
       ->type_name("TARGET");
   verb->add_option("-o,--output", options->path, "Write it here; - is standard output")

@@ -142,9 +142,8 @@ class NeuralModel {
   // The ops that the device cannot run.
   [[nodiscard]] virtual std::vector<std::size_t> unsupported(const std::string& device) const = 0;
 
-  // Writes the model as IR (PATH.xml and PATH.bin) with the device of each op as its affinity.
-  virtual void save_with_affinities(const std::string& path,
-                                    std::span<const std::string> devices) const = 0;
+  // Writes the model as IR: `path` (.xml) and the weights beside it (.bin).
+  virtual void save(const std::string& path) const = 0;
 };
 
 struct RuntimeDevice {

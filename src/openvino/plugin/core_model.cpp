@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <openvino/op/ops.hpp>
 
+#include "formats/input_error.h"
 #include "openvino/plugin/core_part.h"
 #include "openvino/plugin/flops.h"
 
@@ -255,12 +256,12 @@ std::vector<std::size_t> CoreModel::unsupported(const std::string& device) const
   return ops;
 }
 
-void CoreModel::save_with_affinities(const std::string& path,
-                                     std::span<const std::string> devices) const {
-  for (std::size_t op = 0; op < nodes_.size(); ++op) {
-    nodes_[op]->get_rt_info()["affinity"] = devices[op];
+void CoreModel::save(const std::string& path) const {
+  try {
+    ov::save_model(model_, path, false);
+  } catch (const std::exception&) {
+    throw OutputError(path, "OpenVINO cannot write it");
   }
-  ov::save_model(model_, path, false);
 }
 
 }  // namespace placewright::openvino
