@@ -56,6 +56,7 @@ void build_command_line(CLI::App& program, Action& action) {
   add_import(program, action);
   add_info(program, action);
   add_generate(program, action);
+  add_zoo(program, action);
   add_planners(program, action);
   for (CLI::App* verb : program.get_subcommands({})) verb->group("Verbs");
   // Hidden: for those who package the program.

@@ -206,6 +206,10 @@ class Outputs(SchemaTest):
         document = self.output("planners-output", "planners")
         self.assertIn("auto", [planner["name"] for planner in document])
 
+    def test_zoo(self):
+        document = self.output("zoo-output", "zoo", "list")
+        self.assertIn("inceptionv3", [model["name"] for model in document])
+
 
 def places(document, at=()):
     """Every place in a document, as a path of keys."""
