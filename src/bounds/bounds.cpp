@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bounds/call_ideals.h"
+#include "bounds/completion_order.h"
 #include "bounds/critical_path.h"
 #include "bounds/segments.h"
 #include "bounds/work.h"
@@ -21,29 +22,6 @@ std::vector<Bound> latency_bounds(const Problem& problem) {
           {"work", first_arrival + work_bound(problem)}};
 }
 
-// All devices as one machine as fast as all of them together, each model its least work, every
-// model there from the start: Smith's rule is then optimal, and no schedule is better.
-double smith_bound(const Problem& problem) {
-  const auto work = least_work(problem);
-  double first_arrival = kInfinity;
-  for (const ModelId model : problem.models()) {
-    first_arrival = std::min(first_arrival, problem.model(model).arrival);
-  }
-  std::vector<ModelId> order;
-  for (const ModelId model : problem.models()) order.push_back(model);
-  std::sort(order.begin(), order.end(), [&](ModelId a, ModelId b) {
-    return problem.model(a).weight * work[b] > problem.model(b).weight * work[a];
-  });
-  const double lanes = total_lanes(problem);
-  double clock = first_arrival;
-  double total = 0;
-  for (const ModelId model : order) {
-    clock += work[model] / lanes;
-    total += problem.model(model).weight * (clock - problem.model(model).arrival);
-  }
-  return std::max(0.0, total * (1 - 1e-12));
-}
-
 std::vector<Bound> total_completion_bounds(const Problem& problem) {
   const auto paths = critical_paths(problem);
   double total = 0;
@@ -51,7 +29,7 @@ std::vector<Bound> total_completion_bounds(const Problem& problem) {
     const Model& record = problem.model(model);
     total += record.weight * (paths[model] - record.arrival);
   }
-  return {{"critical paths", total}, {"work in Smith's order", smith_bound(problem)}};
+  return {{"critical paths", total}, {"work of sets of models", completion_order_bound(problem)}};
 }
 
 // Without replicas some device bears the whole of each group.

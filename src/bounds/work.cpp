@@ -185,22 +185,4 @@ double work_bound(const Problem& problem, WorkScope scope) {
   return std::max(simple, relaxation.proved_by(prices));
 }
 
-Table<ModelId, double> least_work(const Problem& problem) {
-  Table<ModelId, double> work(problem.model_count(), 0);
-  for (const OpId op : problem.ops()) {
-    double fastest = kInfinity;
-    for (const DeviceId device : problem.devices()) {
-      if (problem.allowed(op, device)) fastest = std::min(fastest, problem.time(op, device));
-    }
-    work[problem.op(op).model] += fastest;
-  }
-  return work;
-}
-
-double total_lanes(const Problem& problem) {
-  double lanes = 0;
-  for (const DeviceId device : problem.devices()) lanes += problem.device(device).lanes;
-  return lanes;
-}
-
 }  // namespace placewright

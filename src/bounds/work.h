@@ -27,11 +27,4 @@ enum class WorkScope { all, forward, backward };
 
 double work_bound(const Problem& problem, WorkScope scope = WorkScope::all);
 
-// For each model the least work it can be done with, whatever the devices: sum of each group's
-// fastest time.
-Table<ModelId, double> least_work(const Problem& problem);
-
-// Ops that the problem's devices can run at once.
-double total_lanes(const Problem& problem);
-
 }  // namespace placewright

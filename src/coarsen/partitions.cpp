@@ -10,32 +10,10 @@
 namespace placewright {
 namespace {
 
-double in_unit(double milliseconds, TimeUnit unit) {
-  switch (unit) {
-    case TimeUnit::seconds:
-      return milliseconds / 1e3;
-    case TimeUnit::microseconds:
-      return milliseconds * 1e3;
-    case TimeUnit::milliseconds:
-    case TimeUnit::none:
-      break;
-  }
-  return milliseconds;
-}
-
 bool named_cpu(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   return name.find("cpu") != std::string::npos;
-}
-
-// Speed-ups are against the CPU; the first kind stands for it where none is called so.
-std::size_t reference_kind(const Problem& problem) {
-  const auto& kinds = problem.draft().kinds;
-  const auto cpu = std::find_if(kinds.begin(), kinds.end(), [](const DeviceKind& kind) {
-    return kind.on_host || named_cpu(kind.name);
-  });
-  return cpu == kinds.end() ? 0 : static_cast<std::size_t>(cpu - kinds.begin());
 }
 
 class ChainPacking {
@@ -43,8 +21,8 @@ class ChainPacking {
   ChainPacking(const Problem& problem, double speedup_ratio, double longest)
       : problem_(problem),
         ratio_(speedup_ratio),
-        longest_(in_unit(longest, problem.unit())),
-        reference_(reference_kind(problem)) {}
+        longest_(milliseconds_in(longest, problem.unit())),
+        reference_(reference_kind(problem).index()) {}
 
   Partition run() {
     Partition partition(problem_.op_count());
@@ -95,6 +73,27 @@ class ChainPacking {
 };
 
 }  // namespace
+
+double milliseconds_in(double milliseconds, TimeUnit unit) {
+  switch (unit) {
+    case TimeUnit::seconds:
+      return milliseconds / 1e3;
+    case TimeUnit::microseconds:
+      return milliseconds * 1e3;
+    case TimeUnit::milliseconds:
+    case TimeUnit::none:
+      break;
+  }
+  return milliseconds;
+}
+
+KindId reference_kind(const Problem& problem) {
+  const auto& kinds = problem.draft().kinds;
+  const auto cpu = std::find_if(kinds.begin(), kinds.end(), [](const DeviceKind& kind) {
+    return kind.on_host || named_cpu(kind.name);
+  });
+  return KindId{cpu == kinds.end() ? 0 : static_cast<std::size_t>(cpu - kinds.begin())};
+}
 
 Partition colocation_partition(const Problem& problem) {
   Partition partition(problem.op_count());
