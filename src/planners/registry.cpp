@@ -42,6 +42,7 @@ Registry standard_registry() {
   register_throughput(registry);
   register_latency(registry);
   register_calls(registry);
+  register_flow(registry);
   return registry;
 }
 

@@ -1,0 +1,224 @@
+#include "planners/flow/event_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "evaluate/schedule.h"
+
+namespace placewright {
+namespace {
+
+constexpr double kNotSent = -1;
+
+}  // namespace
+
+EventRun::EventRun(const Problem& problem)
+    : problem_(problem),
+      placement_(problem.op_count()),
+      missing_(problem.op_count()),
+      known_(problem.model_count(), 1),
+      lanes_(problem.device_count()),
+      out_free_(problem.device_count()),
+      in_free_(problem.device_count()),
+      there_(problem.tensor_count() * (problem.device_count() + 1)) {
+  std::vector<std::pair<ModelId, OpId>> sources;
+  for (const OpId op : problem.topological_order()) {
+    if (problem.predecessors(op).empty()) sources.emplace_back(problem.op(op).model, op);
+  }
+  sources_ = Rows<ModelId, OpId>::from_pairs(problem.model_count(), sources);
+  begin();
+  for (const ModelId model : problem.models()) {
+    events_.push({problem.model(model).arrival, OpId{}, model});
+  }
+  if (!events_.empty()) (void)advance();
+}
+
+void EventRun::begin() {
+  placement_.assign(problem_.op_count(), DeviceId{});
+  schedule_.start.assign(problem_.op_count(), 0);
+  schedule_.end.assign(problem_.op_count(), 0);
+  schedule_.transfers.clear();
+  ready_.clear();
+  events_ = {};
+  for (const OpId op : problem_.ops()) {
+    missing_[op] = static_cast<std::uint32_t>(problem_.predecessors(op).size());
+  }
+  for (const DeviceId device : problem_.devices()) {
+    lanes_[device].assign(static_cast<std::size_t>(problem_.device(device).lanes), 0);
+    out_free_[device] = in_free_[device] = 0;
+  }
+  std::fill(there_.begin(), there_.end(), kNotSent);
+}
+
+void EventRun::resume(const Placement& placement, const Schedule& before, double now,
+                      const Table<ModelId, char>& known) {
+  // `before` may be our own schedule.
+  const Placement old_placement = placement;
+  const Schedule old = before;
+  begin();
+  now_ = now;
+  known_ = known;
+  for (const Transfer& transfer : old.transfers) {
+    if (transfer.start >= now) continue;
+    schedule_.transfers.push_back(transfer);
+    const bool to_host = transfer.leg == Leg::out;
+    there_[to_host ? host_slot(transfer.tensor) : slot(transfer.tensor, transfer.to)] =
+        transfer.end;
+    if (transfer.end == transfer.start) continue;
+    if (transfer.from.valid()) {
+      out_free_[transfer.from] = std::max(out_free_[transfer.from], transfer.end);
+    }
+    if (transfer.to.valid()) in_free_[transfer.to] = std::max(in_free_[transfer.to], transfer.end);
+  }
+  for (const OpId op : problem_.topological_order()) {
+    if (!old_placement[op].valid() || old.start[op] >= now) continue;
+    placement_[op] = old_placement[op];
+    schedule_.start[op] = old.start[op];
+    schedule_.end[op] = old.end[op];
+    if (old.end[op] > now) {
+      if (old.end[op] > old.start[op]) occupy_lane(old_placement[op], old.start[op], old.end[op]);
+      events_.push({old.end[op], op, ModelId{}});
+    }
+  }
+  for (const OpId op : problem_.topological_order()) {
+    if (started(op) && schedule_.end[op] <= now) complete(op);
+  }
+  for (const ModelId model : problem_.models()) {
+    if (!known[model]) continue;
+    if (problem_.model(model).arrival > now) {
+      events_.push({problem_.model(model).arrival, OpId{}, model});
+    } else {
+      arrive(model);
+    }
+  }
+}
+
+void EventRun::arrive(ModelId model) {
+  for (const OpId op : sources_[model]) {
+    if (!started(op)) ready_.push_back(op);
+  }
+}
+
+void EventRun::complete(OpId op) {
+  if (!known_[problem_.op(op).model]) return;
+  for (const OpId successor : problem_.successors(op)) {
+    if (--missing_[successor] == 0 && !started(successor)) ready_.push_back(successor);
+  }
+}
+
+std::size_t EventRun::idle_lanes(DeviceId device) const {
+  return static_cast<std::size_t>(std::count_if(lanes_[device].begin(), lanes_[device].end(),
+                                                [&](double free) { return free <= now_; }));
+}
+
+double EventRun::free_at(DeviceId device) const {
+  return lanes_[device].front();
+}
+
+double EventRun::inputs_at(OpId op, DeviceId device) const {
+  double ready = now_;
+  for (const TensorId input : problem_.inputs(op)) {
+    const OpId producer = problem_.producer(input);
+    const DeviceId from = placement_[producer];
+    if (from == device) continue;
+    const double known = there_[slot(input, device)];
+    if (known != kNotSent) {
+      ready = std::max(ready, known);
+    } else if (problem_.interconnect() == InterconnectKind::links) {
+      ready = std::max(ready, now_ + problem_.link_time(input, from, device));
+    } else {
+      const int legs = (problem_.on_host(from) ? 0 : 1) + (problem_.on_host(device) ? 0 : 1);
+      ready = std::max(ready, now_ + legs * problem_.host_time(input));
+    }
+  }
+  return ready;
+}
+
+double EventRun::send(TensorId tensor, Leg leg, DeviceId from, DeviceId to, double ready,
+                      double length) {
+  double begin = ready;
+  if (problem_.rules().congestion && length > 0) {
+    if (from.valid()) begin = std::max(begin, out_free_[from]);
+    if (to.valid()) begin = std::max(begin, in_free_[to]);
+    if (from.valid()) out_free_[from] = begin + length;
+    if (to.valid()) in_free_[to] = begin + length;
+  }
+  schedule_.transfers.push_back({tensor, leg, from, to, begin, begin + length});
+  return begin + length;
+}
+
+double EventRun::fetch(TensorId tensor, DeviceId from, DeviceId to) {
+  double& known = there_[slot(tensor, to)];
+  if (known != kNotSent) return known;
+  if (problem_.interconnect() == InterconnectKind::links) {
+    return known = send(tensor, Leg::direct, from, to, now_, problem_.link_time(tensor, from, to));
+  }
+  const double length = problem_.host_time(tensor);
+  double in_host = now_;
+  if (!problem_.on_host(from)) {
+    double& out = there_[host_slot(tensor)];
+    if (out == kNotSent) out = send(tensor, Leg::out, from, DeviceId{}, now_, length);
+    in_host = std::max(now_, out);
+  }
+  if (problem_.on_host(to)) return in_host;
+  return known = send(tensor, Leg::in, DeviceId{}, to, in_host, length);
+}
+
+void EventRun::occupy_lane(DeviceId device, double from, double until) {
+  auto& lanes = lanes_[device];
+  // The lane that was free last before: a lane that has been free for longer may serve another.
+  auto chosen = lanes.begin();
+  for (auto lane = lanes.begin(); lane != lanes.end() && *lane <= from; ++lane) chosen = lane;
+  *chosen = until;
+  std::sort(lanes.begin(), lanes.end());
+}
+
+void EventRun::start(OpId op, DeviceId device) {
+  double ready = now_;
+  for (const TensorId input : problem_.inputs(op)) {
+    const DeviceId from = placement_[problem_.producer(input)];
+    if (from != device) ready = std::max(ready, fetch(input, from, device));
+  }
+  const double length = problem_.time(op, device);
+  const double begin = length > 0 ? std::max(ready, lanes_[device].front()) : ready;
+  placement_[op] = device;
+  schedule_.start[op] = begin;
+  schedule_.end[op] = begin + length;
+  if (length > 0) {
+    lanes_[device].front() = begin + length;
+    std::sort(lanes_[device].begin(), lanes_[device].end());
+  }
+  ready_.erase(std::find(ready_.begin(), ready_.end(), op));
+  events_.push({begin + length, op, ModelId{}});
+}
+
+bool EventRun::advance() {
+  if (events_.empty()) return false;
+  now_ = std::max(now_, events_.top().time);
+  while (!events_.empty() && events_.top().time <= now_) {
+    const Event event = events_.top();
+    events_.pop();
+    if (event.ended.valid()) {
+      complete(event.ended);
+    } else {
+      arrive(event.arriving);
+    }
+  }
+  return true;
+}
+
+Plan EventRun::finish() const {
+  return schedule_plan(problem_, placement_, retime(problem_, placement_, schedule_));
+}
+
+bool run_events(EventRun& run, const LayerRule& rule, const std::function<bool()>& stop) {
+  while (true) {
+    if (stop()) return false;
+    const std::size_t ready = run.ready().size();
+    if (ready > 0) rule(run);
+    if (!run.events_ahead() && run.ready().size() == ready) return ready == 0;
+    (void)run.advance();
+  }
+}
+
+}  // namespace placewright

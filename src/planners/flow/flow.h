@@ -1,0 +1,14 @@
+// Planners for several models at once (`total-completion`).
+
+#pragma once
+
+#include "planners/planner.h"
+
+namespace placewright {
+
+PlannerEntry aswm();
+PlannerEntry tsam();
+PlannerEntry talos();
+PlannerEntry toct_exact();
+
+}  // namespace placewright

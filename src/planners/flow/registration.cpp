@@ -1,0 +1,13 @@
+#include "planners/flow/flow.h"
+#include "planners/registry.h"
+
+namespace placewright {
+
+void register_flow(Registry& registry) {
+  registry.add(aswm());
+  registry.add(tsam());
+  registry.add(talos());
+  registry.add(toct_exact());
+}
+
+}  // namespace placewright

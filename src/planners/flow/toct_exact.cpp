@@ -1,0 +1,96 @@
+// Exact total completion of several models: labels over down-sets, then CP-SAT.
+//
+// Starts from `talos`. Where nothing but lanes and precedence ties the ops together, the labels of
+// completion_labels.h prove the best plan, or find a better one, for small and medium problems: a
+// few models of some tens of ops. Where they do not fit (congestion with transfers that take time,
+// binding memory, colocation, cut overheads) or become too many, the rest of the time goes to
+// CP-SAT on the whole schedule (latency/cpsat_model.h), where its library is there.
+//
+// Memory: at most 4e6 labels. A step is one label taken up.
+
+#include <utility>
+
+#include "bounds/bounds.h"
+#include "evaluate/schedule.h"
+#include "planners/flow/completion_labels.h"
+#include "planners/flow/flow.h"
+#include "planners/latency/latency.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::size_t kMostLabels = 4'000'000;
+// A plan that is better by less is not looked for.
+constexpr double kGain = 0.5 * kOptimalGap;
+
+Plan plan_of(const Problem& problem, const std::vector<CompletionLabels::Step>& steps) {
+  std::vector<OpId> order;
+  Placement placement(problem.op_count());
+  for (const auto& [op, device] : steps) {
+    order.push_back(op);
+    placement[op] = device;
+  }
+  ScheduleEvaluator evaluator(problem);
+  Schedule schedule = retime(problem, placement, evaluator.schedule(order, placement));
+  return schedule_plan(problem, std::move(placement), std::move(schedule));
+}
+
+void search_labels(const Problem& problem, Answer& answer, Control& control) {
+  const double cutoff = answer.plan ? answer.value() * (1 - kGain) : kInfinity;
+  CompletionLabels labels(problem);
+  const auto result = labels.search(
+      cutoff, kMostLabels, [&](std::uint64_t taken) { return control.should_stop(taken); });
+  if (!result.steps.empty()) {
+    Plan plan = plan_of(problem, result.steps);
+    if (plan.value < answer.value()) answer.plan = std::move(plan);
+  }
+  const double bound =
+      result.complete && cutoff == kInfinity && !answer.plan ? 0 : result.lower_bound * (1 - 1e-9);
+  if (bound > answer.certificate.lower_bound) {
+    answer.certificate = {bound, "labels over down-sets"};
+  }
+  if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
+}
+
+Answer plan(const Problem& problem, const Settings&, Control& control) {
+  const PlannerEntry first = talos();
+  Control part = control.part(first.name, 0.3 * control.remaining());
+  part.start = control.start;
+  Answer answer = first.plan(problem, Settings{first.options}, part);
+  if (answer.proved_infeasible) return answer;
+  if (control.start != nullptr && control.start->value < answer.value()) {
+    answer.plan = *control.start;
+  }
+  answer.certificate = best_lower_bound(problem);
+  if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
+  const auto done = [&] { return answer.status() == Status::optimal || control.should_stop(); };
+  if (done()) return answer;
+  if (CompletionLabels::obstacle(problem).empty()) search_labels(problem, answer, control);
+  const PlannerEntry second = cpsat_schedule();
+  if (done() || !second.refuses(problem).empty()) return answer;
+  Control rest = control.part(second.name, control.remaining());
+  if (answer.plan) rest.start = &*answer.plan;
+  Answer proved = second.plan(problem, Settings{second.options}, rest);
+  if (proved.value() < answer.value()) answer.plan = std::move(proved.plan);
+  if (!answer.plan) {
+    answer.proved_infeasible = proved.proved_infeasible;
+    answer.reason = std::move(proved.reason);
+  }
+  if (proved.certificate.lower_bound > answer.certificate.lower_bound) {
+    answer.certificate = std::move(proved.certificate);
+  }
+  return answer;
+}
+
+}  // namespace
+
+PlannerEntry toct_exact() {
+  return PlannerEntry{.name = "toct-exact",
+                      .summary = "labels over down-sets, then CP-SAT: proves small and medium sets",
+                      .objectives = {Objective::total_completion},
+                      .strength = Strength::exact,
+                      .effort = Effort::anytime,
+                      .plan = plan};
+}
+
+}  // namespace placewright

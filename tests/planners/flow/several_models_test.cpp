@@ -1,0 +1,183 @@
+// Planners for several models: published figures, brute force, and what may be odd about a set.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "analysis/generate.h"
+#include "planners/flow/completion_checks.h"
+#include "planners/flow/completion_labels.h"
+#include "support/published.h"
+
+namespace placewright {
+namespace {
+
+using testing::completion_outcome;
+using testing::published_problem;
+
+Problem six_ops() {
+  return published_problem("talos/six_ops.json", Objective::total_completion);
+}
+Problem two_chains() {
+  return published_problem("talos/two_chains.json", Objective::total_completion);
+}
+
+TEST(SeveralModels, SixOpsAsPublished) {
+  const Problem problem = six_ops();
+  EXPECT_DOUBLE_EQ(completion_outcome(problem, "aswm").value(), 12.5);
+  EXPECT_DOUBLE_EQ(completion_outcome(problem, "tsam").value(), 11.5);
+  EXPECT_DOUBLE_EQ(completion_outcome(problem, "talos", true).value(), 9.0);
+  EXPECT_DOUBLE_EQ(completion_outcome(problem, "talos").value(), 9.0);
+  const PlanOutcome exact = completion_outcome(problem, "toct-exact");
+  EXPECT_DOUBLE_EQ(exact.value(), 9.0);
+  EXPECT_EQ(exact.answer.status(), Status::optimal);
+}
+
+TEST(SeveralModels, TwoChains) {
+  const Problem problem = two_chains();
+  const double bound = 274494.75;  // each op at its fastest
+  EXPECT_GE(best_lower_bound(problem).lower_bound, bound);
+  const double aswm = completion_outcome(problem, "aswm").value();
+  const double tsam = completion_outcome(problem, "tsam").value();
+  const double published = completion_outcome(problem, "talos", true).value();
+  const double refined = completion_outcome(problem, "talos").value();
+  const PlanOutcome exact = completion_outcome(problem, "toct-exact");
+  EXPECT_EQ(exact.answer.status(), Status::optimal);
+  EXPECT_NEAR(tsam, 442568.727, 0.001);
+  EXPECT_LT(published, std::min(aswm, tsam));
+  EXPECT_LE(refined, 1.01 * exact.value());
+  for (const double value : {aswm, tsam, published, refined, exact.value()}) {
+    EXPECT_GE(value, exact.value() * (1 - 1e-6));
+    EXPECT_GE(value, bound);
+  }
+}
+
+TEST(SeveralModels, ExactAsBruteForce) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) testing::expect_exact_and_bounded(seed);
+}
+
+// Chains of ops with (cpu, gpu) times, free transfers.
+ProblemDraft chains(const std::vector<std::vector<std::pair<double, double>>>& models) {
+  ProblemDraft draft;
+  draft.objective = Objective::total_completion;
+  draft.kinds = {{"cpu"}, {"gpu"}};
+  draft.devices = {{.name = "CPU", .kind = KindId{0}}, {.name = "GPU", .kind = KindId{1}}};
+  draft.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    draft.models.push_back({.name = "m" + std::to_string(i)});
+    for (std::size_t j = 0; j < models[i].size(); ++j) {
+      const OpId op{draft.ops.size()};
+      draft.ops.push_back({.name = std::to_string(i) + "/" + std::to_string(j),
+                           .model = ModelId{i},
+                           .time = {models[i][j].first, models[i][j].second}});
+      if (j > 0) draft.tensors.push_back({.producer = OpId{op.index() - 1}, .consumers = {op}});
+    }
+  }
+  return draft;
+}
+
+const std::vector<std::string>& planners() {
+  static const std::vector<std::string> names = {"aswm", "tsam", "talos", "toct-exact", "auto"};
+  return names;
+}
+
+void expect_all(ProblemDraft draft, double best) {
+  const Problem problem(std::move(draft));
+  for (const std::string& planner : planners()) {
+    const PlanOutcome outcome = completion_outcome(problem, planner);
+    ASSERT_TRUE(outcome.answer.plan) << planner << ": " << outcome.answer.reason;
+    EXPECT_GE(outcome.value(), best - 1e-9) << planner;
+    const bool must_be_best = planner == "toct-exact" || planner == "auto";
+    if (must_be_best) {
+      EXPECT_NEAR(outcome.value(), best, 1e-6) << planner;
+    }
+  }
+}
+
+TEST(SeveralModels, AModelWithoutOpsIsCompleteWhenItArrives) {
+  ProblemDraft draft = chains({{{4, 1}}, {}, {{2, 3}}});
+  draft.models[1].arrival = 7;
+  expect_all(draft, 1 + 0 + 2);
+}
+
+TEST(SeveralModels, IdenticalModels) {
+  // One op each: two on the GPU in turn (1 + 2), the CPU would take 4.
+  expect_all(chains({{{4, 1}}, {{4, 1}}}), 3);
+}
+
+TEST(SeveralModels, NoCommonOps) {
+  expect_all(chains({{{1, 9}, {1, 9}}, {{9, 1}, {9, 1}}}), 4);
+}
+
+TEST(SeveralModels, OneDevice) {
+  ProblemDraft draft = chains({{{3, 1}}, {{1, 1}}, {{2, 1}}});
+  draft.devices.resize(1);
+  draft.links.clear();
+  expect_all(draft, 1 + 3 + 6);
+}
+
+TEST(SeveralModels, AllOpsUnsupportedOnOneDevice) {
+  ProblemDraft draft = chains({{{3, 1}}, {{1, 1}}});
+  for (Op& op : draft.ops) op.time[1] = kUnsupported;
+  expect_all(draft, 1 + 4);
+  draft = chains({{{3, 1}}, {{1, 2}}});
+  for (Op& op : draft.ops) op.time[0] = kUnsupported;  // the reference kind itself
+  expect_all(draft, 1 + 3);
+}
+
+TEST(SeveralModels, AnArrivalAtTheMomentAnotherEnds) {
+  ProblemDraft draft = chains({{{9, 2}, {9, 2}}, {{9, 3}}});
+  draft.models[1].arrival = 4;
+  expect_all(draft, 4 + 3);
+}
+
+TEST(SeveralModels, WeightsDecideWhoGoesFirst) {
+  ProblemDraft draft = chains({{{kUnsupported, 2}}, {{kUnsupported, 3}}});
+  draft.models[1].weight = 10;
+  expect_all(draft, 30 + 5);
+}
+
+TEST(SeveralModels, TalosAndAutoAreNeverWorseThanTheBaselines) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    GenerateOptions options;
+    options.family = seed % 2 == 0 ? GraphFamily::layered : GraphFamily::inception;
+    options.objective = Objective::total_completion;
+    options.seed = seed;
+    options.ops = 40;
+    options.models = 2 + seed % 3;
+    options.devices = 3;
+    const Problem problem(generate(options));
+    const double baseline = std::min(completion_outcome(problem, "aswm").value(),
+                                     completion_outcome(problem, "tsam").value());
+    EXPECT_LE(completion_outcome(problem, "talos").value(), baseline) << seed;
+    PlanRequest request;
+    request.budget.seconds = 0.3;
+    EXPECT_LE(make_plan(problem, testing::all_planners(), request).value(), baseline) << seed;
+  }
+}
+
+TEST(CompletionLabels, SayWhatTheyCannotDo) {
+  EXPECT_EQ(CompletionLabels::obstacle(two_chains()), "");
+  ProblemDraft draft = chains({{{1, 1}, {1, 1}}});
+  draft.colocated.push_back({OpId{0}, OpId{1}});
+  EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "ops are colocated");
+  draft.colocated.clear();
+  draft.links[0].latency = 1;
+  EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "transfers wait for each other");
+  draft.rules.congestion = false;
+  EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "");
+}
+
+TEST(CompletionLabels, GiveABoundWhenTheyAreTooMany) {
+  const Problem problem = two_chains();
+  CompletionLabels labels(problem);
+  const auto result = labels.search(360000, 500, [](std::uint64_t) { return false; });
+  EXPECT_FALSE(result.complete);
+  EXPECT_GE(result.lower_bound, 274494.75);
+  EXPECT_LE(result.lower_bound, 359251.375);
+}
+
+}  // namespace
+}  // namespace placewright
