@@ -26,6 +26,8 @@ constexpr const char* kExamples =
     "  placewright plan examples/moirai/GoogLeNet.json -o plan.json\n"
     "  placewright plan model.json --cluster devices.json --objective latency --time-limit 1m\n"
     "  placewright plan graph.json --planner random --option samples=1000 --seed 7 --json\n"
+    "  placewright plan bert.json resnet.json --cluster devices.json --objective "
+    "total-completion\n"
     "  placewright plan graph.json --coarsen fusion --memory peak -o plan.json\n"
     "  placewright plan graph.json --start plan.json --pin conv1=gpu0 -o better.json\n"
     "\n"
@@ -97,7 +99,9 @@ ExitCode plan(const PlanVerbOptions& options) {
   // the file cannot be written.
   if (options.path != "-" || !outcome.answer.plan) print(options.output, problem, outcome);
   if (outcome.answer.plan && !options.path.empty()) {
-    save_plan(options.path, problem, outcome, request.budget, reference, options.embed);
+    // One path cannot lead to a problem of several files.
+    const bool embed = options.embed || !options.problem.more.empty();
+    save_plan(options.path, problem, outcome, request.budget, reference, embed);
   }
   return exit_code(outcome);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "analysis/completion_report.h"
 #include "cli/device_use.h"
 #include "cli/output_options.h"
 #include "cli/planner_text.h"
@@ -38,6 +39,82 @@ std::string coarsening_text(const CoarseningSummary& coarsening) {
                      coarsening.lossless ? ", nothing lost" : ", its bounds do not count");
 }
 
+std::string slowdown_text(const ModelCompletion& model) {
+  return model.slowdown ? fmt::format("{:.2f} x", *model.slowdown) : "-";
+}
+
+// What the plan means for each of several models.
+std::string models_table(const Problem& problem, const CompletionReport& report) {
+  TextTable table({{"model"},
+                   {"ops", Align::right},
+                   {"arrival", Align::right},
+                   {"completion", Align::right},
+                   {"alone", Align::right},
+                   {"slow-down", Align::right},
+                   {"deadline"}});
+  for (const ModelId id : problem.models()) {
+    const Model& model = problem.model(id);
+    const ModelCompletion& completion = report.models[id];
+    table.add({model.name, fmt::format("{}", completion.ops),
+               value_text(model.arrival, problem.unit()),
+               value_text(completion.completion, problem.unit()),
+               value_text(completion.alone, problem.unit()), slowdown_text(completion),
+               !model.deadline   ? "-"
+               : completion.late ? "late"
+                                 : "met"});
+  }
+  return table.text();
+}
+
+std::string idle_table(const Problem& problem, const CompletionReport& report) {
+  TextTable table({{"device"}, {"idle until the end", Align::right}});
+  for (const DeviceId device : problem.devices()) {
+    table.add({problem.device(device).name, value_text(report.idle[device], problem.unit())});
+  }
+  return table.text();
+}
+
+std::string completion_text(const Problem& problem, const Plan& plan) {
+  const CompletionReport report = completion_report(problem, plan);
+  std::string text = '\n' + models_table(problem, report);
+  text += '\n' + idle_table(problem, report);
+  text += fmt::format(
+      "\n{} of {} ops after packing (NOD), {} not on the device of their best "
+      "speed-up (NRO)\n",
+      report.packed_ops, problem.op_count(), report.moved_ops);
+  return text;
+}
+
+Json completion_json(const Problem& problem, const Plan& plan) {
+  const CompletionReport report = completion_report(problem, plan);
+  Json document = {{"models", Json::array()},
+                   {"idle", Json::object()},
+                   {"ops_after_packing", report.packed_ops},
+                   {"ops_off_best_device", report.moved_ops}};
+  for (const ModelId id : problem.models()) {
+    const Model& model = problem.model(id);
+    const ModelCompletion& completion = report.models[id];
+    Json entry = {{"name", model.name},
+                  {"ops", completion.ops},
+                  {"arrival", model.arrival},
+                  {"weight", model.weight},
+                  {"completion", completion.completion},
+                  {"alone", finite_or_null(completion.alone)},
+                  {"slowdown", completion.slowdown ? Json(*completion.slowdown) : Json()},
+                  {"ops_after_packing", completion.packed_ops},
+                  {"ops_off_best_device", completion.moved_ops}};
+    if (model.deadline) {
+      entry["deadline"] = *model.deadline;
+      entry["late"] = completion.late;
+    }
+    document["models"].push_back(std::move(entry));
+  }
+  for (const DeviceId device : problem.devices()) {
+    document["idle"][problem.device(device).name] = report.idle[device];
+  }
+  return document;
+}
+
 Json settings_json(const Settings& settings) {
   Json json = Json::object();
   for (const Option& option : settings.options()) {
@@ -64,6 +141,7 @@ std::string outcome_text(const Problem& problem, const PlanOutcome& outcome, boo
   if (outcome.coarsening) line("coarsening", coarsening_text(*outcome.coarsening));
   line("time", duration_text(outcome.seconds));
   text += '\n' + device_table(problem, plan);
+  if (problem.objective() == Objective::total_completion) text += completion_text(problem, plan);
   if (verbose) text += '\n' + placement_table(problem, plan);
   return text;
 }
@@ -99,6 +177,9 @@ Json outcome_json(const Problem& problem, const PlanOutcome& outcome) {
     document["placement"][problem.op(op).name] = problem.device(answer.plan->placement[op]).name;
   }
   document["devices"] = devices_json(problem, *answer.plan);
+  if (problem.objective() == Objective::total_completion) {
+    document["completion"] = completion_json(problem, *answer.plan);
+  }
   return document;
 }
 

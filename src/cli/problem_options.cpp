@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include "cli/exit_code.h"
+#include "formats/input_error.h"
+#include "formats/text_file.h"
 #include "planning/suggestion.h"
+#include "problem/join.h"
 
 namespace placewright::cli {
 namespace {
@@ -66,6 +69,8 @@ void ProblemOptions::add_argument_to(CLI::App& verb) {
   verb.add_option("problem", path, "The problem or model file; - is standard input")
       ->required()
       ->type_name("FILE");
+  verb.add_option("more", more, "Further models for the same devices, planned together")
+      ->type_name("FILE");
   add_flags_to(verb);
 }
 
@@ -124,8 +129,28 @@ ProblemFile ProblemOptions::read() const {
   options.objective = chosen_objective(objective);
   if (!cluster.empty()) options.cluster = cluster;
   ProblemFile file = read_problem(path, options);
+  if (!more.empty()) join_more(file, options);
   apply_to(file.draft);
   return file;
+}
+
+void ProblemOptions::join_more(ProblemFile& file, const ReadOptions& options) const {
+  std::vector<ProblemDraft> drafts;
+  drafts.push_back(std::move(file.draft));
+  for (const std::string& name : more) {
+    ProblemFile other = read_problem(name, options);
+    file.digest += other.digest;
+    file.warnings.insert(file.warnings.end(), other.warnings.begin(), other.warnings.end());
+    drafts.push_back(std::move(other.draft));
+  }
+  file.digest = digest_of(file.digest);
+  file.op_ids.clear();
+  file.place_of = [origin = file.file](DraftPart, std::size_t) { return Place{origin, ""}; };
+  try {
+    file.draft = joined(std::move(drafts));
+  } catch (const std::invalid_argument& error) {
+    throw InputError(file.file, "", error.what());
+  }
 }
 
 void ProblemOptions::override(PlanReference& reference) const {

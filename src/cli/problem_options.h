@@ -18,7 +18,8 @@ namespace placewright::cli {
 Objective objective_for_flag(const std::string& name);
 
 struct ProblemOptions {
-  std::string path;  // "-": standard input
+  std::string path;               // "-": standard input
+  std::vector<std::string> more;  // further files, joined with the first (problem/join.h)
   std::string format;
   std::string cluster;
   std::string objective;
@@ -47,6 +48,7 @@ struct ProblemOptions {
 
  private:
   void add_flags_to(CLI::App& verb);
+  void join_more(ProblemFile& file, const ReadOptions& options) const;
   void apply_rules_to(Rules& rules) const;
   void apply_pins_to(ProblemDraft& draft) const;
 };

@@ -53,6 +53,7 @@ void build_command_line(CLI::App& program, Action& action) {
   add_explain(program, action);
   add_what_if(program, action);
   add_export(program, action);
+  add_affinity(program, action);
   add_import(program, action);
   add_info(program, action);
   add_generate(program, action);

@@ -23,6 +23,8 @@ void add_report(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_what_if(CLI::App& program, Action& action);
 void add_export(CLI::App& program, Action& action);
+void add_affinity(CLI::App& program, Action& action);
+void add_online(CLI::App& program, Action& action);
 void add_import(CLI::App& program, Action& action);
 void add_info(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);

@@ -1,0 +1,90 @@
+#include "problem/join.h"
+
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+void require_same_machine(const ProblemDraft& first, const ProblemDraft& other) {
+  const std::string who = "'" + other.name + "' cannot join '" + first.name + "': ";
+  if (first.unit != other.unit) throw std::invalid_argument(who + "its times have another unit");
+  if (first.kinds != other.kinds || first.devices != other.devices ||
+      first.interconnect != other.interconnect || first.links != other.links) {
+    throw std::invalid_argument(who + "it has other devices");
+  }
+}
+
+std::string free_name(const std::unordered_set<std::string>& taken, const std::string& name) {
+  if (!taken.contains(name)) return name;
+  for (int number = 2;; ++number) {
+    std::string numbered = name + " " + std::to_string(number);
+    if (!taken.contains(numbered)) return numbered;
+  }
+}
+
+// Ids of a draft that follows others.
+struct Offsets {
+  std::size_t model;
+  std::size_t op;
+
+  void shift(OpId& id) const { id = OpId{id.index() + op}; }
+  void shift(std::vector<OpId>& ids) const {
+    for (OpId& id : ids) shift(id);
+  }
+};
+
+void append(ProblemDraft& all, ProblemDraft next, std::unordered_set<std::string>& models,
+            std::unordered_set<std::string>& ops) {
+  const Offsets offsets{all.models.size(), all.ops.size()};
+  for (Model& model : next.models) {
+    model.name = free_name(models, model.name);
+    models.insert(model.name);
+  }
+  bool clash = false;
+  for (const Op& op : next.ops) clash = clash || ops.contains(op.name);
+  for (Op& op : next.ops) {
+    if (clash) op.name = free_name(ops, next.models[op.model.index()].name + "/" + op.name);
+    ops.insert(op.name);
+    op.model = ModelId{op.model.index() + offsets.model};
+    all.ops.push_back(std::move(op));
+  }
+  for (Tensor& tensor : next.tensors) {
+    offsets.shift(tensor.producer);
+    offsets.shift(tensor.consumers);
+    all.tensors.push_back(std::move(tensor));
+  }
+  for (auto& group : next.colocated) {
+    offsets.shift(group);
+    all.colocated.push_back(std::move(group));
+  }
+  for (SharedWeight& weight : next.shared_weights) {
+    offsets.shift(weight.ops);
+    all.shared_weights.push_back(std::move(weight));
+  }
+  all.models.insert(all.models.end(), std::make_move_iterator(next.models.begin()),
+                    std::make_move_iterator(next.models.end()));
+}
+
+}  // namespace
+
+ProblemDraft joined(std::vector<ProblemDraft> drafts) {
+  if (drafts.empty()) throw std::invalid_argument("there is nothing to join");
+  ProblemDraft all = std::move(drafts.front());
+  std::unordered_set<std::string> models;
+  std::unordered_set<std::string> ops;
+  for (const Model& model : all.models) models.insert(model.name);
+  for (const Op& op : all.ops) ops.insert(op.name);
+  for (std::size_t i = 1; i < drafts.size(); ++i) {
+    require_same_machine(all, drafts[i]);
+    const std::string name = all.name + "+" + drafts[i].name;
+    append(all, std::move(drafts[i]), models, ops);
+    all.name = name;
+  }
+  return all;
+}
+
+}  // namespace placewright

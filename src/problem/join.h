@@ -1,0 +1,17 @@
+// Several problems on the same devices as one: how several models come to share a machine.
+
+#pragma once
+
+#include <vector>
+
+#include "problem/draft.h"
+
+namespace placewright {
+
+// The models, ops and tensors of all drafts on the first one's devices and under its objective and
+// rules. The others must state the same kinds, devices and interconnect, and the same unit; throws
+// std::invalid_argument naming the first that does not. A model's name that is taken gets a number
+// ("bert 2"); the ops of a draft in which a name is taken are called "model/op".
+ProblemDraft joined(std::vector<ProblemDraft> drafts);
+
+}  // namespace placewright
