@@ -52,6 +52,7 @@ enum class Parameters : protozero::pbf_tag_type {
   max_time = 36,
   log_search_progress = 41,
   max_deterministic_time = 67,
+  presolve = 86,
   linearization_level = 90,
   probing_level = 110,
   catch_sigint = 135,
@@ -59,6 +60,7 @@ enum class Parameters : protozero::pbf_tag_type {
   relative_gap = 160,
   log_to_stdout = 186,
   log_to_response = 187,
+  presolve_inclusion_work = 201,
   workers = 206,
 };
 enum class Response : protozero::pbf_tag_type {
@@ -338,6 +340,10 @@ std::string encode(const CpLimits& limits) {
   message.add_int32(Parameters::random_seed, std::max(0, limits.seed));
   message.add_int32(Parameters::workers, std::max(1, limits.workers));
   message.add_double(Parameters::relative_gap, std::max(0.0, limits.relative_gap));
+  message.add_bool(Parameters::presolve, limits.presolve);
+  // Version 9.15 loses solutions in this step of presolve when coefficients are large, and then
+  // proves what is not so (github.com/google/or-tools/issues/5293).
+  message.add_int64(Parameters::presolve_inclusion_work, 0);
   message.add_int32(Parameters::probing_level, limits.probing_level);
   message.add_int32(Parameters::linearization_level, limits.linearization_level);
   message.add_bool(Parameters::interleave_search, limits.take_turns);

@@ -135,6 +135,7 @@ struct CpLimits {
   int workers = 1;
   int seed = 0;
   double relative_gap = 0;
+  bool presolve = true;
   int probing_level =
       2;  // 0: no probing in presolve, which is slow where many intervals are optional
   int linearization_level = 1;  // 0: no linear relaxation
