@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -23,9 +24,11 @@ inline const Registry& registry() {
 }
 
 inline PlanOutcome plan_with(const Problem& problem, const std::string& planner,
-                             double seconds = 60) {
+                             double seconds = 60,
+                             std::vector<std::pair<std::string, std::string>> options = {}) {
   PlanRequest request;
   request.planner = planner;
+  request.options = std::move(options);
   request.budget.seconds = seconds;
   return make_plan(problem, registry(), request);
 }

@@ -40,6 +40,16 @@ TEST(IdealsAtLength, AgreeWithEnumeration) {
   }
 }
 
+TEST(IdealsAtLength, AgreeWithEnumerationOverStages) {
+  for (std::uint64_t seed = 15'000; seed < 16'000; ++seed) {
+    const auto problem = problem_from(random_pipeline(drawn_options(seed, 8), seed));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    expect_optimal(*problem, plan_with(*problem, "ideals", 60, {{"wide-from", "1"}}));
+    if (HasFailure()) return;
+  }
+}
+
 TEST(IdealsAtLength, AgreeWithEnumerationOnTenOps) {
   for (std::uint64_t seed = 20'000; seed < 20'040; ++seed) {
     RandomPipelineOptions options = drawn_options(seed, 10);

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/generate.h"
 #include "coarsen/dominance.h"
 #include "formats/problem_file.h"
 #include "planners/throughput_checks.h"
@@ -53,6 +54,30 @@ TEST(Ideals, ReplicateStagesAsEnumerationDoes) {
     expect_optimal(*problem, plan_with(*problem, "ideals"));
     if (HasFailure()) return;
   }
+}
+
+TEST(Ideals, HandWideGraphsToTheProgramOverStages) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto problem = problem_from(random_pipeline(drawn_options(seed + 3000, 6), seed + 3000));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    expect_optimal(*problem, plan_with(*problem, "ideals", 60, {{"wide-from", "1"}}));
+    if (HasFailure()) return;
+  }
+}
+
+// Two million ideals. A presolve step of CP-SAT 9.15 lost this optimum and proved 5.583.
+TEST(Ideals, ProveAWideGraph) {
+  GenerateOptions options;
+  options.objective = Objective::throughput;
+  options.ops = 60;
+  options.layers = 12;
+  options.accelerators = 4;
+  options.cores = 1;
+  const Problem problem(generate(options));
+  const PlanOutcome outcome = plan_with(problem, "ideals");
+  EXPECT_EQ(outcome.answer.status(), Status::optimal);
+  EXPECT_NEAR(outcome.value(), 5.530912, 1e-6);
 }
 
 TEST(Dominance, KeepsTheOptimum) {

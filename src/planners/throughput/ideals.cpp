@@ -8,9 +8,12 @@
 //
 // Several classes of devices, replicas, colours, pins, memory, every transfer mode, interleaved and
 // phased training. With links the certificate rests on lower bounds of loads, so a gap may stay.
-// Ideals are enumerated up to `ideal-limit`; a problem with more of them within the windows keeps
-// the plan of the linear orders and the last proven cutoff. Memory: about 100 bytes for each ideal
-// in a window.
+//
+// Wide graphs have millions of ideals. When the windows first hold more than `wide-from` of them,
+// the constraint program over stages (stage_program.h) gets most of the time that is left; what it
+// finds and proves narrows the windows for the rest. Ideals are enumerated up to `ideal-limit`; a
+// problem with more of them within the windows keeps the best plan and the last proven bound.
+// Memory: about 100 bytes for each ideal in a window.
 //
 // Reference: J. Tarnawski et al., NeurIPS 2020 ("DP"); there all pairs of ideals are stored.
 
@@ -19,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "planners/throughput/contiguous_search.h"
+#include "planners/throughput/stage_program.h"
 #include "planners/throughput/throughput.h"
 
 namespace placewright {
@@ -29,6 +33,8 @@ using namespace throughput;
 constexpr double kFirstExcess = 5e-4;
 constexpr std::size_t kLargeFamily = 20000;
 constexpr double kSmallGap = 2e-4;
+constexpr std::size_t kMostProgramBlocks = 400;  // beyond, the program over stages is hopeless
+constexpr double kProgramShare = 0.75;           // ... of the time that is left
 constexpr double kClose = 1e-9;  // relative: closer to the incumbent than this is no better
 
 class Search {
@@ -37,6 +43,7 @@ class Search {
       : control_(control),
         model_(contiguous_model(problem)),
         limit_(static_cast<std::size_t>(settings.integer("ideal-limit"))),
+        wide_from_(static_cast<std::size_t>(settings.integer("wide-from"))),
         bound_(model_.work_bound()) {
     if (control.start != nullptr) best_ = *control.start;
   }
@@ -81,6 +88,10 @@ class Search {
   // else for any. False: too large, or no time left.
   bool raise(double cutoff, bool best) {
     const std::vector<WorkWindow> windows = work_windows(model_, cutoff);
+    if (!program_tried_ && program_serves()) {
+      const auto narrow = IdealFamily::all_ideals(model_, windows, wide_from_, control_);
+      if (!narrow && !control_.should_stop()) return run_stage_program();
+    }
     const auto family = IdealFamily::all_ideals(model_, windows, limit_, control_);
     if (!family) return give_up();
     latest_size_ = family->size();
@@ -95,6 +106,27 @@ class Search {
     keep(result.split);
     if (exactly) bound_ = std::max(bound_, result.split->value * (1 - 1e-12));
     settled_ = exactly || !model_.exact();
+    return true;
+  }
+
+  [[nodiscard]] bool program_serves() const {
+    return wide_from_ > 0 && model_.block_count() <= kMostProgramBlocks &&
+           refuses_stage_program(model_).empty();
+  }
+
+  bool run_stage_program() {
+    program_tried_ = true;
+    const double highest = best_ ? value() * (1 + 1e-9) + 1e-12 : highest_cutoff(model_);
+    Control part = control_.part("ideals", control_.remaining() * kProgramShare);
+    const StageProgramResult result =
+        solve_stage_program(model_, bound_, highest, best_ ? &*best_ : nullptr, part);
+    keep(result.split);
+    if (result.infeasible && !best_) {
+      bound_ = highest;
+    } else {
+      bound_ = std::max(bound_, std::min(result.lower_bound, value()));
+    }
+    settled_ |= best_ && gap(value(), bound_) <= kOptimalGap;
     return true;
   }
 
@@ -125,9 +157,11 @@ class Search {
   Control& control_;
   StageModel model_;
   std::size_t limit_;
+  std::size_t wide_from_;
   double bound_;
   std::optional<Plan> best_;
   bool settled_ = false;
+  bool program_tried_ = false;
   std::size_t latest_size_ = 0;
   std::string why_;
 };
@@ -140,7 +174,10 @@ PlannerEntry ideals() {
       .summary = "the best contiguous pipeline: a program over the down-sets of the graph",
       .objectives = {Objective::throughput},
       .strength = Strength::exact,
-      .options = {{"ideal-limit", "down-sets to hold at most", std::int64_t{3'000'000}, 100, 1e9}},
+      .options = {{"ideal-limit", "down-sets to hold at most", std::int64_t{3'000'000}, 100, 1e9},
+                  {"wide-from",
+                   "down-sets from which a constraint program over stages has its turn; 0: never",
+                   std::int64_t{20'000}, 0, 1e9}},
       .refuses = refuses_contiguous,
       .plan = [](const Problem& problem, const Settings& settings, Control& control) {
         return Search(problem, settings, control).run();

@@ -24,7 +24,9 @@ void Incumbent::take_contiguous_plan(double share) {
   if (!refuses_contiguous(joint).empty()) return;
   const PlannerEntry planner = ideals();
   Control part = control_.part(planner.name, control_.remaining() * share);
-  const Answer found = planner.plan(joint, Settings{planner.options}, part);
+  Settings settings{planner.options};
+  settings.set("wide-from", "0");  // a start is wanted soon
+  const Answer found = planner.plan(joint, settings, part);
   if (found.plan) offer(found.plan->placement);
   // Only under its own rule does its bound hold.
   if (problem_.rules().contiguity == Contiguity::joint && problem_.rules().max_replicas == 1) {

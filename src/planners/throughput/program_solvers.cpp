@@ -5,6 +5,7 @@
 
 #include "planners/throughput/contiguous_search.h"
 #include "planners/throughput/placement_program.h"
+#include "planners/throughput/stage_program.h"
 #include "solvers/cp_sat.h"
 #include "solvers/linear_program.h"
 
@@ -62,6 +63,25 @@ solvers::CpModel whole_number_model(const PlacementProgram& program, double scal
   return model;
 }
 
+constexpr const char* kNoSolution =
+    "the constraint program has no solution: no placement keeps all rules";
+constexpr const char* kNothingFound = "CP-SAT found no placement in the time given";
+
+ProgramOutcome solve_stages(const StageModel& model, Incumbent& incumbent, Control& control) {
+  const double highest =
+      incumbent.plan() ? incumbent.value() * (1 + 1e-9) + 1e-12 : highest_cutoff(model);
+  const Plan* start = incumbent.plan() ? &*incumbent.plan() : nullptr;
+  const StageProgramResult result =
+      solve_stage_program(model, incumbent.bound(), highest, start, control);
+  if (!result.error.empty()) return {false, result.error};
+  if (result.split) {
+    if (const auto plan = plan_of_split(model, *result.split)) incumbent.offer(plan->placement);
+  }
+  if (result.infeasible && !incumbent.plan()) return {true, kNoSolution};
+  incumbent.raise_bound(result.lower_bound, "constraint program over stages (CP-SAT)");
+  return {false, kNothingFound};
+}
+
 }  // namespace
 
 ProgramOutcome solve_with_highs(const Problem& problem, Incumbent& incumbent, Control& control) {
@@ -114,6 +134,10 @@ ProgramOutcome solve_with_highs(const Problem& problem, Incumbent& incumbent, Co
 }
 
 ProgramOutcome solve_with_cp_sat(const Problem& problem, Incumbent& incumbent, Control& control) {
+  if (problem.rules().contiguity == Contiguity::joint) {
+    const StageModel model = contiguous_model(problem);
+    if (refuses_stage_program(model).empty()) return solve_stages(model, incumbent, control);
+  }
   const PlacementProgram program(problem, highest_value(problem, incumbent));
   const double scale = kTimeSteps / std::max(program.highest(), 1e-300);
   solvers::CpModel model = whole_number_model(program, scale);
@@ -142,12 +166,12 @@ ProgramOutcome solve_with_cp_sat(const Problem& problem, Incumbent& incumbent, C
     if (const auto placement = program.placement(values)) incumbent.offer(*placement);
   }
   if (result.status == solvers::CpStatus::infeasible && !incumbent.plan()) {
-    return {true, "the constraint program has no solution: no placement keeps all rules"};
+    return {true, kNoSolution};
   }
   if (std::isfinite(result.best_bound)) {
     incumbent.raise_bound(result.best_bound / scale * (1 - 1e-12), "constraint program (CP-SAT)");
   }
-  return {false, "CP-SAT found no placement in the time given"};
+  return {false, kNothingFound};
 }
 
 }  // namespace placewright::throughput
