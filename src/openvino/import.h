@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/cluster_file.h"
+#include "openvino/machine.h"
 #include "openvino/runtime.h"
 #include "problem/draft.h"
 
@@ -35,6 +36,16 @@ struct Roofline {
 
 // One core as common today; n cores are n times as fast in flops, and less than that in memory.
 Roofline roofline_of_cores(int cores);
+
+// Cores as above; any other device as an integrated GPU.
+Roofline roofline_of(const Target& target);
+
+// Whether a path looks like a model that OpenVINO reads rather than a problem file: by its ending,
+// or a folder with a saved TensorFlow model.
+bool looks_like_model(const std::string& path);
+
+// What a model is called that came from this file.
+std::string model_name_of(const std::string& path);
 
 // Fills in the cluster, and the times by the rooflines of its kinds.
 void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,

@@ -86,6 +86,7 @@ struct ExecutedNode {
   std::string name;
   std::string type;                    // as the backend calls it: "Convolution", "Reorder", …
   std::vector<std::string> originals;  // names of the ops it stands for; empty: the backend's own
+  std::vector<std::string> inputs;     // names of the executed nodes that it reads
 };
 
 struct NodeTime {
@@ -114,7 +115,8 @@ class Request {
   virtual void start() = 0;
   virtual void wait() = 0;
 
-  // Of the last run; needs CompileOptions::counters and a request that ran exactly once.
+  // The mean over all runs of the part since it was compiled, whichever request ran, cut to whole
+  // microseconds; needs CompileOptions::counters.
   [[nodiscard]] virtual std::vector<NodeTime> times() const = 0;
 };
 

@@ -49,8 +49,13 @@ std::vector<NodeTime> CoreRequest::times() const {
 std::vector<ExecutedNode> CorePart::executed() const {
   std::vector<ExecutedNode> nodes;
   for (const auto& node : compiled_.get_runtime_model()->get_ordered_ops()) {
-    nodes.push_back({node->get_friendly_name(), text_attribute(*node, "layerType"),
-                     split_at_commas(text_attribute(*node, "originalLayersNames"))});
+    ExecutedNode& executed = nodes.emplace_back();
+    executed.name = node->get_friendly_name();
+    executed.type = text_attribute(*node, "layerType");
+    executed.originals = split_at_commas(text_attribute(*node, "originalLayersNames"));
+    for (const auto& input : node->input_values()) {
+      executed.inputs.push_back(input.get_node()->get_friendly_name());
+    }
   }
   return nodes;
 }

@@ -1,7 +1,9 @@
 #include "openvino/plugin/core_runtime.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <openvino/pass/constant_folding.hpp>
@@ -97,6 +99,23 @@ void require_no_state(const ov::Model& model, const std::string& path) {
                                model.get_sinks().front()->get_friendly_name()));
 }
 
+// OpenVINO shows a file that one reader refuses to all others, and some of them print.
+void require_signature(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending != ".xml" && ending != ".onnx") return;
+  std::string head(1024, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  if (ending == ".xml" && head.find("<net") == std::string::npos) {
+    throw InputError(path, "", "is no OpenVINO model: there is no <net> element at its begin");
+  }
+  const bool text = std::all_of(head.begin(), head.end(), [](char c) {
+    return std::isspace(static_cast<unsigned char>(c)) != 0 || (c >= ' ' && c <= '~');
+  });
+  if (ending == ".onnx" && text) throw InputError(path, "", "is no ONNX model: it holds text");
+}
+
 }  // namespace
 
 std::string CoreRuntime::version() const {
@@ -122,6 +141,7 @@ std::vector<RuntimeDevice> CoreRuntime::devices() const {
 std::unique_ptr<NeuralModel> CoreRuntime::read(const std::string& path,
                                                const Shapes& shapes) const {
   if (!std::filesystem::exists(path)) throw InputError(path, "", "there is no such file");
+  require_signature(path);
   std::shared_ptr<ov::Model> model;
   try {
     model = core_.read_model(path);
