@@ -13,7 +13,13 @@ namespace {
 class Units {
  public:
   explicit Units(const Problem& problem) : problem_(problem), unit_of_(problem.op_count()) {
+    // A part belongs to one model, whatever shares its device.
     std::vector<char> apart(problem.group_count(), 0);
+    for (const OpId op : problem.ops()) {
+      const GroupId group = problem.group(op);
+      const OpId first = problem.group_ops(group).front();
+      if (problem.op(op).model != problem.op(first).model) apart[group.index()] = 1;
+    }
     while (true) {
       assign(apart);
       connect();

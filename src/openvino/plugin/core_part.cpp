@@ -27,9 +27,9 @@ void CoreRequest::bind_input(std::size_t input, std::byte* data) {
 }
 
 void CoreRequest::bind_input(std::size_t input, Request& producer, std::size_t output) {
-  // Requests of one runtime are all of this class.
-  auto& other = static_cast<CoreRequest&>(producer);
-  request_.set_input_tensor(input, other.request_.get_output_tensor(output));
+  auto* other = dynamic_cast<CoreRequest*>(&producer);
+  if (other == nullptr) throw RuntimeError("a tensor comes from another runtime's request");
+  request_.set_input_tensor(input, other->request_.get_output_tensor(output));
 }
 
 std::span<const std::byte> CoreRequest::output(std::size_t output) {
