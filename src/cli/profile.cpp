@@ -1,0 +1,130 @@
+#include "openvino/profile.h"
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/device_options.h"
+#include "cli/interruption.h"
+#include "cli/output_options.h"
+#include "cli/problem_options.h"
+#include "cli/profile_summary.h"
+#include "cli/status_line.h"
+#include "cli/verbs.h"
+#include "formats/problem_file.h"
+#include "formats/text_file.h"
+
+namespace placewright::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright profile inception-v3.xml --device cpu:0 --device cpu:1 -o inception.json\n"
+    "  placewright profile bert.onnx --shape ids=1x128 --shape mask=1x128 -o bert.json\n"
+    "  placewright profile alexnet.xml resnet-50.xml -o both.json    several models at once\n"
+    "\n"
+    "Nothing else should run on the machine. Where a measurement was disturbed the table, the\n"
+    "file's origin and a warning say so; with --strict the exit code is 1 and nothing is written.";
+
+struct ProfileOptions {
+  std::vector<std::string> models;
+  DeviceOptions devices;
+  ShapeOptions shapes;
+  OutputOptions output;
+  std::size_t repeat = 20;
+  std::string objective;
+  bool strict = false;
+  std::string path;
+};
+
+openvino::ProfileRequest request_of(const ProfileOptions& options,
+                                    const openvino::Runtime& runtime) {
+  openvino::ProfileRequest request;
+  (void)options.shapes.shapes();  // wrong ones are found before anything is measured
+  if (options.models.size() > 1 && !options.shapes.texts.empty()) {
+    throw UsageError("--shape: of several models it is not clear which one is meant");
+  }
+  if (options.repeat < 1) throw UsageError("--repeat: expected a number of at least 1");
+  if (!options.objective.empty()) (void)objective_for_flag(options.objective);
+  for (const std::string& path : options.models) {
+    request.files.push_back({path, options.shapes.texts});
+  }
+  request.targets = options.devices.targets(runtime.devices());
+  if (!options.path.empty() && options.path != "-") {
+    request.folder = std::filesystem::absolute(options.path).parent_path().string();
+  }
+  request.measure.repeat = options.repeat;
+  return request;
+}
+
+void print(const ProfileOptions& options, const openvino::Profile& profile) {
+  if (options.output.json) {
+    print_json(profile_json(profile));
+  } else if (!options.output.quiet) {
+    fmt::print("{}", profile_text(profile));
+  }
+}
+
+ExitCode profile_models(const ProfileOptions& options) {
+  const openvino::Runtime& runtime = openvino::openvino_runtime();
+  openvino::ProfileRequest request = request_of(options, runtime);
+  std::optional<openvino::Profile> profile;
+  {
+    const Interruption interruption;
+    StatusLine status(!options.output.quiet);
+    request.measure.stop = interruption.flag();
+    request.measure.progress = [&](const std::string& what) { status.show(what); };
+    profile = openvino::profile(runtime, request);
+  }
+  if (!profile) {
+    fmt::print(stderr, "placewright: interrupted, nothing is written\n");
+    return ExitCode::no;
+  }
+  if (!options.objective.empty()) {
+    profile->draft =
+        with_objective(std::move(profile->draft), objective_for_flag(options.objective));
+  }
+  const std::string text = write_problem(profile->draft);
+  ProblemFile file;
+  file.file = input_name(options.models.front());
+  const Problem problem = build_problem(profile->draft, file);
+  if (options.path != "-") print(options, *profile);
+  options.output.warn(profile->notes);
+  for (const std::string& doubt : profile->doubts) {
+    options.output.warn({"not valid: " + doubt});
+  }
+  if (options.strict && !profile->doubts.empty()) return ExitCode::no;
+  if (!options.path.empty()) write_whole(options.path, text);
+  return ExitCode::success;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& program, Action& action) {
+  CLI::App* verb = program.add_subcommand(
+      "profile", "Measure models on these devices, and write a problem from it");
+  const auto options = std::make_shared<ProfileOptions>();
+  verb->add_option("models", options->models, "Models that OpenVINO reads")
+      ->required()
+      ->type_name("FILE");
+  options->devices.add_to(*verb);
+  options->shapes.add_to(*verb);
+  verb->add_option("--repeat", options->repeat, "Undisturbed runs of each measurement")
+      ->capture_default_str()
+      ->type_name("NUMBER");
+  verb->add_option("--objective", options->objective,
+                   "throughput, latency or total-completion; default: latency, of several models "
+                   "total-completion")
+      ->type_name("NAME");
+  verb->add_flag("--strict", options->strict, "Write nothing where a measurement is not valid");
+  options->output.add_to(*verb);
+  verb->add_option("-o,--output", options->path, "Write the problem here; - is standard output")
+      ->type_name("FILE")
+      ->group("Output");
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return profile_models(*options); }; });
+}
+
+}  // namespace placewright::cli

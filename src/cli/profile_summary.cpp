@@ -1,0 +1,130 @@
+#include "cli/profile_summary.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/output_options.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+namespace placewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using openvino::KindProfile;
+using openvino::LinkProfile;
+using openvino::ModelProfile;
+using openvino::Profile;
+
+constexpr TimeUnit kUnit = TimeUnit::milliseconds;
+
+std::string runs_text(const openvino::RunSummary& runs) {
+  return fmt::format("{} of {}", runs.kept, runs.kept + runs.rejected);
+}
+
+std::string bandwidth_text(double bytes_per_millisecond) {
+  return bytes_per_millisecond < kInfinity ? fmt::format("{:.2f} GB/s", bytes_per_millisecond / 1e6)
+                                           : "unlimited";
+}
+
+std::string validity(const std::string& doubt) {
+  return doubt.empty() ? "yes" : "NO: " + doubt;
+}
+
+Json runs_json(const openvino::RunSummary& runs) {
+  return {{"median", runs.milliseconds},
+          {"spread", runs.spread},
+          {"kept", runs.kept},
+          {"rejected", runs.rejected},
+          {"valid", runs.doubt().empty()}};
+}
+
+Json kind_json(const KindProfile& kind) {
+  Json trials = Json::array();
+  for (const auto& trial : kind.cut.trials) {
+    trials.push_back({{"segments", trial.segments},
+                      {"transfers", trial.transfers},
+                      {"time", runs_json(trial.time)}});
+  }
+  return {{"kind", kind.kind},
+          {"device", kind.device},
+          {"latency", runs_json(kind.latency)},
+          {"scale", kind.scale},
+          {"executed", kind.executed},
+          {"unsupported", kind.unsupported},
+          {"cut",
+           {{"per_transfer", kind.cut.per_transfer},
+            {"whole", runs_json(kind.cut.whole)},
+            {"trials", std::move(trials)}}}};
+}
+
+Json link_json(const LinkProfile& link) {
+  Json points = Json::array();
+  for (const auto& point : link.cost.points) {
+    points.push_back({{"bytes", point.bytes}, {"time", point.milliseconds}});
+  }
+  return {{"from", link.from},
+          {"to", link.to},
+          {"latency", link.cost.latency},
+          {"bandwidth", finite_or_null(link.cost.bandwidth)},
+          {"error", link.cost.error},
+          {"kept", link.cost.kept},
+          {"rejected", link.cost.rejected},
+          {"points", std::move(points)}};
+}
+
+}  // namespace
+
+std::string profile_text(const Profile& profile) {
+  TextTable models({{"model"},
+                    {"ops", Align::right},
+                    {"fused", Align::right},
+                    {"kind"},
+                    {"latency", Align::right},
+                    {"spread", Align::right},
+                    {"runs kept", Align::right},
+                    {"scale", Align::right},
+                    {"a cut", Align::right},
+                    {"valid"}});
+  for (const ModelProfile& model : profile.models) {
+    for (const KindProfile& kind : model.kinds) {
+      models.add(
+          {model.name, fmt::format("{}", model.ops), fmt::format("{}", model.fused), kind.kind,
+           value_text(kind.latency.milliseconds, kUnit), percent_text(kind.latency.spread),
+           runs_text(kind.latency), fmt::format("{:.3f}", kind.scale),
+           value_text(kind.cut.per_transfer, kUnit),
+           validity(kind.latency.doubt().empty() ? kind.cut.doubt() : kind.latency.doubt())});
+    }
+  }
+  if (profile.links.empty()) return models.text();
+  TextTable links({{"hand-over"},
+                   {"latency", Align::right},
+                   {"bandwidth", Align::right},
+                   {"fit off by", Align::right},
+                   {"valid"}});
+  for (const LinkProfile& link : profile.links) {
+    links.add({fmt::format("{} to {}", link.from, link.to), value_text(link.cost.latency, kUnit),
+               bandwidth_text(link.cost.bandwidth), percent_text(link.cost.error),
+               validity(link.cost.doubt())});
+  }
+  return models.text() + "\n" + links.text();
+}
+
+Json profile_json(const Profile& profile) {
+  Json document = {{"problem", profile.draft.name},   {"unit", name_of(profile.draft.unit)},
+                   {"valid", profile.doubts.empty()}, {"doubts", profile.doubts},
+                   {"notes", profile.notes},          {"models", Json::array()},
+                   {"links", Json::array()}};
+  for (const ModelProfile& model : profile.models) {
+    Json kinds = Json::array();
+    for (const KindProfile& kind : model.kinds) kinds.push_back(kind_json(kind));
+    document["models"].push_back({{"name", model.name},
+                                  {"ops", model.ops},
+                                  {"fused", model.fused},
+                                  {"kinds", std::move(kinds)}});
+  }
+  for (const LinkProfile& link : profile.links) document["links"].push_back(link_json(link));
+  return document;
+}
+
+}  // namespace placewright::cli

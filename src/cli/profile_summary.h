@@ -1,0 +1,16 @@
+// A profile as people and programs read it.
+
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "openvino/profile.h"
+
+namespace placewright::cli {
+
+std::string profile_text(const openvino::Profile& profile);
+nlohmann::ordered_json profile_json(const openvino::Profile& profile);
+
+}  // namespace placewright::cli

@@ -1,0 +1,21 @@
+// Memory with seeded values for what a part reads from outside.
+
+#pragma once
+
+#include <vector>
+
+#include "openvino/inputs.h"
+#include "openvino/runtime.h"
+
+namespace placewright::openvino {
+
+// The type of a tensor of the model.
+const TensorType& type_of(const ModelGraph& graph, const TensorKey& tensor);
+
+// By input of the part.
+std::vector<Bytes> seeded_inputs(const ModelGraph& graph, const CompiledPart& part);
+
+// A request with these inputs, which must outlive it.
+std::unique_ptr<Request> request_with(CompiledPart& part, const std::vector<Bytes>& inputs);
+
+}  // namespace placewright::openvino
