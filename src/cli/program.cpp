@@ -54,6 +54,7 @@ void build_command_line(CLI::App& program, Action& action) {
   add_what_if(program, action);
   add_export(program, action);
   add_affinity(program, action);
+  add_online(program, action);
   add_import(program, action);
   add_devices(program, action);
   add_profile(program, action);

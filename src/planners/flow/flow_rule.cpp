@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "coarsen/cut_nodes.h"
+
 namespace placewright {
 namespace {
 
@@ -23,7 +25,18 @@ std::vector<std::int64_t> no_room(std::size_t devices) {
 }  // namespace
 
 FlowCosts::FlowCosts(const Problem& problem)
-    : speed_ups_(problem), fastest_(problem.op_count(), kInfinity), tail_(problem.op_count(), 0) {
+    : speed_ups_(problem),
+      fastest_(problem.op_count(), kInfinity),
+      tail_(problem.op_count(), 0),
+      settled_(memory_cannot_bind(problem) && problem.group_count() == problem.op_count()) {
+  std::vector<DeviceId> row;
+  for (const OpId op : problem.ops()) {
+    row.clear();
+    for (const DeviceId device : problem.devices()) {
+      if (problem.allowed(op, device)) row.push_back(device);
+    }
+    candidates_.append(row);
+  }
   for (const OpId op : problem.ops()) {
     for (const DeviceId device : problem.devices()) {
       if (problem.allowed(op, device)) {
@@ -40,10 +53,12 @@ FlowCosts::FlowCosts(const Problem& problem)
   }
 }
 
-FlowRule::FlowRule(const Problem& problem, const FlowCosts& costs, DeviceChoice& choice)
+FlowRule::FlowRule(const Problem& problem, const FlowCosts& costs, DeviceChoice& choice,
+                   std::size_t most_ready)
     : problem_(problem),
       costs_(costs),
       choice_(choice),
+      most_ready_(most_ready),
       flow_(no_room(problem.device_count())),
       number_(problem.op_count(), kNone),
       room_(problem.device_count(), 0),
@@ -58,8 +73,26 @@ void FlowRule::reset() {
   std::fill(room_.begin(), room_.end(), 0);
 }
 
-void FlowRule::look_at_layer(const EventRun& run) {
+std::span<const DeviceId> FlowRule::candidates(OpId op) const {
+  const auto settled = costs_.settled_candidates(op);
+  return settled.empty() ? choice_.candidates(op) : settled;
+}
+
+void FlowRule::take_layer(const EventRun& run) {
   layer_.assign(run.ready().begin(), run.ready().end());
+  if (layer_.size() <= most_ready_) return;
+  std::stable_sort(layer_.begin(), layer_.end(),
+                   [&](OpId a, OpId b) { return costs_.tail(a) > costs_.tail(b); });
+  for (std::size_t i = most_ready_; i < layer_.size(); ++i) {
+    std::size_t& number = number_[layer_[i]];
+    if (number == kNone) continue;
+    flow_.remove(number);
+    number = kNone;
+  }
+  layer_.resize(most_ready_);
+}
+
+void FlowRule::look_at_layer() {
   for (const OpId op : layer_) longest_[problem_.op(op).model] = {};
   for (Quickest& quickest : quickest_) quickest = {};
   for (const OpId op : layer_) {
@@ -123,8 +156,8 @@ void FlowRule::fill_row(const EventRun& run, OpId op) {
   double reference = kInfinity;
   double largest = 0;
   double later = kInfinity;
-  const auto candidates = choice_.candidates(op);
-  for (const DeviceId device : candidates) {
+  const auto devices = candidates(op);
+  for (const DeviceId device : devices) {
     const double begin = std::max(run.free_at(device), run.inputs_at(op, device));
     const double time = std::max(begin, run.now()) - run.now() + problem_.time(op, device);
     const double cost = std::max(0.0, time - masked);
@@ -139,7 +172,7 @@ void FlowRule::fill_row(const EventRun& run, OpId op) {
   const ModelId model = problem_.op(op).model;
   const double weight = problem_.model(model).weight;
   double best = 0;
-  for (const DeviceId device : candidates) {
+  for (const DeviceId device : devices) {
     const double cost = time_row_[device.index()];
     if (cost == kInfinity) continue;
     const double speed_up = weighted_speed_up(reference, cost);
@@ -187,7 +220,7 @@ void FlowRule::start_cheapest(EventRun& run) {
   DeviceId where;
   double least = kInfinity;
   for (const OpId op : layer_) {
-    for (const DeviceId device : choice_.candidates(op)) {
+    for (const DeviceId device : candidates(op)) {
       const double cost = run.inputs_at(op, device) + problem_.time(op, device);
       if (cost >= least) continue;
       best = op;
@@ -203,14 +236,15 @@ void FlowRule::operator()(EventRun& run) {
       std::any_of(problem_.devices().begin(), problem_.devices().end(),
                   [&](DeviceId device) { return run.idle_lanes(device) > 0; });
   if (!somewhere_idle) return;
-  look_at_layer(run);
+  take_layer(run);
+  look_at_layer();
   update_flow(run);
   for (const OpId op : layer_) {
     const DeviceId device{flow_.place(number_[op])};
     if (device.index() >= problem_.device_count() || run.idle_lanes(device) == 0) continue;
     // An op that started just now may have taken the memory, or bound the group elsewhere.
-    const auto candidates = choice_.candidates(op);
-    const bool may = std::find(candidates.begin(), candidates.end(), device) != candidates.end();
+    const auto devices = candidates(op);
+    const bool may = std::find(devices.begin(), devices.end(), device) != devices.end();
     if (may) start(run, op, device);
   }
   if (!run.events_ahead()) start_cheapest(run);

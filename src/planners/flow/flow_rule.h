@@ -43,16 +43,26 @@ class FlowCosts {
   [[nodiscard]] double fastest(OpId op) const { return fastest_[op]; }
   // The longest path from the op's start to the end of its model, each op at its fastest.
   [[nodiscard]] double tail(OpId op) const { return tail_[op]; }
+  // Where the op may run, where neither memory nor colocation can ever change that; else empty.
+  [[nodiscard]] std::span<const DeviceId> settled_candidates(OpId op) const {
+    return settled_ ? candidates_[op] : std::span<const DeviceId>{};
+  }
 
  private:
   SpeedUps speed_ups_;
   Table<OpId, double> fastest_;
   Table<OpId, double> tail_;
+  bool settled_;
+  Rows<OpId, DeviceId> candidates_;
 };
 
 class FlowRule {
  public:
-  FlowRule(const Problem& problem, const FlowCosts& costs, DeviceChoice& choice);
+  static constexpr std::size_t kWholeLayer = static_cast<std::size_t>(-1);
+
+  // Of a layer with more than `most_ready` ops, those with the longest tails are looked at.
+  FlowRule(const Problem& problem, const FlowCosts& costs, DeviceChoice& choice,
+           std::size_t most_ready = kWholeLayer);
 
   // Starts what the flow says. Where nothing is running or to come, at least one op.
   void operator()(EventRun& run);
@@ -63,7 +73,9 @@ class FlowRule {
  private:
   static constexpr std::size_t kNone = LayerFlow::kNowhere;
 
-  void look_at_layer(const EventRun& run);
+  [[nodiscard]] std::span<const DeviceId> candidates(OpId op) const;
+  void take_layer(const EventRun& run);
+  void look_at_layer();
   void fill_row(const EventRun& run, OpId op);
   [[nodiscard]] double hidden(OpId op) const;
   [[nodiscard]] std::optional<double> share_when_later(ModelId model) const;
@@ -74,6 +86,7 @@ class FlowRule {
   const Problem& problem_;
   const FlowCosts& costs_;
   DeviceChoice& choice_;
+  std::size_t most_ready_;
   LayerFlow flow_;
   Table<OpId, std::size_t> number_;  // in the flow; kNone: not there
   std::vector<std::int64_t> room_;   // by device, as the flow knows it

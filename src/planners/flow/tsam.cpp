@@ -14,6 +14,7 @@
 #include "planners/flow/event_run.h"
 #include "planners/flow/flow.h"
 #include "planners/flow/speed_up.h"
+#include "planners/flow/transient_rule.h"
 
 namespace placewright {
 namespace {
@@ -36,18 +37,24 @@ Pair largest_speed_up(const EventRun& run, const SpeedUps& speed_ups, DeviceChoi
   return best;
 }
 
+}  // namespace
+
+void start_largest_speed_ups(EventRun& run, const SpeedUps& speed_ups, DeviceChoice& choice) {
+  while (true) {
+    const Pair best = largest_speed_up(run, speed_ups, choice);
+    if (!best.op.valid()) return;
+    choice.take(best.op, best.device);
+    run.start(best.op, best.device);
+  }
+}
+
+namespace {
+
 Answer plan(const Problem& problem, const Settings&, Control& control) {
   const SpeedUps speed_ups(problem);
   return construct(problem, control, [&](DeviceChoice& choice) -> std::optional<Plan> {
     EventRun run(problem);
-    const auto rule = [&](EventRun& now) {
-      while (true) {
-        const Pair best = largest_speed_up(now, speed_ups, choice);
-        if (!best.op.valid()) return;
-        choice.take(best.op, best.device);
-        now.start(best.op, best.device);
-      }
-    };
+    const auto rule = [&](EventRun& now) { start_largest_speed_ups(now, speed_ups, choice); };
     if (!run_events(run, rule, [&] { return control.should_stop(); })) return std::nullopt;
     return run.finish();
   });

@@ -1,0 +1,473 @@
+#include "analysis/online.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "analysis/completion_report.h"
+#include "bounds/bounds.h"
+#include "evaluate/schedule.h"
+#include "planners/baselines/baselines.h"
+#include "planners/device_choice.h"
+#include "planners/flow/chain_groups.h"
+#include "planners/flow/event_run.h"
+#include "planners/flow/flow_rule.h"
+#include "planners/flow/transient_rule.h"
+#include "problem/join.h"
+#include "verify/verifier.h"
+
+namespace placewright {
+namespace {
+
+// Ops of a layer that the flow looks at: with few devices more change little and cost time.
+constexpr std::size_t kMostReady = 24;
+
+// What decides at each event which ops start.
+class OnlineRule {
+ public:
+  virtual ~OnlineRule() = default;
+  // Before the ops that have not started are planned again.
+  virtual void begin(const EventRun& run) = 0;
+  virtual void decide(EventRun& run, DeviceChoice& choice) = 0;
+};
+
+class FlowDecisions : public OnlineRule {
+ public:
+  FlowDecisions(const Problem& problem, bool afresh)
+      : problem_(problem), afresh_(afresh), costs_(std::make_unique<FlowCosts>(problem)) {}
+
+  void begin(const EventRun&) override {
+    if (afresh_) costs_ = std::make_unique<FlowCosts>(problem_);
+    rule_.reset();
+  }
+
+  void decide(EventRun& run, DeviceChoice& choice) override {
+    if (!rule_) rule_ = std::make_unique<FlowRule>(problem_, *costs_, choice, kMostReady);
+    if (afresh_) rule_->reset();
+    (*rule_)(run);
+  }
+
+ private:
+  const Problem& problem_;
+  bool afresh_;
+  std::unique_ptr<FlowCosts> costs_;
+  std::unique_ptr<FlowRule> rule_;
+};
+
+class TransientDecisions : public OnlineRule {
+ public:
+  explicit TransientDecisions(const Problem& problem) : speed_ups_(problem) {}
+  void begin(const EventRun&) override {}
+  void decide(EventRun& run, DeviceChoice& choice) override {
+    start_largest_speed_ups(run, speed_ups_, choice);
+  }
+
+ private:
+  SpeedUps speed_ups_;
+};
+
+enum class ModelDevice {
+  best_average,  // of the largest average speed-up that no model has had, else free first (ASWM)
+  first_end,     // where it would end first
+};
+
+// Each model has one device from its arrival on; a device runs the ops of its oldest model first.
+class WholeModelDecisions : public OnlineRule {
+ public:
+  WholeModelDecisions(const Problem& problem, ModelDevice choice)
+      : problem_(problem),
+        choice_(choice),
+        speed_ups_(problem),
+        device_of_(problem.model_count()),
+        free_at_(problem.device_count(), 0) {
+    std::vector<std::pair<ModelId, OpId>> pairs;
+    for (const OpId op : problem.ops()) pairs.emplace_back(problem.op(op).model, op);
+    ops_ = Rows<ModelId, OpId>::from_pairs(problem.model_count(), pairs);
+  }
+
+  void begin(const EventRun&) override {}
+
+  void decide(EventRun& run, DeviceChoice& choice) override {
+    std::size_t idle = 0;
+    for (const DeviceId device : problem_.devices()) idle += run.idle_lanes(device);
+    if (idle == 0) return;
+    ready_.assign(run.ready().begin(), run.ready().end());
+    std::stable_sort(ready_.begin(), ready_.end(), [&](OpId a, OpId b) {
+      return problem_.model(problem_.op(a).model).arrival <
+             problem_.model(problem_.op(b).model).arrival;
+    });
+    for (const OpId op : ready_) {
+      const DeviceId device = device_for(op, run.now(), choice);
+      if (!device.valid() || run.idle_lanes(device) == 0) continue;
+      choice.take(op, device);
+      run.start(op, device);
+      // An op that takes no time leaves its lane idle.
+      if (problem_.time(op, device) > 0 && --idle == 0) return;
+    }
+  }
+
+ private:
+  DeviceId device_for(OpId op, double now, DeviceChoice& choice) {
+    DeviceId& device = device_of_[problem_.op(op).model];
+    if (!device.valid()) device = chosen(problem_.op(op).model, now);
+    DeviceId best;
+    double best_speed_up = -1;
+    for (const DeviceId candidate : choice.candidates(op)) {
+      if (candidate == device) return device;
+      if (speed_ups_.of(op, candidate) <= best_speed_up) continue;
+      best = candidate;
+      best_speed_up = speed_ups_.of(op, candidate);
+    }
+    return best;
+  }
+
+  // Infinite where the device cannot run all of the model.
+  [[nodiscard]] double time_of(ModelId model, DeviceId device) const {
+    double time = 0;
+    for (const OpId op : ops_[model]) {
+      time += problem_.allowed(op, device) ? problem_.time(op, device) : kInfinity;
+    }
+    return time / problem_.device(device).lanes;
+  }
+
+  DeviceId chosen(ModelId model, double now) {
+    DeviceId best;
+    double least = kInfinity;
+    for (const DeviceId device : problem_.devices()) {
+      const double time = time_of(model, device);
+      if (time == kInfinity) continue;
+      const double free = std::max(now, free_at_[device]);
+      const bool unused = free_at_[device] == 0;
+      const double badness = choice_ == ModelDevice::first_end ? free + time
+                             : unused                          ? -speed_ups_.mean(model, device)
+                                                               : free;
+      if (badness >= least) continue;
+      best = device;
+      least = badness;
+    }
+    if (!best.valid()) return DeviceId{0};
+    free_at_[best] = std::max(now, free_at_[best]) + time_of(model, best);
+    return best;
+  }
+
+  const Problem& problem_;
+  ModelDevice choice_;
+  SpeedUps speed_ups_;
+  Rows<ModelId, OpId> ops_;
+  Table<ModelId, DeviceId> device_of_;
+  Table<DeviceId, double> free_at_;
+  std::vector<OpId> ready_;
+};
+
+std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, OnlineMethod method) {
+  std::vector<std::unique_ptr<OnlineRule>> rules;
+  switch (method) {
+    case OnlineMethod::talos:
+    case OnlineMethod::afresh:
+      rules.push_back(std::make_unique<FlowDecisions>(problem, method == OnlineMethod::afresh));
+      rules.push_back(std::make_unique<WholeModelDecisions>(problem, ModelDevice::first_end));
+      break;
+    case OnlineMethod::aswm:
+      rules.push_back(std::make_unique<WholeModelDecisions>(problem, ModelDevice::best_average));
+      break;
+    case OnlineMethod::tsam:
+      rules.push_back(std::make_unique<TransientDecisions>(problem));
+      break;
+  }
+  return rules;
+}
+
+double percentile(std::vector<double> values, double fraction) {
+  if (values.empty()) return 0;
+  const double position = std::ceil(fraction * static_cast<double>(values.size()));
+  const auto index = static_cast<std::size_t>(std::max(1.0, position)) - 1;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index),
+                   values.end());
+  return values[index];
+}
+
+class OnlineMachine {
+ public:
+  OnlineMachine(const Problem& problem, const ArrivalTrace& trace, OnlineMethod method)
+      : problem_(problem),
+        trace_(trace),
+        rules_(rules_of(problem, method)),
+        runs_(rules_.size(), EventRun(problem)),
+        run_(&runs_.front()),
+        known_(problem.model_count(), 0) {}
+
+  OnlineRun play() {
+    std::set<double> moments;
+    for (const TraceArrival& arrival : trace_.arrivals) {
+      moments.insert(arrival.time);
+      if (arrival.cancelled) moments.insert(*arrival.cancelled);
+    }
+    for (const double moment : moments) {
+      const auto begin = std::chrono::steady_clock::now();
+      if (!plan_again(moment)) {
+        result_.fault = fmt::format("no device has room for the ops at {}", moment);
+        return std::move(result_);
+      }
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+      result_.decision_seconds.push_back(taken.count());
+    }
+    result_.median_decision = percentile(result_.decision_seconds, 0.5);
+    result_.slowest_percent_decision = percentile(result_.decision_seconds, 0.99);
+    sum_up();
+    return std::move(result_);
+  }
+
+ private:
+  bool plan_again(double moment) {
+    for (std::size_t i = 0; i < trace_.arrivals.size(); ++i) {
+      const TraceArrival& arrival = trace_.arrivals[i];
+      const bool gone = arrival.cancelled && *arrival.cancelled <= moment;
+      known_[ModelId{i}] = arrival.time <= moment && !gone;
+    }
+    const Placement placement = run_->placement();
+    const Schedule schedule = run_->schedule();
+    EventRun* best = nullptr;
+    double least = kInfinity;
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      runs_[i].resume(placement, schedule, moment, known_);
+      if (!play_to_end(runs_[i], *rules_[i])) continue;
+      const double total = predicted_total(runs_[i]);
+      if (total >= least) continue;
+      best = &runs_[i];
+      least = total;
+    }
+    if (best == nullptr) return false;
+    run_ = best;
+    for (const OpId op : problem_.ops()) {
+      if (known_[problem_.op(op).model] && run_->schedule().start[op] >= moment) {
+        ++result_.planned_ops;
+      }
+    }
+    return true;
+  }
+
+  bool play_to_end(EventRun& run, OnlineRule& rule) {
+    DeviceChoice choice = DeviceChoice::within_memory(problem_);
+    for (const OpId op : problem_.ops()) {
+      if (run.started(op)) choice.take(op, run.placement()[op]);
+    }
+    rule.begin(run);
+    return run_events(
+        run, [&](EventRun& now) { rule.decide(now, choice); }, [] { return false; });
+  }
+
+  [[nodiscard]] double predicted_total(const EventRun& run) const {
+    Table<ModelId, double> last(problem_.model_count(), 0);
+    for (const OpId op : problem_.ops()) {
+      double& end = last[problem_.op(op).model];
+      end = std::max(end, run.end(op));
+    }
+    double total = 0;
+    for (const ModelId model : problem_.models()) {
+      if (known_[model]) total += problem_.model(model).weight * last[model];
+    }
+    return total;
+  }
+
+  // What has run, as a plan of what was there to be run.
+  void sum_up() {
+    ProblemDraft draft = problem_.draft();
+    std::vector<OpId> kept;
+    Table<OpId, OpId> number(problem_.op_count());
+    draft.ops.clear();
+    for (const OpId op : problem_.ops()) {
+      if (!run_->started(op)) continue;
+      number[op] = OpId{kept.size()};
+      kept.push_back(op);
+      draft.ops.push_back(problem_.op(op));
+    }
+    keep_only(draft, number);
+    result_.models.resize(trace_.arrivals.size());
+    for (std::size_t i = 0; i < trace_.arrivals.size(); ++i) {
+      OnlineModel& model = result_.models[i];
+      model.completion = trace_.arrivals[i].time;
+      model.complete = true;
+      for (const OpId op : problem_.ops()) {
+        if (problem_.op(op).model.index() != i) continue;
+        model.complete = model.complete && run_->started(op);
+        if (run_->started(op)) model.completion = std::max(model.completion, run_->end(op));
+      }
+      // A cancelled model counts for nothing, but what it ran took its time.
+      if (!model.complete) draft.models[i].weight = 0;
+      const auto& deadline = trace_.arrivals[i].deadline;
+      model.late = model.complete && deadline && model.completion > *deadline;
+    }
+    check(Problem(std::move(draft)), kept, number);
+  }
+
+  static void keep_only(ProblemDraft& draft, const Table<OpId, OpId>& number) {
+    const auto renumber = [&](std::vector<OpId>& ops) {
+      std::erase_if(ops, [&](OpId op) { return !number[op].valid(); });
+      for (OpId& op : ops) op = number[op];
+    };
+    std::erase_if(draft.tensors,
+                  [&](const Tensor& tensor) { return !number[tensor.producer].valid(); });
+    for (Tensor& tensor : draft.tensors) {
+      tensor.producer = number[tensor.producer];
+      renumber(tensor.consumers);
+    }
+    for (auto& group : draft.colocated) renumber(group);
+    std::erase_if(draft.colocated, [](const auto& group) { return group.size() < 2; });
+    for (SharedWeight& weight : draft.shared_weights) renumber(weight.ops);
+    std::erase_if(draft.shared_weights,
+                  [](const SharedWeight& weight) { return weight.ops.empty(); });
+  }
+
+  void check(const Problem& done, const std::vector<OpId>& kept, const Table<OpId, OpId>& number) {
+    Schedule schedule;
+    schedule.start.assign(kept.size(), 0);
+    schedule.end.assign(kept.size(), 0);
+    Placement placement(kept.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      placement[OpId{i}] = run_->placement()[kept[i]];
+      schedule.start[OpId{i}] = run_->schedule().start[kept[i]];
+      schedule.end[OpId{i}] = run_->schedule().end[kept[i]];
+    }
+    Table<TensorId, TensorId> tensor_number(problem_.tensor_count());
+    std::size_t tensors = 0;
+    for (const TensorId tensor : problem_.tensors()) {
+      if (number[problem_.producer(tensor)].valid()) tensor_number[tensor] = TensorId{tensors++};
+    }
+    for (Transfer transfer : run_->schedule().transfers) {
+      // A transfer for an op that was then placed elsewhere was sent in vain; it is over.
+      transfer.tensor = tensor_number[transfer.tensor];
+      if (needed(done, placement, transfer)) schedule.transfers.push_back(transfer);
+    }
+    const Plan plan = schedule_plan(done, std::move(placement), std::move(schedule));
+    result_.total_completion = plan.value;
+    result_.lower_bound = best_lower_bound(done).lower_bound;
+    const auto violations = verify(done, plan);
+    if (!violations.empty()) result_.fault = violations.front().message;
+  }
+
+  static bool needed(const Problem& done, const Placement& placement, const Transfer& transfer) {
+    if (transfer.leg == Leg::out) {
+      for (const OpId reader : done.consumers(transfer.tensor)) {
+        if (placement[reader] != transfer.from) return true;
+      }
+      return false;
+    }
+    for (const OpId reader : done.consumers(transfer.tensor)) {
+      if (placement[reader] == transfer.to) return true;
+    }
+    return false;
+  }
+
+  const Problem& problem_;
+  const ArrivalTrace& trace_;
+  std::vector<std::unique_ptr<OnlineRule>> rules_;
+  std::vector<EventRun> runs_;  // one for each rule
+  EventRun* run_;               // the one that is followed
+  Table<ModelId, char> known_;
+  OnlineRun result_;
+};
+
+}  // namespace
+
+std::string_view name_of(OnlineMethod method) {
+  switch (method) {
+    case OnlineMethod::talos:
+      return "talos";
+    case OnlineMethod::afresh:
+      return "afresh";
+    case OnlineMethod::aswm:
+      return "aswm";
+    case OnlineMethod::tsam:
+      return "tsam";
+  }
+  return "";
+}
+
+const std::vector<OnlineMethod>& online_methods() {
+  static const std::vector<OnlineMethod> all = {OnlineMethod::talos, OnlineMethod::afresh,
+                                                OnlineMethod::aswm, OnlineMethod::tsam};
+  return all;
+}
+
+ArrivalTrace poisson_trace(const Problem& catalogue, std::size_t count, double mean_gap,
+                           std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto unit = [&] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
+  ArrivalTrace trace;
+  trace.name = fmt::format("{} arrivals, seed {}", count, seed);
+  std::map<std::string, int> copies;
+  double clock = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) clock -= mean_gap * std::log(1 - unit());
+    const Model& model =
+        catalogue.model(ModelId{static_cast<std::size_t>(random() % catalogue.model_count())});
+    TraceArrival arrival;
+    arrival.model = model.name;
+    arrival.name = fmt::format("{} {}", model.name, ++copies[model.name]);
+    arrival.time = clock;
+    arrival.weight = model.weight;
+    trace.arrivals.push_back(std::move(arrival));
+  }
+  return trace;
+}
+
+double mean_time_alone(const Problem& catalogue) {
+  double total = 0;
+  for (const ModelId model : catalogue.models()) {
+    ProblemDraft draft = only_model(catalogue, model);
+    if (draft.ops.empty()) continue;
+    const Problem alone(std::move(draft));
+    const PlannerEntry planner = heft();
+    Control control(planner.name, Budget{});
+    const double time = planner.plan(alone, Settings{planner.options}, control).value();
+    if (time < kInfinity) total += time;
+  }
+  return total / static_cast<double>(catalogue.model_count());
+}
+
+ProblemDraft trace_problem(const Problem& catalogue, const ArrivalTrace& trace) {
+  if (trace.arrivals.empty()) throw std::invalid_argument("the trace has no arrivals");
+  std::vector<ProblemDraft> drafts;
+  std::set<std::string> names;
+  for (const TraceArrival& arrival : trace.arrivals) {
+    const auto& models = catalogue.draft().models;
+    const auto found = std::find_if(models.begin(), models.end(), [&](const Model& model) {
+      return model.name == arrival.model;
+    });
+    if (found == models.end()) {
+      throw std::invalid_argument(fmt::format("no model is called '{}'", arrival.model));
+    }
+    if (!names.insert(arrival.name).second) {
+      throw std::invalid_argument(fmt::format("two arrivals are called '{}'", arrival.name));
+    }
+    if (arrival.cancelled && *arrival.cancelled < arrival.time) {
+      throw std::invalid_argument(fmt::format("'{}' is cancelled before it arrives", arrival.name));
+    }
+    ProblemDraft draft =
+        only_model(catalogue, ModelId{static_cast<std::size_t>(found - models.begin())});
+    draft.objective = Objective::total_completion;
+    draft.models[0] = Model{arrival.name, arrival.time, arrival.weight, arrival.deadline};
+    for (Op& op : draft.ops) op.name = arrival.name + "/" + op.name;
+    drafts.push_back(std::move(draft));
+  }
+  ProblemDraft all = joined(std::move(drafts));
+  all.name = trace.name;
+  return all;
+}
+
+OnlineRun run_online(const Problem& catalogue, const ArrivalTrace& trace, OnlineMethod method,
+                     const OnlineOptions& options) {
+  const Problem fine(trace_problem(catalogue, trace));
+  const Coarsening packing(fine, packed_chains(fine, options.pack_speedup, options.pack_time));
+  return OnlineMachine(packing.coarse(), trace, method).play();
+}
+
+}  // namespace placewright

@@ -1,0 +1,77 @@
+// Models that arrive, and may be cancelled, while others run.
+//
+// A trace names copies of the models of a problem (the catalogue), each with its time of arrival.
+// Whoever plans knows nothing of later events. At every event all that has started stays as it is,
+// and only the ops that have not started are planned again, to the end. Ops of a cancelled model
+// that have started run on; the others never start, and the model does not count.
+//
+//   talos      two plans, of which the one with the lower predicted total is followed: Talos's rule
+//              (planners/flow/flow_rule.h, at most 24 ops of a layer), and every model that has not
+//              begun whole on the device where it would end first. Tables are made once, and from
+//              layer to layer only what differs is changed in the flow
+//   afresh     the same with every table and every layer's flow made from nothing
+//   aswm       each model whole on one device, chosen when it arrives and never again
+//   tsam       the pair of largest speed-up, whenever a device is free
+//
+// Ops are packed beforehand (planners/flow/chain_groups.h), since a packed op runs as one. What was
+// run is checked by the verifier against the problem with all arrivals. A decision takes O(ops not
+// started x (devices + a shortest path in the flow)).
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "problem/arrival_trace.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+// `count` arrivals with exponentially distributed gaps of this mean, each of a model chosen at
+// random. The same for the same seed.
+ArrivalTrace poisson_trace(const Problem& catalogue, std::size_t count, double mean_gap,
+                           std::uint64_t seed);
+
+// The mean time that a model of the catalogue takes with all devices to itself: arrivals at this
+// distance keep a machine just busy.
+double mean_time_alone(const Problem& catalogue);
+
+// All copies as one problem. Throws std::invalid_argument where the trace names a model that the
+// catalogue does not have, or a name twice, or cancels before the arrival.
+ProblemDraft trace_problem(const Problem& catalogue, const ArrivalTrace& trace);
+
+enum class OnlineMethod { talos, afresh, aswm, tsam };
+
+std::string_view name_of(OnlineMethod method);
+const std::vector<OnlineMethod>& online_methods();
+
+struct OnlineModel {
+  bool complete = false;  // false: cancelled before its end
+  double completion = 0;
+  bool late = false;
+};
+
+struct OnlineRun {
+  double total_completion = 0;           // of the models that are complete
+  std::vector<OnlineModel> models;       // as in the trace
+  std::vector<double> decision_seconds;  // one for each event
+  double median_decision = 0;
+  double slowest_percent_decision = 0;  // p99
+  std::size_t planned_ops = 0;          // over all decisions
+  double lower_bound = 0;               // with all arrivals known
+  std::string fault;  // what the verifier found, or that memory was short; empty: nothing
+};
+
+struct OnlineOptions {
+  double pack_speedup = 2;  // 1: no packing
+  double pack_time = 10;    // milliseconds
+};
+
+OnlineRun run_online(const Problem& catalogue, const ArrivalTrace& trace, OnlineMethod method,
+                     const OnlineOptions& options = {});
+
+}  // namespace placewright
