@@ -14,6 +14,7 @@
 
 #include "analysis/completion_report.h"
 #include "bounds/bounds.h"
+#include "coarsen/cut_nodes.h"
 #include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
 #include "planners/device_choice.h"
@@ -28,7 +29,8 @@ namespace placewright {
 namespace {
 
 // Ops of a layer that the flow looks at: with few devices more change little and cost time.
-constexpr std::size_t kMostReady = 24;
+constexpr std::size_t kMostReady = 16;
+constexpr std::size_t kEventsBetweenChecks = 16;
 
 // What decides at each event which ops start.
 class OnlineRule {
@@ -87,7 +89,9 @@ class WholeModelDecisions : public OnlineRule {
         choice_(choice),
         speed_ups_(problem),
         device_of_(problem.model_count()),
-        free_at_(problem.device_count(), 0) {
+        free_at_(problem.device_count(), 0),
+        memory_is_ample_(memory_cannot_bind(problem) &&
+                         problem.group_count() == problem.op_count()) {
     std::vector<std::pair<ModelId, OpId>> pairs;
     for (const OpId op : problem.ops()) pairs.emplace_back(problem.op(op).model, op);
     ops_ = Rows<ModelId, OpId>::from_pairs(problem.model_count(), pairs);
@@ -99,25 +103,34 @@ class WholeModelDecisions : public OnlineRule {
     std::size_t idle = 0;
     for (const DeviceId device : problem_.devices()) idle += run.idle_lanes(device);
     if (idle == 0) return;
-    ready_.assign(run.ready().begin(), run.ready().end());
-    std::stable_sort(ready_.begin(), ready_.end(), [&](OpId a, OpId b) {
-      return problem_.model(problem_.op(a).model).arrival <
-             problem_.model(problem_.op(b).model).arrival;
-    });
-    for (const OpId op : ready_) {
-      const DeviceId device = device_for(op, run.now(), choice);
-      if (!device.valid() || run.idle_lanes(device) == 0) continue;
-      choice.take(op, device);
-      run.start(op, device);
+    // The oldest model first; an op whose device is busy is passed over.
+    while (idle > 0) {
+      OpId oldest;
+      DeviceId where;
+      for (const OpId op : run.ready()) {
+        if (oldest.valid() && arrival(op) >= arrival(oldest)) continue;
+        const DeviceId device = device_for(op, run.now(), choice);
+        if (!device.valid() || run.idle_lanes(device) == 0) continue;
+        oldest = op;
+        where = device;
+      }
+      if (!oldest.valid()) return;
+      choice.take(oldest, where);
+      run.start(oldest, where);
       // An op that takes no time leaves its lane idle.
-      if (problem_.time(op, device) > 0 && --idle == 0) return;
+      if (problem_.time(oldest, where) > 0) --idle;
     }
   }
 
  private:
+  [[nodiscard]] double arrival(OpId op) const {
+    return problem_.model(problem_.op(op).model).arrival;
+  }
+
   DeviceId device_for(OpId op, double now, DeviceChoice& choice) {
     DeviceId& device = device_of_[problem_.op(op).model];
     if (!device.valid()) device = chosen(problem_.op(op).model, now);
+    if (memory_is_ample_ && problem_.allowed(op, device)) return device;
     DeviceId best;
     double best_speed_up = -1;
     for (const DeviceId candidate : choice.candidates(op)) {
@@ -164,7 +177,7 @@ class WholeModelDecisions : public OnlineRule {
   Rows<ModelId, OpId> ops_;
   Table<ModelId, DeviceId> device_of_;
   Table<DeviceId, double> free_at_;
-  std::vector<OpId> ready_;
+  bool memory_is_ample_;  // and no op is tied to another: any allowed device will do
 };
 
 std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, OnlineMethod method) {
@@ -172,8 +185,8 @@ std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, Online
   switch (method) {
     case OnlineMethod::talos:
     case OnlineMethod::afresh:
-      rules.push_back(std::make_unique<FlowDecisions>(problem, method == OnlineMethod::afresh));
       rules.push_back(std::make_unique<WholeModelDecisions>(problem, ModelDevice::first_end));
+      rules.push_back(std::make_unique<FlowDecisions>(problem, method == OnlineMethod::afresh));
       break;
     case OnlineMethod::aswm:
       rules.push_back(std::make_unique<WholeModelDecisions>(problem, ModelDevice::best_average));
@@ -202,7 +215,12 @@ class OnlineMachine {
         rules_(rules_of(problem, method)),
         runs_(rules_.size(), EventRun(problem)),
         run_(&runs_.front()),
-        known_(problem.model_count(), 0) {}
+        known_(problem.model_count(), 0),
+        tails_(problem) {
+    for (const OpId op : problem.ops()) {
+      if (problem.successors(op).empty()) last_ops_.push_back(op);
+    }
+  }
 
   OnlineRun play() {
     std::set<double> moments;
@@ -238,7 +256,7 @@ class OnlineMachine {
     double least = kInfinity;
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       runs_[i].resume(placement, schedule, moment, known_);
-      if (!play_to_end(runs_[i], *rules_[i])) continue;
+      if (!play_to_end(runs_[i], *rules_[i], least)) continue;
       const double total = predicted_total(runs_[i]);
       if (total >= least) continue;
       best = &runs_[i];
@@ -254,14 +272,37 @@ class OnlineMachine {
     return true;
   }
 
-  bool play_to_end(EventRun& run, OnlineRule& rule) {
+  // Gives up as soon as the total cannot be below `limit`.
+  bool play_to_end(EventRun& run, OnlineRule& rule, double limit) {
     DeviceChoice choice = DeviceChoice::within_memory(problem_);
     for (const OpId op : problem_.ops()) {
       if (run.started(op)) choice.take(op, run.placement()[op]);
     }
     rule.begin(run);
+    std::size_t events = 0;
+    const auto hopeless = [&] {
+      return limit < kInfinity && ++events % kEventsBetweenChecks == 0 && least_total(run) >= limit;
+    };
     return run_events(
-        run, [&](EventRun& now) { rule.decide(now, choice); }, [] { return false; });
+        run, [&](EventRun& now) { rule.decide(now, choice); }, hopeless);
+  }
+
+  // A model with a ready op is complete no earlier than that op and all after it take.
+  double least_total(const EventRun& run) {
+    ends_.assign(problem_.model_count(), 0);
+    for (const OpId op : run.ready()) {
+      double& end = ends_[problem_.op(op).model];
+      end = std::max(end, run.now() + tails_.tail(op));
+    }
+    for (const OpId op : last_ops_) {
+      double& end = ends_[problem_.op(op).model];
+      if (run.started(op)) end = std::max(end, run.end(op));
+    }
+    double total = 0;
+    for (const ModelId model : problem_.models()) {
+      if (known_[model]) total += problem_.model(model).weight * ends_[model];
+    }
+    return total;
   }
 
   [[nodiscard]] double predicted_total(const EventRun& run) const {
@@ -372,6 +413,9 @@ class OnlineMachine {
   std::vector<EventRun> runs_;  // one for each rule
   EventRun* run_;               // the one that is followed
   Table<ModelId, char> known_;
+  FlowCosts tails_;
+  std::vector<OpId> last_ops_;
+  Table<ModelId, double> ends_;
   OnlineRun result_;
 };
 

@@ -5,10 +5,11 @@
 // and only the ops that have not started are planned again, to the end. Ops of a cancelled model
 // that have started run on; the others never start, and the model does not count.
 //
-//   talos      two plans, of which the one with the lower predicted total is followed: Talos's rule
-//              (planners/flow/flow_rule.h, at most 24 ops of a layer), and every model that has not
-//              begun whole on the device where it would end first. Tables are made once, and from
-//              layer to layer only what differs is changed in the flow
+//   talos      two plans, of which the one with the lower predicted total is followed: every model
+//              that has not begun whole on the device where it would end first, and Talos's rule
+//              (planners/flow/flow_rule.h, at most 16 ops of a layer), given up where it cannot be
+//              better. Tables are made once, and from layer to layer only what differs is changed
+//              in the flow
 //   afresh     the same with every table and every layer's flow made from nothing
 //   aswm       each model whole on one device, chosen when it arrives and never again
 //   tsam       the pair of largest speed-up, whenever a device is free

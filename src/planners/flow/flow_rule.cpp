@@ -79,17 +79,31 @@ std::span<const DeviceId> FlowRule::candidates(OpId op) const {
 }
 
 void FlowRule::take_layer(const EventRun& run) {
-  layer_.assign(run.ready().begin(), run.ready().end());
-  if (layer_.size() <= most_ready_) return;
-  std::stable_sort(layer_.begin(), layer_.end(),
-                   [&](OpId a, OpId b) { return costs_.tail(a) > costs_.tail(b); });
-  for (std::size_t i = most_ready_; i < layer_.size(); ++i) {
-    std::size_t& number = number_[layer_[i]];
-    if (number == kNone) continue;
-    flow_.remove(number);
-    number = kNone;
+  if (run.ready().size() <= most_ready_) {
+    layer_.assign(run.ready().begin(), run.ready().end());
+    return;
   }
-  layer_.resize(most_ready_);
+  const auto longer = [&](OpId a, OpId b) {
+    return costs_.tail(a) != costs_.tail(b) ? costs_.tail(a) > costs_.tail(b) : a < b;
+  };
+  // A heap with the shortest in front: most ops are passed over after one comparison.
+  last_layer_.swap(layer_);
+  layer_.clear();
+  for (const OpId op : run.ready()) {
+    if (layer_.size() == most_ready_) {
+      if (!longer(op, layer_.front())) continue;
+      std::pop_heap(layer_.begin(), layer_.end(), longer);
+      layer_.back() = op;
+    } else {
+      layer_.push_back(op);
+    }
+    std::push_heap(layer_.begin(), layer_.end(), longer);
+  }
+  for (const OpId op : last_layer_) {
+    if (number_[op] == kNone || !longer(layer_.front(), op)) continue;
+    flow_.remove(number_[op]);
+    number_[op] = kNone;
+  }
 }
 
 void FlowRule::look_at_layer() {

@@ -93,6 +93,7 @@ class FlowRule {
   std::vector<double> row_;
   std::vector<double> time_row_;
   std::vector<OpId> layer_;
+  std::vector<OpId> last_layer_;
 
   // Of the layer, by model: the longest tail and the two longest ops; by device the two quickest.
   struct Longest {

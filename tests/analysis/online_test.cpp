@@ -1,0 +1,147 @@
+// Models that arrive and go while others run.
+
+#include "analysis/online.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/generate.h"
+#include "support/published.h"
+
+namespace placewright {
+namespace {
+
+Problem two_chains() {
+  return testing::published_problem("talos/two_chains.json", Objective::total_completion);
+}
+
+Problem generated(GraphFamily family, std::size_t ops, std::size_t models, std::uint64_t seed) {
+  GenerateOptions options;
+  options.family = family;
+  options.objective = Objective::total_completion;
+  options.ops = ops;
+  options.models = models;
+  options.devices = 3;
+  options.seed = seed;
+  return Problem(generate(options));
+}
+
+TraceArrival arrival(const std::string& model, const std::string& name, double time) {
+  TraceArrival made;
+  made.model = model;
+  made.name = name;
+  made.time = time;
+  return made;
+}
+
+// One model "m" of ops with (cpu, gpu) times in a chain.
+Problem chain(const std::vector<std::pair<double, double>>& times) {
+  ProblemDraft draft;
+  draft.objective = Objective::total_completion;
+  draft.kinds = {{"cpu"}, {"gpu"}};
+  draft.devices = {{.name = "CPU", .kind = KindId{0}}, {.name = "GPU", .kind = KindId{1}}};
+  draft.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
+  draft.models = {{.name = "m"}};
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    draft.ops.push_back({.name = std::to_string(i), .time = {times[i].first, times[i].second}});
+    if (i > 0) draft.tensors.push_back({.producer = OpId{i - 1}, .consumers = {OpId{i}}});
+  }
+  return Problem(std::move(draft));
+}
+
+TEST(Online, EveryMethodRunsEveryTraceSoundly) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Problem catalogue =
+        generated(seed % 2 == 0 ? GraphFamily::inception : GraphFamily::layered, 60, 3, seed);
+    ArrivalTrace trace = poisson_trace(catalogue, 8, 0.3 * mean_time_alone(catalogue), seed);
+    if (seed % 3 == 0) trace.arrivals[2].cancelled = trace.arrivals[4].time;
+    for (const OnlineMethod method : online_methods()) {
+      SCOPED_TRACE(std::string{name_of(method)} + ", seed " + std::to_string(seed));
+      const OnlineRun run = run_online(catalogue, trace, method);
+      EXPECT_EQ(run.fault, "");
+      EXPECT_GE(run.total_completion, run.lower_bound * (1 - 1e-9));
+      EXPECT_EQ(run.models.size(), 8U);
+      for (std::size_t i = 0; i < run.models.size(); ++i) {
+        EXPECT_EQ(run.models[i].complete, !trace.arrivals[i].cancelled || run.models[i].complete);
+        EXPECT_GE(run.models[i].completion, trace.arrivals[i].time);
+      }
+    }
+  }
+}
+
+TEST(Online, AnArrivalAtTheMomentAnotherEnds) {
+  const Problem catalogue = chain({{9, 2}, {9, 2}});
+  ArrivalTrace trace{"t", {arrival("m", "a", 0), arrival("m", "b", 4)}};
+  const OnlineRun run = run_online(catalogue, trace, OnlineMethod::talos, {1, 0});
+  EXPECT_EQ(run.fault, "");
+  EXPECT_DOUBLE_EQ(run.models[0].completion, 4);
+  EXPECT_DOUBLE_EQ(run.models[1].completion, 8);
+  EXPECT_DOUBLE_EQ(run.total_completion, 8);
+}
+
+TEST(Online, ACancelledModelMakesRoomAndDoesNotCount) {
+  const Problem catalogue = chain({{90, 2}, {90, 2}, {90, 2}, {90, 2}});
+  ArrivalTrace trace{"t", {arrival("m", "a", 0), arrival("m", "b", 1)}};
+  trace.arrivals[0].cancelled = 3;
+  const OnlineRun run = run_online(catalogue, trace, OnlineMethod::tsam, {1, 0});
+  EXPECT_EQ(run.fault, "");
+  EXPECT_FALSE(run.models[0].complete);
+  EXPECT_TRUE(run.models[1].complete);
+  for (const OnlineMethod method : online_methods()) {
+    const OnlineRun other = run_online(catalogue, trace, method, {1, 0});
+    EXPECT_EQ(other.fault, "");
+    EXPECT_FALSE(other.models[0].complete) << name_of(method);
+    EXPECT_DOUBLE_EQ(other.total_completion, other.models[1].completion - 1) << name_of(method);
+  }
+  // The op that runs at the moment of the cancellation ends first, at 4; then b has the GPU.
+  const OnlineRun flow = run_online(catalogue, trace, OnlineMethod::talos, {1, 0});
+  EXPECT_DOUBLE_EQ(flow.models[1].completion, 12);
+}
+
+TEST(Online, OpsThatHaveStartedStay) {
+  // b is short and would go first if a's long op were not under way.
+  const Problem catalogue = chain({{kUnsupported, 10}});
+  const ArrivalTrace trace{"t", {arrival("m", "a", 0), arrival("m", "b", 5)}};
+  const OnlineRun run = run_online(catalogue, trace, OnlineMethod::talos, {1, 0});
+  EXPECT_DOUBLE_EQ(run.models[0].completion, 10);
+  EXPECT_DOUBLE_EQ(run.models[1].completion, 20);
+}
+
+TEST(Online, DeadlinesAreReported) {
+  const Problem catalogue = chain({{9, 2}});
+  ArrivalTrace trace{"t", {arrival("m", "a", 0), arrival("m", "b", 0)}};
+  trace.arrivals[0].deadline = trace.arrivals[1].deadline = 3;
+  const OnlineRun run = run_online(catalogue, trace, OnlineMethod::talos, {1, 0});
+  EXPECT_NE(run.models[0].late, run.models[1].late);
+}
+
+TEST(Online, TheSameSeedGivesTheSameTraceAndTheSameRun) {
+  const Problem catalogue = two_chains();
+  const ArrivalTrace first = poisson_trace(catalogue, 10, 1e5, 3);
+  const ArrivalTrace second = poisson_trace(catalogue, 10, 1e5, 3);
+  ASSERT_EQ(first.arrivals.size(), second.arrivals.size());
+  for (std::size_t i = 0; i < first.arrivals.size(); ++i) {
+    EXPECT_EQ(first.arrivals[i].time, second.arrivals[i].time);
+    EXPECT_EQ(first.arrivals[i].name, second.arrivals[i].name);
+  }
+  EXPECT_EQ(run_online(catalogue, first, OnlineMethod::talos).total_completion,
+            run_online(catalogue, second, OnlineMethod::talos).total_completion);
+}
+
+TEST(Online, BeatsTheBaselinesOnTwoChains) {
+  const Problem catalogue = two_chains();
+  const ArrivalTrace trace = poisson_trace(catalogue, 12, mean_time_alone(catalogue), 1);
+  const double talos = run_online(catalogue, trace, OnlineMethod::talos).total_completion;
+  EXPECT_LE(talos, run_online(catalogue, trace, OnlineMethod::aswm).total_completion);
+  EXPECT_LE(talos, run_online(catalogue, trace, OnlineMethod::tsam).total_completion);
+}
+
+TEST(Online, WrongTracesAreRefused) {
+  const Problem catalogue = chain({{9, 2}});
+  EXPECT_THROW(trace_problem(catalogue, {"t", {}}), std::invalid_argument);
+  EXPECT_THROW(trace_problem(catalogue, {"t", {arrival("x", "a", 0)}}), std::invalid_argument);
+  EXPECT_THROW(trace_problem(catalogue, {"t", {arrival("m", "a", 0), arrival("m", "a", 1)}}),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace placewright

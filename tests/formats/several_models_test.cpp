@@ -1,0 +1,112 @@
+// Trace files, tables of speed-ups, and several files as one problem.
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "formats/input_error.h"
+#include "formats/speedup_table.h"
+#include "formats/trace_file.h"
+#include "problem/join.h"
+#include "support/published.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kTrace = R"({"placewright": "trace", "version": 1, "name": "morning",
+  "models": ["bert.json", "/abs/resnet.json"], "cluster": "devices.json",
+  "arrivals": [{"model": "bert", "time": 0}, {"model": "bert", "time": 2, "weight": 3},
+               {"model": "resnet", "name": "r", "time": 1, "deadline": 20, "cancelled": 12}]})";
+
+TEST(TraceFile, EveryKey) {
+  const TraceFile file = parse_trace(kTrace, "folder/trace.json");
+  EXPECT_EQ(file.trace.name, "morning");
+  EXPECT_EQ(file.models, (std::vector<std::string>{"folder/bert.json", "/abs/resnet.json"}));
+  EXPECT_EQ(file.cluster, "folder/devices.json");
+  ASSERT_EQ(file.trace.arrivals.size(), 3U);
+  EXPECT_EQ(file.trace.arrivals[0].name, "bert 1");
+  EXPECT_EQ(file.trace.arrivals[1].name, "bert 2");
+  EXPECT_DOUBLE_EQ(file.trace.arrivals[1].weight, 3);
+  EXPECT_EQ(file.trace.arrivals[2].name, "r");
+  EXPECT_DOUBLE_EQ(*file.trace.arrivals[2].deadline, 20);
+  EXPECT_DOUBLE_EQ(*file.trace.arrivals[2].cancelled, 12);
+  EXPECT_TRUE(file.warnings.empty());
+  EXPECT_TRUE(is_trace(kTrace, "t"));
+  EXPECT_FALSE(is_trace(R"({"models": []})", "t"));
+}
+
+std::string fault_of(const std::string& text) {
+  try {
+    (void)parse_trace(text, "t.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TraceFile, FaultsNameThePlace) {
+  const auto trace = [](const std::string& arrival) {
+    return R"({"placewright": "trace", "version": 1, "models": ["a.json"], "arrivals": [)" +
+           arrival + "]}";
+  };
+  EXPECT_NE(fault_of(trace(R"({"model": "a", "time": -1})")).find("/arrivals/0/time"),
+            std::string::npos);
+  EXPECT_NE(fault_of(trace(R"({"model": "a", "time": 5, "cancelled": 4})")).find("/cancelled"),
+            std::string::npos);
+  EXPECT_NE(fault_of(trace(R"({"time": 5})")).find("/arrivals/0"), std::string::npos);
+  EXPECT_NE(fault_of(trace("")).find("/arrivals"), std::string::npos);
+  EXPECT_NE(fault_of(R"({"placewright": "trace", "version": 2})"), "");
+}
+
+TEST(SpeedUpTable, PublishedTables) {
+  for (const char* model : {"alexnet", "bert", "googlenet", "resnet50", "squeezenet"}) {
+    const SpeedUpTable table =
+        read_speed_up_table(testing::example_path(std::string("talos/speedups/") + model + ".csv"));
+    EXPECT_EQ(table.name, model);
+    EXPECT_GE(table.rows.size(), 49U);
+    for (const SpeedUpRow& row : table.rows) {
+      EXPECT_NE(row.type, "");
+      EXPECT_NEAR(*row.cpu_mean / *row.gpu_mean, row.speed_up, 0.01 * row.speed_up) << row.type;
+    }
+  }
+}
+
+TEST(SpeedUpTable, FaultsNameTheLine) {
+  const auto fault = [](const std::string& text) -> std::string {
+    try {
+      (void)parse_speed_up_table(text, "t.csv");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(fault("operator, speed\n").find("no column 'speedup'"), std::string::npos);
+  EXPECT_NE(fault("operator, speedup\nconv, fast\n").find("line 2"), std::string::npos);
+  EXPECT_NE(fault("operator, speedup\nconv\n").find("1 cells under 2 titles"), std::string::npos);
+  EXPECT_NE(fault(""), "");
+}
+
+TEST(Join, TheSameFileTwice) {
+  const ProblemDraft draft =
+      testing::published_file("talos/six_ops.json", Objective::total_completion).draft;
+  const Problem problem(joined({draft, draft}));
+  EXPECT_EQ(problem.model_count(), 4U);
+  EXPECT_EQ(problem.op_count(), 12U);
+  EXPECT_EQ(problem.model(ModelId{2}).name, "model1 2");
+  EXPECT_EQ(problem.op(OpId{6}).name, "model1 2/op1");
+  EXPECT_EQ(problem.predecessors(OpId{7})[0], OpId{6});
+}
+
+TEST(Join, OtherDevicesAreRefused) {
+  const ProblemDraft draft =
+      testing::published_file("talos/six_ops.json", Objective::total_completion).draft;
+  ProblemDraft other = draft;
+  other.devices[0].lanes = 2;
+  EXPECT_THROW((void)joined({draft, other}), std::invalid_argument);
+  other = draft;
+  other.unit = TimeUnit::seconds;
+  EXPECT_THROW((void)joined({draft, other}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace placewright
