@@ -171,6 +171,23 @@ class Outputs(SchemaTest):
                                "--memory-factor", "0.5,1,2")
         self.assertEqual(len(document["points"]), 3)
 
+    def test_several_models(self):
+        six, chains = EXAMPLES / "talos/six_ops.json", EXAMPLES / "talos/two_chains.json"
+        document = self.output("plan-output", "plan", six, six, "--planner", "talos")
+        self.assertEqual(len(document["completion"]["models"]), 4)
+        plan = self.folder / "plan.json"
+        self.assertEqual(run("plan", six, six, "--planner", "tsam", "-q", "-o", plan)[0], 0)
+        self.assertEqual(run("check", plan)[0], 0)
+        document = self.output("affinity-output", "affinity", chains, *sorted((EXAMPLES / "talos/speedups").glob("*.csv")))
+        self.assertEqual(len(document["affinity"]), 7)
+        document = self.output("online-output", "online", chains, "--poisson", "6")
+        self.assertEqual([row["method"] for row in document["methods"]], ["talos", "afresh", "aswm", "tsam"])
+        trace = EXAMPLES / "traces/arrivals.json"
+        self.expect("trace", json.loads(trace.read_text()))
+        document = self.output("online-output", "online", trace)
+        self.assertIsNone(document["methods"][0]["models"][3]["completion"])
+        self.assertEqual(run("online", chains)[0], 2)
+
     def test_compare(self):
         for name in ("moirai/example-1.json", "msr/throughput/LayerGraphs/bert24_inference.json", "talos/six_ops.json"):
             with self.subTest(name):
