@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMostLabels = 4'000'000;
 // A plan that is better by less is not looked for.
-constexpr double kGain = 0.5 * kOptimalGap;
+constexpr double kGain = 1e-8;
 
 Plan plan_of(const Problem& problem, const std::vector<CompletionLabels::Step>& steps) {
   std::vector<OpId> order;
