@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "planners/throughput/configuration_bound.h"
+#include "planners/throughput/placement_program.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "support/random_problem.h"
@@ -40,6 +42,14 @@ inline std::optional<Problem> problem_from(ProblemDraft draft) {
   } catch (const InvalidProblem&) {
     return std::nullopt;
   }
+}
+
+// For a problem with a plan of value `highest` or less.
+inline double configuration_bound_of(const Problem& problem, double highest,
+                                     std::size_t most_states = 64) {
+  const throughput::StageModel model(problem, throughput::program_blocks(problem));
+  Control control("bound", Budget{.seconds = 10});
+  return throughput::configuration_bound(model, 0, highest, control, most_states);
 }
 
 inline RandomPipelineOptions drawn_options(std::uint64_t seed, std::size_t most_ops) {

@@ -114,6 +114,21 @@ TEST(IdealsAtLength, MoreNeverHurts) {
   }
 }
 
+TEST(ConfigurationBoundAtLength, StaysBelowTheOptimum) {
+  for (std::uint64_t seed = 60'000; seed < 62'000; ++seed) {
+    RandomPipelineOptions options = drawn_options(seed, 8);
+    options.contiguity = Contiguity::none;
+    const auto problem = problem_from(random_pipeline(options, seed));
+    if (!problem) continue;
+    const std::optional<double> best = least_pipeline_value(*problem);
+    if (!best) continue;
+    SCOPED_TRACE(seed);
+    const double excess = static_cast<double>(seed % 4) * 0.2;
+    EXPECT_LE(testing::configuration_bound_of(*problem, *best * (1 + excess)), *best * (1 + 1e-9));
+    if (HasFailure()) return;
+  }
+}
+
 TEST(ProgramsAtLength, AgreeWithEnumerationUnderEachRule) {
   for (std::uint64_t seed = 40'000; seed < 40'250; ++seed) {
     for (const Contiguity rule : {Contiguity::none, Contiguity::per_device, Contiguity::joint}) {

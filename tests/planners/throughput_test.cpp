@@ -80,6 +80,25 @@ TEST(Ideals, ProveAWideGraph) {
   EXPECT_NEAR(outcome.value(), 5.530912, 1e-6);
 }
 
+// Below the best plan, and for a good part of the problems equal to it.
+TEST(ConfigurationBound, StaysBelowTheOptimum) {
+  int tight = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    RandomPipelineOptions options = drawn_options(seed + 7000, 7);
+    options.contiguity = Contiguity::none;
+    const auto problem = problem_from(random_pipeline(options, seed + 7000));
+    if (!problem) continue;
+    const std::optional<double> best = least_pipeline_value(*problem);
+    if (!best) continue;
+    SCOPED_TRACE(seed);
+    const double bound = testing::configuration_bound_of(*problem, *best * 1.5 + 1);
+    EXPECT_LE(bound, *best * (1 + 1e-9));
+    if (bound > *best * (1 - 1e-3)) ++tight;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(tight, 30);
+}
+
 TEST(Dominance, KeepsTheOptimum) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     RandomPipelineOptions options = drawn_options(seed + 5000, 7);
