@@ -20,7 +20,7 @@ constexpr double kMostEntries = 24e6;  // of a search's tables
 constexpr double kSmoothing = 0.6;     // weight of the best prizes
 constexpr double kCloseEnough = 2e-4;  // relative: bisection ends
 constexpr double kSafety = 1 - 1e-9;   // for sums of doubles
-constexpr int kMostRounds = 400;       // for one T
+constexpr int kMostRounds = 80;       // for one T
 
 using Prizes = std::vector<double>;
 

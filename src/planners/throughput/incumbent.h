@@ -18,6 +18,8 @@ class Incumbent {
 
   // A contiguous plan, which every rule accepts, from `ideals` within a share of the time.
   void take_contiguous_plan(double share);
+  // What another planner makes of the same problem within a share of the time.
+  void take_plan_of(const PlannerEntry& planner, double share);
   // Kept if it is valid and better; answers whether it was.
   bool offer(const Placement& placement);
 
