@@ -225,6 +225,9 @@ def drop_what_does_nothing(model):
     """What the known shapes make superfluous. OpenVINO's own clean-up would also melt masks and weights together."""
     for node in model.get_ordered_ops():
         kind = node.get_type_name()
+        if kind == "BitwiseAnd" and all(is_constant(value) for value in node.input_values()):  # OpenVINO does not fold it
+            one, other = (value.get_node().get_data() for value in node.input_values())
+            replace_node(node, ops.constant(numpy.bitwise_and(one, other)))
         if kind not in ("Pad", "Broadcast", "Reshape") or not node.get_output_size():
             continue
         source = node.input_value(0)
