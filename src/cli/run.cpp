@@ -33,6 +33,7 @@ constexpr const char* kExamples =
     "  placewright run plan.json                        predicted beside measured\n"
     "  placewright run plan.json --duration 10          for ten seconds\n"
     "  placewright run plan.json --trace trace.json     both time lines, for ui.perfetto.dev\n"
+    "  placewright run plan.json -o run.json            for 'placewright report --run run.json'\n"
     "  placewright run plan.json --json";
 
 constexpr std::size_t kMostSegmentsShown = 24;
@@ -41,6 +42,7 @@ struct RunVerbOptions {
   PlanOptions plan;
   OutputOptions output;
   openvino::RunOptions run;
+  std::string path;
   std::string trace;
   bool no_compare = false;
   bool no_baselines = false;
@@ -227,9 +229,11 @@ Json measured_json(const Measured& measured) {
           {"rejected", measured.rejected}};
 }
 
-void print_document(const Report& report) {
+Json document_of(const Report& report) {
   const RunResult& result = report.result;
-  Json document = {{"objective", name_of(report.problem.objective())},
+  Json document = {{"placewright", "run"},
+                   {"version", 1},
+                   {"objective", name_of(report.problem.objective())},
                    {"unit", "ms"},
                    {"predicted", report.predicted()},
                    {"measured", measured_json(result.value)},
@@ -237,6 +241,7 @@ void print_document(const Report& report) {
                    {"models", Json::array()},
                    {"devices", Json::array()},
                    {"segments", Json::array()},
+                   {"timeline", Json::array()},
                    {"baselines", Json::array()}};
   for (const ModelId model : report.problem.models()) {
     Json record = {{"name", report.problem.model(model).name}};
@@ -258,16 +263,24 @@ void print_document(const Report& report) {
                                     {"predicted", segment.predicted * report.scale},
                                     {"measured", measured_json(result.segment_times[i])}});
   }
+  for (const openvino::SegmentEvent& event : result.events) {
+    document["timeline"].push_back({{"device", report.problem.device(event.device).name},
+                                    {"segment", event.segment + 1},
+                                    {"sample", event.sample},
+                                    {"start", event.start},
+                                    {"end", event.end}});
+  }
   for (const Baseline& baseline : report.baselines) {
     document["baselines"].push_back({{"name", baseline.name},
                                      {"latency", measured_json(baseline.latency)},
                                      {"per_sample", measured_json(baseline.per_sample)}});
   }
   if (result.outputs.compared) {
-    document["outputs"] = {{"equal", result.outputs.equal()},
-                           {"largest_difference", result.outputs.largest_difference}};
+    document["outputs"] = {
+        {"equal", result.outputs.equal()},
+        {"largest_difference", finite_or_null(result.outputs.largest_difference)}};
   }
-  print_json(document);
+  return document;
 }
 
 void write_trace(const std::string& path, const Report& report) {
@@ -345,8 +358,12 @@ ExitCode run(const RunVerbOptions& options) {
   const Report report{problem, loaded.plan, result, baselines,
                       milliseconds_per_unit(problem.unit())};
   if (!options.trace.empty()) write_trace(options.trace, report);
+  if (!options.path.empty()) {
+    write_whole(options.path,
+                document_of(report).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  }
   if (options.output.json) {
-    print_document(report);
+    print_json(document_of(report));
   } else if (!options.output.quiet) {
     print_text(report);
   }
@@ -385,6 +402,10 @@ void add_run(CLI::App& program, Action& action) {
   verb->add_flag("--no-baselines", options->no_baselines,
                  "Do not measure what OpenVINO gives without a plan")
       ->group("Run");
+  verb->add_option("-o,--output", options->path,
+                   "Write what was measured, for 'placewright report'")
+      ->type_name("FILE")
+      ->group("Output");
   verb->add_option("--trace", options->trace, "Write both time lines for ui.perfetto.dev")
       ->type_name("FILE")
       ->group("Output");

@@ -57,8 +57,11 @@ std::uint16_t half_of(double number) {
                                     ((bits >> 13U) & 0x3ffU));
 }
 
-bool is_mask(const std::string& name) {
-  return name.find("mask") != std::string::npos;
+// Whole inputs that are no ids of a vocabulary: masks are all 1, token types 0 or 1.
+std::uint64_t whole_number(const std::string& name, std::uint64_t random) {
+  if (name.find("mask") != std::string::npos) return 1;
+  if (name.find("token_type") != std::string::npos) return random % 2;
+  return random % 100;
 }
 
 template <class Real>
@@ -101,9 +104,7 @@ Bytes seeded_input(const GraphInput& input, std::uint64_t seed) {
   Numbers numbers(seed);
   const std::size_t count = element_count(type);
   const auto real = [&] { return numbers.signed_unit(); };
-  const auto whole = [&, mask = is_mask(input.name)] {
-    return mask ? std::uint64_t{1} : numbers.next() % 100;
-  };
+  const auto whole = [&] { return whole_number(input.name, numbers.next()); };
   if (type.element == "f32") {
     fill<float>(bytes, count, real);
   } else if (type.element == "f64") {
