@@ -17,7 +17,8 @@
 namespace placewright::openvino {
 namespace {
 
-constexpr std::size_t kBlocks = 10;
+// Stretches of a pipeline that count, or are left out, as a whole.
+constexpr std::size_t kBlocks = 30;
 
 // The name of an op in its model: problems of several models put the model's name before it.
 std::string_view node_name(const Problem& problem, OpId op) {
