@@ -26,7 +26,7 @@ TEST(Program, ListsItsVerbsWhenCalledWithNothing) {
   const auto result = run({});
   EXPECT_EQ(result.exit_code, 2);
   for (const char* verb : {"plan", "compare", "check", "simulate", "explain", "whatif", "export",
-                           "import", "info", "planners"}) {
+                           "import", "affinity", "online", "info", "planners"}) {
     EXPECT_THAT(result.err, HasSubstr(verb));
   }
 }
@@ -35,7 +35,7 @@ TEST(Program, HasAVersionAndHelpWithExamplesForEveryVerb) {
   EXPECT_THAT(run({"--version"}).out, ::testing::StartsWith("placewright "));
   EXPECT_EQ(run({"--help"}).exit_code, 0);
   for (const char* verb : {"plan", "compare", "check", "simulate", "explain", "whatif", "export",
-                           "import", "info", "planners"}) {
+                           "import", "affinity", "online", "info", "planners"}) {
     const auto result = run({verb, "--help"});
     EXPECT_EQ(result.exit_code, 0) << verb;
     EXPECT_THAT(result.out, HasSubstr("Examples:")) << verb;
