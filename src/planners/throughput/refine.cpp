@@ -365,6 +365,7 @@ PlannerEntry refine() {
           "pipelines that need not be contiguous: annealing, the configuration bound, CP-SAT",
       .objectives = {Objective::throughput},
       .effort = Effort::anytime,
+      .share = 4,
       .options = {{"prove", "give half of the time to bounds and CP-SAT", true}},
       .refuses = refuses,
       .plan = plan};
