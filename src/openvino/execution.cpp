@@ -12,13 +12,11 @@
 #include "formats/text_file.h"
 #include "openvino/import.h"
 #include "openvino/inputs.h"
+#include "openvino/run_log.h"
 #include "openvino/workers.h"
 
 namespace placewright::openvino {
 namespace {
-
-// Stretches of a pipeline that count, or are left out, as a whole.
-constexpr std::size_t kBlocks = 30;
 
 // The name of an op in its model: problems of several models put the model's name before it.
 std::string_view node_name(const Problem& problem, OpId op) {
@@ -41,12 +39,12 @@ class Execution {
       : problem_(problem),
         models_(models),
         options_(options),
+        streams_(!plan.schedule),
         segments_(segments_of(problem, plan)) {
     find_devices(runtime);
     check_memory();
     number_ops();
-    const bool streams = !plan.schedule;
-    slots_ = streams ? slot_count() : 1;
+    slots_ = streams_ ? slot_count() : 1;
     make_inputs();
     compile();
     bind();
@@ -54,21 +52,13 @@ class Execution {
     for (auto& words : done_) words = std::vector<Word>(slots_);
   }
 
-  RunResult run_schedule();
-  RunResult run_pipeline();
+  RunResult run();
 
  private:
   struct alignas(64) Word {
     std::atomic<std::uint64_t> samples{0};
     Word() = default;
     Word(const Word&) : Word() {}  // for the vector; never copied in use
-  };
-
-  // What one worker saw.
-  struct Log {
-    std::vector<SegmentEvent> events;
-    std::vector<double> begin;  // by sample: when the worker set out, since `origin_`
-    std::vector<double> lost;   // by sample: time that the core gave to others
   };
 
   void find_devices(const Runtime& runtime);
@@ -79,19 +69,19 @@ class Execution {
   void compile();
   void bind();
   void bind(std::size_t segment, std::size_t slot);
-  void run_segment(std::size_t segment, std::size_t worker, std::size_t sample, Log& log);
-  void follow_schedule(std::size_t worker, std::size_t samples, Workers& workers, Log& log);
-  void follow_pipeline(std::size_t worker, std::size_t samples, Workers& workers, Log& log);
+  void run_segment(std::size_t segment, std::size_t worker, std::size_t sample, WorkerLog& log);
+  void follow_schedule(std::size_t worker, std::size_t samples, Workers& workers, WorkerLog& log);
+  void follow_pipeline(std::size_t worker, std::size_t samples, Workers& workers, WorkerLog& log);
   [[nodiscard]] bool runnable(std::size_t segment, std::size_t sample) const;
   [[nodiscard]] std::string describe(std::size_t segment, std::size_t worker) const;
-  std::vector<Log> follow(std::size_t samples, bool schedule, bool& interrupted);
+  std::vector<WorkerLog> follow(std::size_t samples, bool& interrupted);
+  [[nodiscard]] std::size_t samples_to_count(std::size_t warm_up, bool& interrupted);
   [[nodiscard]] OutputCheck check_outputs(std::size_t samples);
-  void summarise_segments(const std::vector<Log>& logs, std::size_t first,
-                          const std::vector<char>& disturbed, RunResult& result) const;
 
   const Problem& problem_;
   const std::vector<std::unique_ptr<NeuralModel>>& models_;
   const RunOptions& options_;
+  bool streams_;  // a pipeline
   std::vector<Segment> segments_;
   std::vector<DeviceId> devices_;               // that have something to do; by worker
   std::vector<Target> targets_;                 // by worker
@@ -239,7 +229,8 @@ std::string Execution::describe(std::size_t segment, std::size_t worker) const {
                      name_of(targets_[worker]));
 }
 
-void Execution::run_segment(std::size_t segment, std::size_t worker, std::size_t sample, Log& log) {
+void Execution::run_segment(std::size_t segment, std::size_t worker, std::size_t sample,
+                            WorkerLog& log) {
   const std::size_t slot = sample % slots_;
   const Clock::time_point start = Clock::now();
   const double processor = thread_time();
@@ -260,7 +251,7 @@ void Execution::run_segment(std::size_t segment, std::size_t worker, std::size_t
 }
 
 void Execution::follow_schedule(std::size_t worker, std::size_t samples, Workers& workers,
-                                Log& log) {
+                                WorkerLog& log) {
   for (std::size_t sample = 0; sample < samples; ++sample) {
     if (!workers.meet(sample + 1)) return;
     const Clock::time_point begin = Clock::now();
@@ -294,7 +285,7 @@ bool Execution::runnable(std::size_t segment, std::size_t sample) const {
 }
 
 void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers& workers,
-                                Log& log) {
+                                WorkerLog& log) {
   if (!workers.meet(1)) return;
   const std::vector<std::size_t>& own = work_[worker];
   std::vector<std::size_t> next(own.size(), 0);
@@ -328,12 +319,11 @@ void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers
   }
 }
 
-std::vector<Execution::Log> Execution::follow(std::size_t samples, bool schedule,
-                                              bool& interrupted) {
+std::vector<WorkerLog> Execution::follow(std::size_t samples, bool& interrupted) {
   for (auto& words : done_) {
     for (Word& word : words) word.samples.store(0);
   }
-  std::vector<Log> logs(targets_.size());
+  std::vector<WorkerLog> logs(targets_.size());
   for (std::size_t worker = 0; worker < logs.size(); ++worker) {
     logs[worker].lost.assign(samples, 0);
     logs[worker].events.reserve(samples * work_[worker].size());
@@ -344,10 +334,10 @@ std::vector<Execution::Log> Execution::follow(std::size_t samples, bool schedule
   progress_.store(0);
   workers.run(
       [&](std::size_t worker) {
-        if (schedule) {
-          follow_schedule(worker, samples, workers, logs[worker]);
-        } else {
+        if (streams_) {
           follow_pipeline(worker, samples, workers, logs[worker]);
+        } else {
+          follow_schedule(worker, samples, workers, logs[worker]);
         }
       },
       [&] {
@@ -359,176 +349,31 @@ std::vector<Execution::Log> Execution::follow(std::size_t samples, bool schedule
   return logs;
 }
 
-void Execution::summarise_segments(const std::vector<Log>& logs, std::size_t first,
-                                   const std::vector<char>& disturbed, RunResult& result) const {
-  std::vector<std::vector<double>> times(segments_.size());
-  std::vector<int> rejected(segments_.size(), 0);
-  result.busy.assign(problem_.device_count(), 0);
-  std::size_t counted = 0;
-  for (std::size_t i = first; i < disturbed.size(); ++i) counted += disturbed[i] ? 0 : 1;
-  for (const Log& log : logs) {
-    for (const SegmentEvent& event : log.events) {
-      if (event.sample < first || event.sample >= disturbed.size()) continue;
-      if (disturbed[event.sample]) {
-        ++rejected[event.segment];
-        continue;
-      }
-      times[event.segment].push_back(event.end - event.start);
-      result.busy[event.device] += (event.end - event.start) / static_cast<double>(counted);
-    }
-  }
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    result.segment_times.push_back(measured(std::move(times[i]), rejected[i]));
-  }
-}
-
-RunResult Execution::run_schedule() {
-  RunResult result;
-  const auto warm_up = static_cast<std::size_t>(std::max(options_.warm_up, 0));
-  auto repeat = static_cast<std::size_t>(std::max(options_.repeat, 1));
-  if (options_.duration > 0) {
-    // As many as fit, by the time of the first few.
-    const Clock::time_point start = Clock::now();
-    constexpr std::size_t kFirst = 5;
-    follow(kFirst, true, result.interrupted);
-    const double each = milliseconds(Clock::now() - start) / kFirst;
-    repeat = std::max<std::size_t>(
-        kFirst, static_cast<std::size_t>(options_.duration * 1000 / std::max(each, 1e-3)));
-  }
-  const std::vector<Log> logs = follow(warm_up + repeat, true, result.interrupted);
-  std::size_t complete = warm_up + repeat;
-  for (std::size_t worker = 0; worker < logs.size(); ++worker) {
-    complete = std::min(complete, logs[worker].events.size() / work_[worker].size());
-  }
-  const std::size_t first = std::min(warm_up, complete > 0 ? complete - 1 : 0);
-
-  std::vector<double> begin(complete, 0);
-  std::vector<std::vector<double>> ends(complete, std::vector<double>(problem_.model_count(), 0));
-  for (std::size_t sample = 0; sample < complete; ++sample) {
-    begin[sample] = logs.front().begin[sample];
-    for (const Log& log : logs) begin[sample] = std::min(begin[sample], log.begin[sample]);
-  }
-  for (const Log& log : logs) {
-    for (const SegmentEvent& event : log.events) {
-      if (event.sample >= complete) continue;
-      double& end = ends[event.sample][segments_[event.segment].model.index()];
-      end = std::max(end, event.end - begin[event.sample]);
-    }
-  }
-  const auto value_of = [&](std::size_t sample) {
-    double value = 0;
-    for (const ModelId model : problem_.models()) {
-      const double end = std::max(ends[sample][model.index()], problem_.model(model).arrival);
-      if (problem_.objective() == Objective::total_completion) {
-        value += problem_.model(model).weight * (end - problem_.model(model).arrival);
-      } else {
-        value = std::max(value, end);
-      }
-    }
-    return value;
-  };
-  std::vector<char> disturbed(complete, 0);
-  std::vector<double> values;
-  std::vector<std::pair<double, std::size_t>> by_value;
-  int rejected = 0;
-  for (std::size_t sample = first; sample < complete; ++sample) {
-    const double latency = *std::max_element(ends[sample].begin(), ends[sample].end());
-    for (const Log& log : logs) disturbed[sample] |= log.lost[sample] > kDisturbed * latency;
-    if (disturbed[sample]) {
-      ++rejected;
-      continue;
-    }
-    values.push_back(value_of(sample));
-    by_value.emplace_back(values.back(), sample);
-  }
-  for (const ModelId model : problem_.models()) {
-    std::vector<double> times;
-    for (const auto& [value, sample] : by_value) times.push_back(ends[sample][model.index()]);
-    result.completions.push_back(measured(std::move(times), rejected));
-  }
-  result.value = measured(std::move(values), rejected);
-  summarise_segments(logs, first, disturbed, result);
-  if (!by_value.empty()) {
-    const auto middle = by_value.begin() + static_cast<std::ptrdiff_t>(by_value.size() / 2);
-    std::nth_element(by_value.begin(), middle, by_value.end());
-    for (const Log& log : logs) {
-      for (SegmentEvent event : log.events) {
-        if (event.sample != middle->second) continue;
-        event.start -= begin[event.sample];
-        event.end -= begin[event.sample];
-        result.events.push_back(event);
-      }
-    }
-  }
-  if (options_.compare && complete > 0) result.outputs = check_outputs(complete);
-  result.segments = std::move(segments_);
-  return result;
-}
-
-RunResult Execution::run_pipeline() {
-  RunResult result;
+RunResult Execution::run() {
   const std::size_t warm_up =
-      std::max(static_cast<std::size_t>(std::max(options_.warm_up, 0)), slots_);
-  auto repeat = std::max(static_cast<std::size_t>(std::max(options_.repeat, 1)), kBlocks);
-  if (options_.duration > 0) {
-    const Clock::time_point start = Clock::now();
-    follow(warm_up + kBlocks, false, result.interrupted);
-    const double each = milliseconds(Clock::now() - start) / static_cast<double>(warm_up + kBlocks);
-    repeat = std::max(kBlocks,
-                      static_cast<std::size_t>(options_.duration * 1000 / std::max(each, 1e-3)));
-  }
-  const std::vector<Log> logs = follow(warm_up + repeat, false, result.interrupted);
-
-  // When each sample was finished, and how much of its time each worker lost.
-  std::vector<double> finished(warm_up + repeat, 0);
-  std::vector<std::size_t> runs(warm_up + repeat, 0);
-  for (const Log& log : logs) {
-    for (const SegmentEvent& event : log.events) {
-      finished[event.sample] = std::max(finished[event.sample], event.end);
-      ++runs[event.sample];
-    }
-  }
-  std::size_t complete = 0;
-  while (complete < runs.size() && runs[complete] == segments_.size()) ++complete;
-  const std::size_t first = std::min(warm_up, complete);
-  const std::size_t block = std::max<std::size_t>(1, (complete - first) / kBlocks);
-  std::vector<char> disturbed(complete, 0);
-  std::vector<double> values;
-  int rejected = 0;
-  for (std::size_t begin = first; begin > 0 && begin + block <= complete; begin += block) {
-    const double length = finished[begin + block - 1] - finished[begin - 1];
-    bool lost = false;
-    for (const Log& log : logs) {
-      const auto from = log.lost.begin() + static_cast<std::ptrdiff_t>(begin);
-      lost |= std::accumulate(from, from + static_cast<std::ptrdiff_t>(block), 0.0) >
-              kDisturbed * length;
-    }
-    if (lost) {
-      ++rejected;
-      std::fill_n(disturbed.begin() + static_cast<std::ptrdiff_t>(begin), block, 1);
-    } else {
-      values.push_back(length / static_cast<double>(block));
-    }
-  }
-  result.value = measured(std::move(values), rejected);
-  summarise_segments(logs, first, disturbed, result);
-  const std::size_t from = first + (complete - first) / 2;
-  const std::size_t stretch = std::min(complete - from, std::max<std::size_t>(8, slots_));
-  double origin = std::numeric_limits<double>::infinity();
-  for (const Log& log : logs) {
-    for (const SegmentEvent& event : log.events) {
-      if (event.sample < from || event.sample >= from + stretch) continue;
-      result.events.push_back(event);
-      origin = std::min(origin, event.start);
-    }
-  }
-  for (SegmentEvent& event : result.events) {
-    event.start -= origin;
-    event.end -= origin;
-  }
+      std::max(static_cast<std::size_t>(std::max(options_.warm_up, 0)), streams_ ? slots_ : 0);
+  bool interrupted = false;
+  const std::size_t repeat = samples_to_count(warm_up, interrupted);
+  const std::vector<WorkerLog> logs = follow(warm_up + repeat, interrupted);
+  RunResult result = streams_ ? summarise_pipeline(problem_, segments_, logs, warm_up, slots_)
+                              : summarise_schedule(problem_, segments_, logs, warm_up);
+  result.interrupted = interrupted;
+  const std::size_t complete = complete_samples(segments_, logs);
   if (options_.compare && complete > 0) result.outputs = check_outputs(complete);
   result.segments = std::move(segments_);
   return result;
+}
+
+// As many as asked for, or as fit into the time by the speed of the first few.
+std::size_t Execution::samples_to_count(std::size_t warm_up, bool& interrupted) {
+  const auto asked = static_cast<std::size_t>(std::max(options_.repeat, 1));
+  if (options_.duration <= 0) return asked;
+  constexpr std::size_t kFirst = 5;
+  const Clock::time_point start = Clock::now();
+  follow(warm_up + kFirst, interrupted);
+  const double each = milliseconds(Clock::now() - start) / static_cast<double>(warm_up + kFirst);
+  return std::max(kFirst,
+                  static_cast<std::size_t>(options_.duration * 1000 / std::max(each, 1e-3)));
 }
 
 OutputCheck Execution::check_outputs(std::size_t samples) {
@@ -569,21 +414,6 @@ OutputCheck Execution::check_outputs(std::size_t samples) {
 
 }  // namespace
 
-Measured measured(std::vector<double> kept, int rejected) {
-  Measured result;
-  result.kept = static_cast<int>(kept.size());
-  result.rejected = rejected;
-  if (kept.empty()) return result;
-  std::sort(kept.begin(), kept.end());
-  const auto quantile = [&](double share) {
-    return kept[static_cast<std::size_t>(share * static_cast<double>(kept.size() - 1) + 0.5)];
-  };
-  result.median = quantile(0.5);
-  result.low = quantile(0.1);
-  result.high = quantile(0.9);
-  return result;
-}
-
 std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem,
                                                     const Runtime& runtime) {
   std::vector<std::unique_ptr<NeuralModel>> models;
@@ -619,8 +449,7 @@ std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem,
 RunResult run_plan(const Problem& problem, const Plan& plan,
                    const std::vector<std::unique_ptr<NeuralModel>>& models, const Runtime& runtime,
                    const RunOptions& options) {
-  Execution execution(problem, plan, models, runtime, options);
-  return plan.schedule ? execution.run_schedule() : execution.run_pipeline();
+  return Execution(problem, plan, models, runtime, options).run();
 }
 
 }  // namespace placewright::openvino
