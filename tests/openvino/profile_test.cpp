@@ -203,6 +203,28 @@ TEST(ImportVerb, WritesAModelsGraphWithEstimatedTimes) {
   EXPECT_THAT(problem.draft().origin.front(), HasSubstr("estimated"));
 }
 
+TEST(TuneVerb, ShowsEachRoundAndKeepsAPlanOnlyWhereOneWasMeasured) {
+  const Folder folder;
+  const std::string model = make_zoo_model("tiny-branches", folder.file("")).xml;
+  const std::string plan = folder.file("plan.json");
+  const auto tuned = run({"tune", model, "--objective", "throughput", "--rounds", "2", "--repeat",
+                          "3", "--time-limit", "200ms", "--json", "-o", plan, "--corrected",
+                          folder.file("corrected.json")});
+  const auto document = tuned.json();
+  ASSERT_GE(document["rounds"].size(), 1U) << tuned.err;
+  EXPECT_LE(document["rounds"].size(), 2U);
+  for (const auto& round : document["rounds"]) EXPECT_EQ(round["outputs_equal"], true);
+  // On a machine that others use no round may be valid.
+  EXPECT_EQ(tuned.exit_code, document["best"].is_null() ? 1 : 0) << tuned.err;
+  if (tuned.exit_code == 0) {
+    EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  }
+  const Problem corrected(read_problem(folder.file("corrected.json")).draft);
+  EXPECT_THAT(corrected.draft().origin.back(), HasSubstr("corrected"));
+  EXPECT_EQ(run({"tune", model, "--objective", "call-latency"}).exit_code, 2);
+  EXPECT_EQ(run({"tune", model, "--rounds", "0"}).exit_code, 2);
+}
+
 TEST(DevicesVerb, WritesAClusterFile) {
   const Folder folder;
   const std::string path = folder.file("cluster.json");

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Real models on two cores: predicted and measured, for every model of the zoo.
+
+Each model is made, profiled on the devices, planned for latency and for throughput, and both plans are run beside what the same
+cores give without a plan. Tables in Markdown: predicted against measured with the median and spread over the zoo, speed-ups, and
+the number of ops before and after fusion and packing (Talos's NOD). A measurement that other work disturbed is listed as not valid.
+
+  bench/zoo.py                                  all models, on cpu:0 and cpu:1
+  bench/zoo.py --models resnet50 inceptionv3 --time-limit 5 --repeat 30 --json zoo.json
+  bench/zoo.py --nod                            only the table of ops
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OBJECTIVES = ["latency", "throughput"]
+# The models of Talos's tables, and what they are called there.
+TALOS = {"alexnet": "AlexNet", "bninception": "GoogLeNet", "squeezenet": "SqueezeNet", "resnet50": "ResNet-50", "bert-base": "BERT"}
+
+
+class Program:
+    def __init__(self, path):
+        self.path = path
+
+    def run(self, *arguments):
+        """The printed JSON object; also where the answer is no, which is said by an exit code of 1."""
+        done = subprocess.run([self.path, *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
+        if done.returncode > 1 or not done.stdout.strip():
+            raise SystemExit(f"placewright {' '.join(map(str, arguments))}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+
+def models_of(program, wanted):
+    names = [entry["name"] for entry in program.run("zoo", "list")]
+    unknown = set(wanted) - set(names)
+    if unknown:
+        raise SystemExit(f"not in the zoo: {', '.join(sorted(unknown))} (there is: {', '.join(names)})")
+    return wanted or [name for name in names if not name.startswith("tiny")]
+
+
+def device_flags(devices):
+    return [word for device in devices for word in ("--device", device)]
+
+
+def op_counts(program, model, problem, folder, options):
+    """Ops as they are, as the backend fused them, then packed; and fused by rules alone, without a backend."""
+    profiled = {row["method"]: row["ops"] for row in program.run("info", problem)["coarsening"]}
+    imported = folder / "imported.json"
+    subprocess.run([program.path, "import", model, *device_flags(options.devices), "-q", "-o", imported], check=True)
+    ruled = {row["method"]: row["ops"] for row in program.run("info", imported)["coarsening"]}
+    return {"ops": profiled["none"], "rules": ruled["fusion"], "fused": profiled["colocation"], "packed": profiled["chains"]}
+
+
+def measured_plan(program, problem, objective, folder, options):
+    plan = folder / f"{objective}.json"
+    planned = program.run("plan", problem, "--objective", objective, "--time-limit", f"{options.time_limit}s", "-o", plan)
+    run = program.run("run", plan, "--repeat", options.repeat)
+    own = run["measured"]
+    rivals = {}
+    for baseline in run["baselines"]:
+        rival = baseline["latency" if objective == "latency" else "per_sample"]
+        valid = own["valid"] and rival["valid"]
+        rivals[baseline["name"]] = {"median": rival["median"], "valid": rival["valid"],
+                                    "speed_up": rival["median"] / own["median"] if valid else None}
+    return {"predicted": run["predicted"], "measured": own, "planner": planned["planner"], "gap": planned["gap"],
+            "segments": len(run["segments"]), "outputs": run.get("outputs"), "baselines": rivals}
+
+
+def measure(program, name, options):
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        subprocess.run([program.path, "zoo", "make", name, "-q", "-o", folder], check=True)
+        model, problem = folder / f"{name}.xml", folder / "problem.json"
+        profile = program.run("profile", model, *device_flags(options.devices), "--repeat", options.repeat, "-o", problem)
+        row = {"model": name, "valid": profile["valid"], "doubts": profile["doubts"],
+               "kinds": profile["models"][0]["kinds"], "nod": op_counts(program, model, problem, folder, options)}
+        if not options.nod:
+            row["plans"] = {objective: measured_plan(program, problem, objective, folder, options) for objective in OBJECTIVES}
+        return row
+
+
+def number(value, pattern="{:.2f}"):
+    return "-" if value is None else pattern.format(value)
+
+
+def table(titles, rows):
+    lines = ["| " + " | ".join(titles) + " |", "| " + " | ".join(["---"] * len(titles)) + " |"]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
+
+
+def ratio_of(plan):
+    return plan["predicted"] / plan["measured"]["median"] if plan["measured"]["valid"] else None
+
+
+def agreement_table(results, objective):
+    rows = []
+    for result in results:
+        plan = result["plans"][objective]
+        own = plan["measured"]
+        spread = (own["high"] - own["low"]) / own["median"] if own["valid"] else None
+        rivals = [f"{number(rival['speed_up'])}x" for rival in plan["baselines"].values()]
+        equal = "-" if plan["outputs"] is None else "equal" if plan["outputs"]["equal"] else "NOT equal"
+        rows.append([result["model"], number(plan["predicted"]), number(own["median"]) if own["valid"] else "not valid",
+                     number(ratio_of(plan), "{:.3f}"), number(spread, "{:.1%}"), plan["segments"], *rivals, equal,
+                     "" if result["valid"] else "profile not valid"])
+    names = list(results[0]["plans"][objective]["baselines"])
+    return table(["model", "predicted ms", "measured ms", "ratio", "spread", "segments", *[f"against {name}" for name in names],
+                  "outputs", ""], rows)
+
+
+def summary(results, objective):
+    errors = [abs(ratio - 1) for ratio in (ratio_of(result["plans"][objective]) for result in results) if ratio]
+    if not errors:
+        return f"{objective}: no measurement is valid.\n"
+    return (f"{objective}: the prediction is off by {statistics.median(errors):.1%} in the median over {len(errors)} of {len(results)} models "
+            f"(from {min(errors):.1%} to {max(errors):.1%}).\n")
+
+
+def nod_table(results):
+    rows = [[result["model"], TALOS.get(result["model"], ""), *(result["nod"][key] for key in ("ops", "rules", "fused", "packed"))]
+            for result in results]
+    return table(["model", "in Talos's tables", "ops", "fused by rules", "fused by the backend", "then packed"], rows)
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=ROOT / "build/placewright", type=pathlib.Path)
+    parser.add_argument("--models", nargs="+", default=[])
+    parser.add_argument("--devices", nargs="+", default=["cpu:0", "cpu:1"])
+    parser.add_argument("--repeat", type=int, default=30)
+    parser.add_argument("--time-limit", type=float, default=10, help="seconds for each plan")
+    parser.add_argument("--nod", action="store_true", help="only the table of ops, of Talos's models unless --models says otherwise")
+    parser.add_argument("--json", type=pathlib.Path, help="write all numbers here")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = options_of(arguments)
+    program = Program(options.program)
+    results = []
+    for name in models_of(program, options.models or (list(TALOS) if options.nod else [])):
+        print(name, file=sys.stderr, flush=True)
+        results.append(measure(program, name, options))
+    if not options.nod:
+        for objective in OBJECTIVES:
+            print(f"## {objective}\n\n{agreement_table(results, objective)}\n{summary(results, objective)}")
+    print(f"## Ops before and after fusion\n\n{nod_table(results)}")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
