@@ -56,15 +56,22 @@ struct OnlineModel {
   bool late = false;
 };
 
+// Seconds, over all decisions.
+struct DecisionTime {
+  double median = 0;
+  double slowest_percent = 0;  // p99
+};
+
 struct OnlineRun {
-  double total_completion = 0;           // of the models that are complete
-  std::vector<OnlineModel> models;       // as in the trace
-  std::vector<double> decision_seconds;  // one for each event
-  double median_decision = 0;
-  double slowest_percent_decision = 0;  // p99
-  std::size_t planned_ops = 0;          // over all decisions
-  double lower_bound = 0;               // with all arrivals known
-  std::string fault;  // what the verifier found, or that memory was short; empty: nothing
+  double total_completion = 0;      // of the models that are complete
+  std::vector<OnlineModel> models;  // as in the trace
+  std::size_t decisions = 0;
+  DecisionTime latency;  // on the clock
+  DecisionTime
+      processor;  // of this thread: what the latency is on a machine with nothing else to do
+  std::size_t planned_ops = 0;  // over all decisions
+  double lower_bound = 0;       // with all arrivals known
+  std::string fault;            // what the verifier found, or that memory was short; empty: nothing
 };
 
 struct OnlineOptions {

@@ -90,14 +90,17 @@ void print_text(const Played& played, const std::vector<OnlineRun>& runs) {
   const double bound = runs.front().lower_bound;
   fmt::print("{}\n  {:<16}  {}\n  {:<16}  {}\n  {:<16}  {} (all arrivals known)\n\n",
              printable(played.trace.name), "arrivals", played.trace.arrivals.size(), "decisions",
-             runs.front().decision_seconds.size(), "lower bound", value_text(bound, unit));
+             runs.front().decisions, "lower bound", value_text(bound, unit));
   TextTable table({{"method"},
                    {"total completion", Align::right},
                    {"to talos", Align::right},
                    {"late", Align::right},
                    {"ops planned", Align::right},
                    {"median", Align::right},
+                   {"p99", Align::right},
+                   {"processor", Align::right},
                    {"p99", Align::right}});
+  const auto milliseconds = [](double seconds) { return fmt::format("{:.3f} ms", 1e3 * seconds); };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const OnlineRun& run = runs[i];
     std::size_t late = 0;
@@ -106,9 +109,9 @@ void print_text(const Played& played, const std::vector<OnlineRun>& runs) {
         runs[0].total_completion > 0 ? run.total_completion / runs[0].total_completion : 1;
     table.add({std::string{name_of(online_methods()[i])}, value_text(run.total_completion, unit),
                fmt::format("{:.3f} x", ratio), fmt::format("{}", late),
-               fmt::format("{}", run.planned_ops),
-               fmt::format("{:.3f} ms", 1e3 * run.median_decision),
-               fmt::format("{:.3f} ms", 1e3 * run.slowest_percent_decision)});
+               fmt::format("{}", run.planned_ops), milliseconds(run.latency.median),
+               milliseconds(run.latency.slowest_percent), milliseconds(run.processor.median),
+               milliseconds(run.processor.slowest_percent)});
   }
   fmt::print("{}", table.text());
 }
@@ -138,10 +141,12 @@ void print_document(const Played& played, const std::vector<OnlineRun>& runs) {
     Json entry = {{"method", name_of(online_methods()[i])},
                   {"total_completion", run.total_completion},
                   {"lower_bound", run.lower_bound},
-                  {"decisions", run.decision_seconds.size()},
+                  {"decisions", run.decisions},
                   {"planned_ops", run.planned_ops},
-                  {"median_seconds", run.median_decision},
-                  {"p99_seconds", run.slowest_percent_decision},
+                  {"median_seconds", run.latency.median},
+                  {"p99_seconds", run.latency.slowest_percent},
+                  {"processor_median_seconds", run.processor.median},
+                  {"processor_p99_seconds", run.processor.slowest_percent},
                   {"models", Json::array()}};
     for (std::size_t j = 0; j < run.models.size(); ++j) {
       const OnlineModel& model = run.models[j];
