@@ -30,7 +30,7 @@ namespace placewright {
 namespace {
 
 // Ops of a layer that the flow looks at: with few devices more change little and cost time.
-constexpr std::size_t kMostReady = 16;
+constexpr std::size_t kMostReady = 8;
 constexpr std::size_t kEventsBetweenChecks = 16;
 
 // What decides at each event which ops start.

@@ -7,7 +7,7 @@
 //
 //   talos      two plans, of which the one with the lower predicted total is followed: every model
 //              that has not begun whole on the device where it would end first, and Talos's rule
-//              (planners/flow/flow_rule.h, at most 16 ops of a layer), given up where it cannot be
+//              (planners/flow/flow_rule.h, at most 8 ops of a layer), given up where it cannot be
 //              better. Tables are made once, and from layer to layer only what differs is changed
 //              in the flow
 //   afresh     the same with every table and every layer's flow made from nothing
