@@ -20,7 +20,9 @@ constexpr double kMostEntries = 24e6;  // of a search's tables
 constexpr double kSmoothing = 0.6;     // weight of the best prizes
 constexpr double kCloseEnough = 2e-4;  // relative: bisection ends
 constexpr double kSafety = 1 - 1e-9;   // for sums of doubles
-constexpr int kMostRounds = 80;       // for one T
+constexpr int kMostRounds = 80;        // for one T
+
+constexpr std::size_t kMostBlocks = 2000;  // beyond, a search takes too long to do many
 
 using Prizes = std::vector<double>;
 
@@ -236,7 +238,10 @@ class Configurations {
 
 double configuration_bound(const StageModel& model, double lowest, double highest, Control& control,
                            std::size_t most_states) {
-  if (model.phased() || model.max_replicas() > 1 || !(highest < kInfinity)) return lowest;
+  if (model.phased() || model.max_replicas() > 1 || !(highest < kInfinity) ||
+      model.block_count() > kMostBlocks) {
+    return lowest;
+  }
   return Configurations(model, lowest, highest, control, most_states).run();
 }
 

@@ -27,7 +27,8 @@ namespace placewright::throughput {
 
 // Between `lowest`, which is known to be a bound, and `highest`, the value of a known plan. The
 // model's blocks may be any whose joining loses nothing. Nothing better than `lowest` where the
-// model is phased or has replicas. `most_states` limits ColumnSearch.
+// model is phased, has replicas, or has more than some thousand blocks. `most_states` limits
+// ColumnSearch.
 double configuration_bound(const StageModel& model, double lowest, double highest, Control& control,
                            std::size_t most_states = 64);
 

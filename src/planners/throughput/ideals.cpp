@@ -33,8 +33,8 @@ using namespace throughput;
 constexpr double kFirstExcess = 5e-4;
 constexpr std::size_t kLargeFamily = 20000;
 constexpr double kSmallGap = 2e-4;
-constexpr std::size_t kMostProgramBlocks = 400;  // beyond, the program over stages is hopeless
-constexpr double kProgramShare = 0.75;           // ... of the time that is left
+constexpr std::size_t kMostProgramChoices = 20'000;  // blocks x devices; beyond, it is hopeless
+constexpr double kProgramShare = 0.75;               // ... of the time that is left
 constexpr double kClose = 1e-9;  // relative: closer to the incumbent than this is no better
 
 class Search {
@@ -110,7 +110,8 @@ class Search {
   }
 
   [[nodiscard]] bool program_serves() const {
-    return wide_from_ > 0 && model_.block_count() <= kMostProgramBlocks &&
+    return wide_from_ > 0 &&
+           model_.block_count() * model_.problem().device_count() <= kMostProgramChoices &&
            refuses_stage_program(model_).empty();
   }
 
