@@ -2,7 +2,8 @@
 """The paper's comparison of throughput planners, and how the exact one grows.
 
   bench/throughput.py table  [--time-limit 20] [--csv FILE] [--planners a,b]   one row for each input and planner
-  bench/throughput.py growth [--time-limit 60] [--csv FILE]                    generated graphs: time against ops, ideals, k
+  bench/throughput.py growth [--time-limit 60] [--csv FILE]                    generated graphs: time against ops,
+                                                                               ideals (of the forward graph), k
 
 Each row is a run of its own, so that time and memory are those of the whole process, reading included. Markdown goes
 to standard output. Planners for contiguous plans run with --contiguity joint, the others with none; the bound of a row
@@ -34,7 +35,11 @@ GROWTH = [
     *[("inception", ops, 8, []) for ops in (50, 100, 200, 400, 1000)],
     *[("series-parallel", ops, 8, []) for ops in (50, 100, 200)],
     *[("layered", ops, 4, ["--layers", str(ops // 4), "--cores", "1"]) for ops in (24, 32, 40, 48)],
+    *[("layered", ops, 4, ["--layers", "12", "--cores", "1"]) for ops in (48, 60, 72, 80)],
+    *[("layered", 60, k, ["--layers", "12", "--cores", "1"]) for k in (2, 3, 6, 8)],
 ]
+
+MOST_IDEALS = 3_000_000  # counting stops here
 
 
 def run(arguments, limit):
@@ -115,34 +120,79 @@ def table(options):
     return rows
 
 
+def count_ideals(path):
+    """Down-sets of the forward graph, each counted once: take the first open op, or drop it with its descendants."""
+    problem = json.loads(path.read_text())
+    index = {op["name"]: i for i, op in enumerate(op for op in problem["ops"] if not op.get("backward"))}
+    successors = [set() for _ in index]
+    for tensor in problem["tensors"]:
+        for reader in tensor["to"]:
+            if tensor["from"] in index and reader in index:
+                successors[index[tensor["from"]]].add(index[reader])
+    missing = [0] * len(index)
+    for row in successors:
+        for to in row:
+            missing[to] += 1
+    order = [op for op in range(len(index)) if missing[op] == 0]
+    for op in order:
+        for to in successors[op]:
+            missing[to] -= 1
+            if missing[to] == 0:
+                order.append(to)
+    place = {op: i for i, op in enumerate(order)}
+    descendants = [0] * len(order)
+    for i in reversed(range(len(order))):
+        descendants[i] = 1 << i
+        for to in successors[order[i]]:
+            descendants[i] |= descendants[place[to]]
+    count = 0
+    stack = [(1 << len(order)) - 1]
+    while stack and count < MOST_IDEALS:
+        left = stack.pop()
+        while left:
+            first = left & -left
+            stack.append(left & ~descendants[first.bit_length() - 1])
+            left ^= first
+        count += 1
+    return count if not stack else None
+
+
 def growth(options):
     rows = []
-    print("| family | ops | k | planner | status | value | gap % | time s | memory MB |")
-    print("| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |")
+    print("| family | ops | ideals | k | planner | status | value | gap % | time s | memory MB |")
+    print("| --- | ---: | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         for family, ops, accelerators, more in GROWTH:
             path = pathlib.Path(folder) / f"{family}-{ops}-{accelerators}.json"
             subprocess.run([str(PROGRAM), "generate", family, "--ops", str(ops), "--objective", "throughput",
                             "--accelerators", str(accelerators), *more, "--quiet", "-o", str(path)], check=True)
+            # In a process of its own: a child's peak memory is never below that of its parent.
+            counted = subprocess.run([sys.executable, __file__, "count", str(path)], check=True, capture_output=True)
+            ideals = json.loads(counted.stdout)
+            shown = f"{ideals:,}" if ideals is not None else f"over {MOST_IDEALS:,}"
             for planner in ("ideals", "ideals-linear"):
                 row = plan_row(path, planner, "joint", options.time_limit)
-                row.update(family=family, ops=ops, k=accelerators)
+                row.update(family=family, ops=ops, ideals=ideals, k=accelerators)
                 value, bound = row["value"], row["lower_bound"]
                 row["gap"] = (value - bound) / value if value and bound is not None else None
                 rows.append(row)
                 gap = None if row["gap"] is None else max(0.0, 100 * row["gap"])
-                print(f"| {family} | {ops} | {accelerators} | {planner} | {row['status']} | {number(value)} | "
+                print(f"| {family} | {ops:,} | {shown} | {accelerators} | {planner} | {row['status']} | {number(value)} | "
                       f"{number(gap, 2)} | {number(row['seconds'], 2)} | {number(row['memory_mb'], 0)} |", flush=True)
     return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["table", "growth"])
+    parser.add_argument("what", choices=["table", "growth", "count"])
+    parser.add_argument("file", nargs="?", type=pathlib.Path, help="count: print the ideals of this problem")
     parser.add_argument("--time-limit", type=float, default=20, help="seconds for each run")
     parser.add_argument("--planners", help="of the table's planners, only these")
     parser.add_argument("--csv", help="write the rows here too")
     options = parser.parse_args()
+    if options.what == "count":
+        print(json.dumps(count_ideals(options.file)))
+        return 0
     rows = table(options) if options.what == "table" else growth(options)
     if options.csv:
         with open(options.csv, "w", newline="") as file:

@@ -212,8 +212,8 @@ bool ColumnSearch::build_states() {
   return true;
 }
 
-void ColumnSearch::run(std::span<const std::uint32_t> prizes, std::uint32_t most_prize,
-                       double most_load) {
+bool ColumnSearch::run(std::span<const std::uint32_t> prizes, std::uint32_t most_prize,
+                       double most_load, Control& control) {
   most_prize_ = most_prize;
   prizes_.assign(prizes.begin(), prizes.end());
   const std::size_t width = most_prize + 1;
@@ -223,6 +223,7 @@ void ColumnSearch::run(std::span<const std::uint32_t> prizes, std::uint32_t most
   std::vector<double> next;
   std::uint32_t reach = 0;  // no larger prize is possible so far
   for (std::size_t place = 0; place < order_.size(); ++place) {
+    if (control.remaining() <= 0 || control.should_stop()) return false;
     const std::uint32_t block = order_[place];
     const std::vector<Step>& steps = steps_[place];
     std::uint32_t states = 0;
@@ -262,6 +263,7 @@ void ColumnSearch::run(std::span<const std::uint32_t> prizes, std::uint32_t most
     loads.swap(next);
   }
   best_.assign(loads.begin(), loads.begin() + static_cast<std::ptrdiff_t>(width));
+  return true;
 }
 
 std::uint32_t ColumnSearch::best_prize(double load) const {

@@ -27,6 +27,7 @@
 #include <span>
 #include <vector>
 
+#include "planners/planner.h"
 #include "planners/throughput/stage_model.h"
 
 namespace placewright::throughput {
@@ -38,8 +39,9 @@ class ColumnSearch {
   ColumnSearch(const StageModel& model, std::size_t device_class, std::size_t most_states);
 
   // Tables for prizes up to `most_prize` (what is worth more counts as that much) and loads up to
-  // `most_load`.
-  void run(std::span<const std::uint32_t> prizes, std::uint32_t most_prize, double most_load);
+  // `most_load`. False: told to stop, and there are no tables.
+  bool run(std::span<const std::uint32_t> prizes, std::uint32_t most_prize, double most_load,
+           Control& control);
 
   [[nodiscard]] std::uint32_t most_prize() const { return most_prize_; }
   // Infinite where there is no such set below the most load.

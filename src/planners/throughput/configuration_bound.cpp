@@ -105,7 +105,9 @@ class Configurations {
       sum += whole.back();
     }
     if (sum == 0) return 0;
-    for (std::size_t c = 0; c < searches_.size(); ++c) search(c, whole, sum, target);
+    for (std::size_t c = 0; c < searches_.size(); ++c) {
+      if (!search(c, whole, sum, target)) return 0;
+    }
     const double proven = collected_at(sum) * kSafety;
     if (proven > bound_) {
       bound_ = std::min(proven, highest_);
@@ -122,15 +124,16 @@ class Configurations {
 
   // A fair share of the prizes proves what there is to prove; a set worth more than the tables hold
   // cannot be read off them, so they grow until they hold the best one.
-  void search(std::size_t c, const std::vector<std::uint32_t>& prizes, std::uint64_t sum,
+  // False: told to stop.
+  bool search(std::size_t c, const std::vector<std::uint32_t>& prizes, std::uint64_t sum,
               double target) {
     ColumnSearch& search = searches_[c];
     const std::uint64_t share = sum / model_.classes()[c].devices.size() + 1;
     for (std::uint64_t most = share + share / 4 + 1;; most *= 2) {
       most = std::min(most, sum + 1);
-      search.run(prizes, static_cast<std::uint32_t>(most), highest_);
+      if (!search.run(prizes, static_cast<std::uint32_t>(most), highest_, control_)) return false;
       const bool room = static_cast<double>(2 * most * search.state_count()) < 2 * kMostEntries;
-      if (most > sum || !room || search.best_prize(target) < most) return;
+      if (most > sum || !room || search.best_prize(target) < most) return true;
     }
   }
 

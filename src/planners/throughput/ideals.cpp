@@ -88,11 +88,14 @@ class Search {
   // else for any. False: too large, or no time left.
   bool raise(double cutoff, bool best) {
     const std::vector<WorkWindow> windows = work_windows(model_, cutoff);
-    if (!program_tried_ && program_serves()) {
-      const auto narrow = IdealFamily::all_ideals(model_, windows, wide_from_, control_);
-      if (!narrow && !control_.should_stop()) return run_stage_program();
+    const bool may_turn = wide_from_ > 0 && wide_from_ < limit_ && !program_tried_;
+    auto family =
+        IdealFamily::all_ideals(model_, windows, may_turn ? wide_from_ : limit_, control_);
+    if (!family && may_turn && !control_.should_stop()) {
+      program_tried_ = true;
+      if (program_serves()) return run_stage_program();
+      family = IdealFamily::all_ideals(model_, windows, limit_, control_);
     }
-    const auto family = IdealFamily::all_ideals(model_, windows, limit_, control_);
     if (!family) return give_up();
     latest_size_ = family->size();
     const bool exactly = best || latest_size_ < kLargeFamily;
@@ -109,6 +112,7 @@ class Search {
     return true;
   }
 
+  // Asked late: it loads CP-SAT, which costs more than most problems do.
   [[nodiscard]] bool program_serves() const {
     return wide_from_ > 0 &&
            model_.block_count() * model_.problem().device_count() <= kMostProgramChoices &&
@@ -116,7 +120,6 @@ class Search {
   }
 
   bool run_stage_program() {
-    program_tried_ = true;
     const double highest = best_ ? value() * (1 + 1e-9) + 1e-12 : highest_cutoff(model_);
     Control part = control_.part("ideals", control_.remaining() * kProgramShare);
     const StageProgramResult result =
