@@ -10,6 +10,8 @@
 #include "cli/plan_options.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "formats/input_error.h"
+#include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "planning/sizes.h"
 #include "report/report_page.h"
@@ -22,12 +24,14 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  placewright report plan.json -o report.html\n"
     "  placewright report heft.json exact.json -o report.html      two plans of one problem\n"
+    "  placewright report plan.json --run run.json -o report.html  with what 'run -o' measured\n"
     "\n"
     "The page is one file: it opens from disk and fetches nothing. Exit code 1 when a plan is not\n"
     "valid.";
 
 struct ReportOptions {
   std::vector<std::string> plans;
+  std::vector<std::string> runs;
   ProblemOptions problem;
   bool quiet = false;
   std::string output;
@@ -83,6 +87,29 @@ ReportedPlan reported(PlanWithProblem& loaded, const std::string& label) {
   return {label, std::move(file)};
 }
 
+// Gives each run to the plan that was run. Throws InputError where there is none.
+void add_runs(const ReportOptions& options, const Problem& problem,
+              std::vector<ReportedPlan>& plans) {
+  const OutputOptions output{.quiet = options.quiet};
+  for (const std::string& path : options.runs) {
+    RunFile run = parse_run(read_whole(path), input_name(path));
+    output.warn(run.warnings);
+    const auto plan = std::find_if(plans.begin(), plans.end(), [&](const ReportedPlan& candidate) {
+      return !candidate.run && mismatch(run, problem, candidate.file.plan).empty();
+    });
+    if (plan != plans.end()) {
+      plan->run = std::move(run);
+      continue;
+    }
+    const std::string reason = mismatch(run, problem, plans.front().file.plan);
+    throw InputError(input_name(path), "",
+                     reason.empty() ? "the plan has a run already"
+                     : plans.size() > 1
+                         ? fmt::format("not a run of one of these plans (of the first: {})", reason)
+                         : fmt::format("not a run of this plan: {}", reason));
+  }
+}
+
 ExitCode write_report(const ReportOptions& options) {
   std::vector<PlanWithProblem> loaded;
   for (const std::string& path : options.plans) {
@@ -98,6 +125,7 @@ ExitCode write_report(const ReportOptions& options) {
     plans.push_back(reported(loaded[i], labels[i]));
   }
   const Problem& problem = loaded.front().problem;
+  add_runs(options, problem, plans);
   const std::string page = report_page(problem, plans);
   write_whole(options.output, page);
   if (!options.quiet && options.output != "-") {
@@ -117,6 +145,11 @@ void add_report(CLI::App& program, Action& action) {
       ->required()
       ->type_name("PLAN");
   options->problem.add_option_to(*verb);
+  verb->add_option("--run", options->runs,
+                   "What 'placewright run -o' wrote for one of the plans; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb->add_flag("-q,--quiet", options->quiet, "Print no summary and no warning")->group("Output");
   verb->add_option("-o,--output", options->output, "Where to write the page; - is standard output")
       ->required()

@@ -14,6 +14,7 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
+#include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
 #include "openvino/baselines.h"
@@ -63,20 +64,6 @@ std::string percent_text(double share) {
 // How far a prediction is from what was measured.
 double error_of(double predicted, double found) {
   return found > 0 ? predicted / found - 1 : 0;
-}
-
-// Times of problems are in their own unit; what is measured is in milliseconds.
-double milliseconds_per_unit(TimeUnit unit) {
-  switch (unit) {
-    case TimeUnit::seconds:
-      return 1e3;
-    case TimeUnit::microseconds:
-      return 1e-3;
-    case TimeUnit::milliseconds:
-    case TimeUnit::none:
-      return 1;
-  }
-  return 1;
 }
 
 class ProgressText {
@@ -355,8 +342,7 @@ ExitCode run(const RunVerbOptions& options) {
       baselines = openvino::measure_baselines(*models.front(), targets_of(problem), run_options);
     }
   }
-  const Report report{problem, loaded.plan, result, baselines,
-                      milliseconds_per_unit(problem.unit())};
+  const Report report{problem, loaded.plan, result, baselines, milliseconds_in(problem.unit())};
   if (!options.trace.empty()) write_trace(options.trace, report);
   if (!options.path.empty()) {
     write_whole(options.path,

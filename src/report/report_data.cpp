@@ -10,6 +10,7 @@
 #include "report/critical_chain.h"
 #include "report/device_work.h"
 #include "report/op_groups.h"
+#include "report/pipeline_samples.h"
 #include "report/report_page.h"
 
 namespace placewright {
@@ -247,6 +248,101 @@ Json moves_json(const Problem& problem, const Plan& plan) {
   return list;
 }
 
+// Times in the problem's unit.
+Json measured_json(const RunTime& time, double scale) {
+  const auto scaled = [&](const std::optional<double>& value) {
+    return value ? rounded(*value / scale) : Json();
+  };
+  return {{"valid", time.valid},     {"median", scaled(time.median)},
+          {"low", scaled(time.low)}, {"high", scaled(time.high)},
+          {"kept", time.kept},       {"rejected", time.rejected}};
+}
+
+// How many times as fast as without a plan: by the time per sample where that is the objective.
+Json baseline_json(const RunFile& run, const RunBaseline& baseline, double scale) {
+  const bool streams = run.objective == Objective::throughput;
+  const RunTime& rival = streams ? baseline.per_sample : baseline.latency;
+  const bool known = run.measured.valid && rival.valid && *run.measured.median > 0;
+  const auto& per_sample = baseline.per_sample;
+  return {{"name", baseline.name},
+          {"latency", measured_json(baseline.latency, scale)},
+          {"per_second", per_sample.valid ? number(1000 / *per_sample.median) : Json()},
+          {"speedup", known ? number(*rival.median / *run.measured.median) : Json()}};
+}
+
+Json segments_json(const Problem& problem, const RunFile& run, double scale) {
+  std::map<std::string_view, std::size_t> numbered;
+  for (const OpId op : problem.ops()) numbered.emplace(problem.op(op).name, op.index());
+  Json list = Json::array();
+  for (const RunSegment& segment : run.segments) {
+    list.push_back({{"device", segment.device},
+                    {"ops", segment.ops},
+                    {"first", numbered.at(segment.first_op)},
+                    {"last", numbered.at(segment.last_op)},
+                    {"predicted", rounded(segment.predicted / scale)},
+                    {"measured", measured_json(segment.measured, scale)}});
+  }
+  return list;
+}
+
+Json events_json(const Problem& problem, const RunFile& run, double scale) {
+  std::map<std::string_view, std::size_t> numbered;
+  for (const DeviceId id : problem.devices()) numbered.emplace(problem.device(id).name, id.index());
+  Json list = Json::array();
+  for (const RunEvent& event : run.timeline) {
+    list.push_back({{"device", numbered.at(run.devices[event.device].name)},
+                    {"segment", event.segment},
+                    {"sample", event.sample},
+                    {"start", rounded(event.start / scale)},
+                    {"end", rounded(event.end / scale)}});
+  }
+  return list;
+}
+
+// What a pipeline was predicted to do with the samples that the run shows.
+Json samples_json(const Plan& plan, const RunFile& run) {
+  Json list = Json::array();
+  if (run.timeline.empty()) return list;
+  const auto [first, last] =
+      std::minmax_element(run.timeline.begin(), run.timeline.end(),
+                          [](const RunEvent& a, const RunEvent& b) { return a.sample < b.sample; });
+  for (const PipelineSample& sample : pipeline_samples(plan, first->sample, last->sample + 1)) {
+    list.push_back({{"device", sample.device.index()},
+                    {"stage", sample.stage},
+                    {"sample", sample.sample},
+                    {"start", rounded(sample.start)},
+                    {"end", rounded(sample.end)}});
+  }
+  return list;
+}
+
+Json run_json(const Problem& problem, const Plan& plan, const RunFile& run) {
+  const double scale = milliseconds_in(problem.unit());
+  Json json = {{"measured", measured_json(run.measured, scale)},
+               {"interrupted", run.interrupted},
+               {"completions", Json::array()},
+               {"segments", segments_json(problem, run, scale)},
+               {"events", events_json(problem, run, scale)},
+               {"samples", samples_json(plan, run)},
+               {"baselines", Json::array()},
+               {"outputs", nullptr}};
+  for (const RunModel& model : run.models) {
+    if (!model.completion) continue;
+    json["completions"].push_back(
+        {{"name", model.name}, {"measured", measured_json(*model.completion, scale)}});
+  }
+  for (const RunBaseline& baseline : run.baselines) {
+    json["baselines"].push_back(baseline_json(run, baseline, scale));
+  }
+  if (run.outputs) {
+    json["outputs"] = {
+        {"equal", run.outputs->equal},
+        {"difference",
+         run.outputs->largest_difference ? number(*run.outputs->largest_difference) : Json()}};
+  }
+  return json;
+}
+
 Json plan_json(const Problem& problem, const ReportedPlan& reported) {
   const PlanFile& file = reported.file;
   Json json = {{"label", reported.label},
@@ -264,6 +360,7 @@ Json plan_json(const Problem& problem, const ReportedPlan& reported) {
   json["devices"] = work_json(problem, file.plan);
   json["critical"] = chain_json(problem, file.plan);
   json["moves"] = moves_json(problem, file.plan);
+  json["run"] = reported.run ? run_json(problem, file.plan, *reported.run) : Json();
   return json;
 }
 

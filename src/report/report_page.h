@@ -9,18 +9,21 @@
 
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "formats/plan_file.h"
+#include "formats/run_file.h"
 #include "problem/problem.h"
 
 namespace placewright {
 
 struct ReportedPlan {
-  std::string label;  // how the page calls it; unique
-  PlanFile file;      // with a plan whose value is known
+  std::string label;                // how the page calls it; unique
+  PlanFile file;                    // with a plan whose value is known
+  std::optional<RunFile> run = {};  // of this plan on the real devices
 };
 
 // The JSON object. There is at least one plan; all are of this problem.

@@ -22,6 +22,27 @@ export interface DeviceWork {
 export type ChainLink = [kind: 'op' | 'transfer' | 'call', index: number,
                          reason: 'first' | 'input' | 'device' | 'port'];
 
+// Times in the problem's unit, as everywhere.
+export interface Measured {
+  valid: boolean; // others did not take the cores in most samples
+  median: number | null;
+  low: number | null; // first and last decile
+  high: number | null;
+  kept: number;
+  rejected: number;
+}
+
+export interface Run {
+  measured: Measured;
+  interrupted: boolean;
+  completions: { name: string; measured: Measured }[]; // by model; schedules only
+  segments: { device: string; ops: number; first: number; last: number; predicted: number; measured: Measured }[];
+  events: { device: number; segment: number; sample: number; start: number; end: number }[];
+  samples: { device: number; stage: number; sample: number; start: number; end: number }[]; // predicted; pipelines only
+  baselines: { name: string; latency: Measured; per_second: number | null; speedup: number | null }[];
+  outputs: { equal: boolean; difference: number | null } | null; // null: not compared
+}
+
 export interface Plan {
   label: string;
   planner: string;
@@ -41,6 +62,7 @@ export interface Plan {
   devices: DeviceWork[];
   critical: ChainLink[];
   moves: (number | string)[] | null; // colocation group x device: value, or why not
+  run: Run | null; // on the real devices
 }
 
 export interface Grouping {

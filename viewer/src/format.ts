@@ -32,6 +32,10 @@ export function percentText(share: number | null | undefined, digits = 1): strin
   return `${percent.toFixed(digits)} %`;
 }
 
+export function signedPercent(share: number): string {
+  return `${share < 0 ? '−' : '+'}${Math.abs(share * 100).toFixed(1)} %`;
+}
+
 export function secondsText(seconds: number): string {
   if (seconds < 1) return `${trimmed(seconds * 1000, 3)} ms`;
   return seconds < 120 ? `${trimmed(seconds, 3)} s` : `${trimmed(seconds / 60, 3)} min`;

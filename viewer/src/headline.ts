@@ -1,7 +1,8 @@
 // What the plan achieves, in one row of figures.
 
+import type { Report, Run } from './data';
 import { h, replace } from './dom';
-import { oneLine, percentText, plural, secondsText, timeText } from './format';
+import { oneLine, percentText, plural, secondsText, signedPercent, timeText } from './format';
 import type { State } from './state';
 
 const OBJECTIVES = {
@@ -33,8 +34,27 @@ export class Headline {
             tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound; the best plan may be nearer', proven ? 'good' : ''),
             single
               ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; ${against(speedup!)}`)
-              : tile('Best single device', '–', 'none can run and hold everything'));
+              : tile('Best single device', '–', 'none can run and hold everything'),
+            plan.run && h('p', { class: `measured ${plan.run.measured.valid ? '' : 'doubtful'}`, id: 'measured' },
+                          ...measuredText(plan.run, plan.value, problem)));
   }
+}
+
+// Predicted beside measured, in one line.
+function measuredText(run: Run, predicted: number | null, { unit, objective }: Report['problem']): (Node | string)[] {
+  const { valid, median, low, high, kept, rejected } = run.measured;
+  const what = objective === 'throughput' ? 'blocks of samples' : 'samples';
+  const outputs = run.outputs === null ? 'outputs not compared'
+    : run.outputs.equal ? 'outputs equal to the unsplit model’s' : 'OUTPUTS NOT EQUAL to the unsplit model’s';
+  const ended = run.interrupted ? '; interrupted' : '';
+  const said = `predicted ${timeText(predicted, unit)}`;
+  if (!valid || median === null) {
+    return [h('strong', {}, 'Run on the real devices: not valid'),
+            ` – ${said}; other work took the cores in ${rejected} of ${kept + rejected} ${what}; ${outputs}${ended}`];
+  }
+  const off = predicted !== null && median > 0 ? ` (off by ${signedPercent(predicted / median - 1)})` : '';
+  return [h('strong', {}, `Run on the real devices: ${said}, measured ${timeText(median, unit)}${off}`),
+          ` – ${timeText(low, unit)} to ${timeText(high, unit)} in the middle 80 % of ${kept} ${what}; ${outputs}${ended}`];
 }
 
 // How a plan compares with the best single device.

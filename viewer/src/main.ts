@@ -6,6 +6,7 @@ import { h } from './dom';
 import { oneLine, plural } from './format';
 import { GraphView } from './graph_view';
 import { Headline, rulesText } from './headline';
+import { RunView } from './run_view';
 import { Search } from './search';
 import { State } from './state';
 import { Tables } from './tables';
@@ -83,7 +84,7 @@ function build() {
 
   const search = new Search(state);
   const graph = new GraphView(state);
-  const timed = report.plans.some((plan) => plan.start);
+  const timed = report.plans.some((plan) => plan.start || plan.run);
   const timeline = timed ? new TimelineView(state) : null;
   const details = new DetailsPanel(state);
   const timelineTools = timeline && h('div', { class: 'tools' },
@@ -106,6 +107,7 @@ function build() {
         section('graph-section', 'Graph', graphTools(state, graph), graph.element, graph.summary),
         details.element),
       timeline ? section('timeline-section', 'Timeline', timelineTools, timeline.element, timeline.status) : '',
+      report.plans.some((plan) => plan.run) ? section('run-section', 'Measured', null, new RunView(state).element) : '',
       h('div', { class: 'pair' },
         section('load-section', 'Load of each device', null, new LoadChart(state).element),
         section('memory-section', report.plans.some((plan) => plan.devices.some(({ steps }) => steps.length > 0)) ? 'Memory over time' : 'Memory', null, new MemoryChart(state).element)),

@@ -1,12 +1,13 @@
-// What happens when: a lane for each device and each direction in which something moves. Time runs to
-// the right; dragging and zooming change the stretch of time in sight.
+// What happens when: a lane for each device and each direction in which something moves, and below the
+// lane of a device what was measured on it when the plan was run. Time runs to the right; dragging and zooming change the stretch of time in sight.
 
 import { scaleLinear } from 'd3-scale';
 import { select } from 'd3-selection';
 import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
+import type { Run } from './data';
 import { h } from './dom';
 import { bytesText, oneLine, plural, timeText, trimmed } from './format';
-import { deviceColour, deviceFill, devicePattern, inkOn } from './palette';
+import { deviceColour, deviceFill, devicePattern, inkOn, withAlpha } from './palette';
 import type { Selection, State } from './state';
 import { themeColours, type ThemeColours } from './theme';
 import { hideTip, showTip } from './tip';
@@ -14,20 +15,26 @@ import { hideTip, showTip } from './tip';
 interface Bar {
   start: number;
   end: number;
-  selection: Selection;
+  selection: Selection; // of a click
   device: number; // whose colour it has
+  key: string; // what is marked as selected or critical is known by it
+  text?: string; // where the selection is not what the bar shows
+  note?: string;
 }
+
+type LaneKind = 'plan' | 'measured' | 'transfers';
 
 interface Lane {
   label: string;
   device: number;
-  transfers: boolean;
+  kind: LaneKind;
   bars: Bar[]; // by start; none overlap
 }
 
 const LABEL = 132;
 const AXIS = 26;
 const ROW = 26;
+const MEASURED_ROW = 22;
 const THIN_ROW = 15;
 const GAP = 3;
 const MOST_DIRECTIONS = 24; // beyond, one lane for each sender
@@ -86,7 +93,10 @@ export class TimelineView {
   private rebuild() {
     const { currentPlan: plan, report } = this.state;
     this.lanes = [];
-    report.devices.forEach((device, index) => this.addLanes(oneLine(device.name, 24), index, false, this.barsOf(index)));
+    report.devices.forEach((device, index) => {
+      this.addLanes(oneLine(device.name, 24), index, 'plan', this.barsOf(index));
+      if (plan.run && plan.run.events.length > 0) this.addLanes('measured', index, 'measured', this.measuredBars(plan.run, index));
+    });
     if (plan.start && !plan.calls) this.addDirections();
     this.horizon = this.lanes.reduce((end, lane) => lane.bars.reduce((e, bar) => Math.max(e, bar.end), end), 0) || 1;
     this.critical = new Set(plan.critical.map(([kind, index]) => `${kind} ${index}`));
@@ -99,16 +109,40 @@ export class TimelineView {
 
   private barsOf(device: number): Bar[] {
     const { currentPlan: plan } = this.state;
+    if (!plan.start) return this.sampleBars(device);
     const bars: Bar[] = [];
     (plan.calls ?? []).forEach((call, index) => {
-      if (call.device === device) bars.push({ start: call.start, end: call.end, selection: { kind: 'call', index }, device });
+      if (call.device === device) bars.push({ start: call.start, end: call.end, selection: { kind: 'call', index }, device, key: `call ${index}` });
     });
     const inCalls = new Set((plan.calls ?? []).flatMap((call) => call.ops));
     plan.placement.forEach((where, index) => {
       if (where !== device || inCalls.has(index)) return;
-      bars.push({ start: plan.start![index], end: plan.end![index], selection: { kind: 'op', index }, device });
+      bars.push({ start: plan.start![index], end: plan.end![index], selection: { kind: 'op', index }, device, key: `op ${index}` });
     });
     return bars;
+  }
+
+  // What a pipeline was predicted to do with the samples of its run.
+  private sampleBars(device: number): Bar[] {
+    const { currentPlan: plan } = this.state;
+    return (plan.run?.samples ?? []).filter((sample) => sample.device === device).map(({ stage, sample, start, end }) => ({
+      start, end, device, key: `stage ${stage}`, selection: { kind: 'op', index: plan.stages![stage].ops[0] },
+      text: `sample ${sample}`, note: `stage ${stage + 1}, ${plural(plan.stages![stage].ops.length, 'op')}, predicted`,
+    }));
+  }
+
+  private measuredBars(run: Run, device: number): Bar[] {
+    const { problem, ops } = this.state.report;
+    const streams = problem.objective === 'throughput';
+    return run.events.filter((event) => event.device === device).map(({ segment, sample, start, end }) => {
+      const { first, last, ops: count, predicted } = run.segments[segment];
+      const reach = count > 1 ? `${plural(count, 'op')} from ${oneLine(ops.name[first], 40)} to ${oneLine(ops.name[last], 40)}` : oneLine(ops.name[first], 60);
+      return {
+        start, end, device, key: `segment ${segment}`, selection: { kind: 'op', index: first },
+        text: streams ? `sample ${sample}, segment ${segment + 1}` : `segment ${segment + 1}`,
+        note: `${reach}, measured; predicted ${timeText(predicted, problem.unit)}`,
+      };
+    });
   }
 
   private addDirections() {
@@ -124,15 +158,15 @@ export class TimelineView {
         { label: each ? `${name(from)} → ${name(to)}` : `${name(from)} →`, device: from < 0 ? to : from, bars: [] };
       byDirection.set(key, lane);
       lane.bars.push({ start: transfers.start[index], end: transfers.end[index],
-                       selection: { kind: 'transfer', index }, device: from < 0 ? to : from });
+                       selection: { kind: 'transfer', index }, device: from < 0 ? to : from, key: `transfer ${index}` });
     });
     [...byDirection.entries()]
       .sort((a, b) => a[0].localeCompare(b[0], 'en', { numeric: true }))
-      .forEach(([, lane]) => this.addLanes(lane.label, lane.device, true, lane.bars));
+      .forEach(([, lane]) => this.addLanes(lane.label, lane.device, 'transfers', lane.bars));
   }
 
   // Spreads bars over rows, the first that is free.
-  private addLanes(label: string, device: number, transfers: boolean, bars: Bar[]) {
+  private addLanes(label: string, device: number, kind: LaneKind, bars: Bar[]) {
     bars.sort((a, b) => a.start - b.start || a.end - b.end);
     const rows: Bar[][] = [[]];
     for (const bar of bars) {
@@ -141,7 +175,7 @@ export class TimelineView {
       else if (rows.length < MOST_ROWS) rows.push([bar]);
       else rows[MOST_ROWS - 1].push(bar);
     }
-    rows.forEach((row, i) => this.lanes.push({ label: i === 0 ? label : '', device, transfers, bars: row }));
+    rows.forEach((row, i) => this.lanes.push({ label: i === 0 ? label : '', device, kind, bars: row }));
   }
 
   private scale() {
@@ -221,19 +255,19 @@ export class TimelineView {
       const x1 = scale(bar.start);
       const x2 = scale(bar.end);
       if (x2 < LABEL || x1 > this.width) continue;
-      const key = `${bar.selection.kind} ${bar.selection.index}`;
+      const { key } = bar;
       const special = this.critical.has(key) || (selected?.has(key) ?? false);
       if (x2 - x1 < 0.7 && x2 <= drawnTo && !special) continue;
       drawnTo = Math.max(drawnTo, x1 + 1);
-      this.drawBar(ink, lane, bar, x1, Math.max(1, x2 - x1), y, height, key, selected);
-      if (x2 - x1 > 26 && !lane.transfers) texts.push([this.barText(bar), Math.max(x1, LABEL), x2, selected !== null && !selected.has(key)]);
+      this.drawBar(ink, lane, bar, x1, Math.max(1, x2 - x1), y, height, selected);
+      if (x2 - x1 > 26 && lane.kind !== 'transfers') texts.push([this.barText(bar), Math.max(x1, LABEL), x2, selected !== null && !selected.has(key)]);
     }
     for (const [text, x1, x2, faint] of texts) {
-      ink.fillStyle = faint ? this.colours.ink : inkOn(deviceColour(lane.device));
+      ink.fillStyle = faint || lane.kind === 'measured' ? this.colours.ink : inkOn(deviceColour(lane.device));
       const room = Math.floor((x2 - x1 - 8) / 5.8);
       if (room < 2) continue;
       const shown = oneLine(text, room);
-      if (devicePattern(lane.device) > 0 && !faint) {
+      if (devicePattern(lane.device) > 0 && !faint && lane.kind === 'plan') {
         const ground = ink.fillStyle;
         ink.fillStyle = deviceColour(lane.device);
         ink.fillRect(x1 + 2, y + 4, ink.measureText(shown).width + 6, height - 8);
@@ -242,11 +276,10 @@ export class TimelineView {
       ink.fillText(shown, x1 + 5, y + height / 2 + 0.5);
     }
     ink.restore();
-    ink.fillStyle = lane.transfers ? this.colours.quiet : this.colours.ink;
     if (lane.label) {
       ink.fillStyle = deviceFill(ink, lane.device);
-      ink.fillRect(8, y + height / 2 - 4, 8, 8);
-      ink.fillStyle = lane.transfers ? this.colours.quiet : this.colours.ink;
+      if (lane.kind !== 'measured') ink.fillRect(8, y + height / 2 - 4, 8, 8);
+      ink.fillStyle = lane.kind === 'plan' ? this.colours.ink : this.colours.quiet;
       ink.fillText(lane.label, 22, y + height / 2 + 0.5, LABEL - 28);
     }
     ink.fillStyle = this.colours.frame;
@@ -254,10 +287,18 @@ export class TimelineView {
   }
 
   private drawBar(ink: CanvasRenderingContext2D, lane: Lane, bar: Bar, x: number, width: number, y: number,
-                  height: number, key: string, selected: Set<string> | null) {
+                  height: number, selected: Set<string> | null) {
+    const { key } = bar;
     const inset = width > 3 ? 0.5 : 0;
     ink.globalAlpha = selected && !selected.has(key) ? 0.38 : 1;
-    if (lane.transfers) {
+    if (lane.kind === 'measured') {
+      // A frame and a pale ground: what happened is not taken for what was planned.
+      ink.fillStyle = withAlpha(deviceColour(bar.device), 0.28);
+      ink.fillRect(x + inset, y + 1, width - 2 * inset, height - 2);
+      ink.fillStyle = deviceFill(ink, bar.device);
+      ink.fillRect(x + inset, y + height - 5, width - 2 * inset, 4);
+      if (width > 3) ink.fillRect(x + inset, y + 1, 1.5, height - 2);
+    } else if (lane.kind === 'transfers') {
       ink.fillStyle = this.colours.transfer;
       ink.fillRect(x + inset, y + 3, width - 2 * inset, height - 6);
       ink.fillStyle = deviceFill(ink, bar.device);
@@ -287,6 +328,8 @@ export class TimelineView {
     const ops = this.state.selectedOps();
     if (selection.kind === 'transfer') return keys;
     for (const op of ops) keys.add(`op ${op}`);
+    plan.stages?.forEach((stage, index) => { if (stage.ops.some((op) => ops.has(op))) keys.add(`stage ${index}`); });
+    plan.run?.segments.forEach(({ first, last }, index) => { if (ops.has(first) || ops.has(last)) keys.add(`segment ${index}`); });
     (plan.calls ?? []).forEach((call, index) => {
       if (call.ops.some((op) => ops.has(op))) keys.add(`call ${index}`);
     });
@@ -303,6 +346,7 @@ export class TimelineView {
   }
 
   private barText(bar: Bar): string {
+    if (bar.text) return bar.text;
     const { selection } = bar;
     const { report, currentPlan: plan } = this.state;
     if (selection.kind === 'op') return report.ops.name[selection.index];
@@ -329,9 +373,9 @@ export class TimelineView {
     const { selection } = this.state;
     if (!selection || selection.kind === 'group') return [];
     const keys = this.selectedKeys();
-    const all = this.lanes.flatMap((lane) => lane.bars).filter((bar) => keys.has(`${bar.selection.kind} ${bar.selection.index}`));
-    const own = all.filter((bar) => bar.selection.kind === selection.kind && bar.selection.index === selection.index);
-    return own.length > 0 ? own : all.filter((bar) => bar.selection.kind === 'call');
+    const all = this.lanes.flatMap((lane) => lane.bars).filter((bar) => keys.has(bar.key));
+    const own = all.filter((bar) => bar.key === `${selection.kind} ${selection.index}`);
+    return own.length > 0 ? own : all.filter((bar) => !bar.key.startsWith('transfer'));
   }
 
   private describe() {
@@ -373,7 +417,7 @@ export class TimelineView {
   private hover(event: MouseEvent) {
     const bar = event.buttons ? undefined : this.barAt(event);
     if (!bar) return hideTip();
-    showTip(event, oneLine(this.barText(bar), 120), this.where(bar), this.when(bar));
+    showTip(event, oneLine(this.barText(bar), 120), this.where(bar), bar.note ?? '', this.when(bar));
   }
 
   private key(event: KeyboardEvent) {
@@ -403,5 +447,5 @@ export class TimelineView {
 type Scale = ReturnType<typeof scaleLinear<number, number>>;
 
 function rowOf(lane: Lane): number {
-  return lane.transfers ? THIN_ROW : ROW;
+  return { plan: ROW, measured: MEASURED_ROW, transfers: THIN_ROW }[lane.kind];
 }

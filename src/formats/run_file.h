@@ -1,0 +1,104 @@
+// Run files: what `placewright run PLAN -o FILE` measured on the real devices, for the report.
+//
+// Our own format, version 1 (docs/schema/run-output.json); all times are milliseconds:
+//
+//   {"placewright": "run", "version": 1, "objective": "latency", "unit": "ms", "predicted": 1.2,
+//    "measured": {"valid": true, "median": 1.3, "low": 1.2, "high": 1.5, "kept": 50,
+//                 "rejected": 0},
+//    "interrupted": false,
+//    "models": [{"name": "alexnet", "completion": {…}}],
+//    "devices": [{"name": "cpu:0", "busy": 1.1}],
+//    "segments": [{"device": "cpu:0", "ops": 7, "first_op": "a", "last_op": "g",
+//                  "predicted": 1.1, "measured": {…}}],
+//    "timeline": [{"device": "cpu:0", "segment": 1, "sample": 0, "start": 0, "end": 1.1}],
+//    "baselines": [{"name": "2 threads", "latency": {…}, "per_sample": {…}}],
+//    "outputs": {"equal": true, "largest_difference": 0}}
+//
+// A run file does not hold its plan. It belongs to a plan with the same objective, devices and
+// value that places the ends of its segments where they ran.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "problem/plan.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+struct RunTime {
+  bool valid = false;            // others did not take the cores in most samples
+  std::optional<double> median;  // absent: no sample was kept
+  std::optional<double> low;     // first decile
+  std::optional<double> high;    // last decile
+  std::size_t kept = 0;
+  std::size_t rejected = 0;
+};
+
+struct RunModel {
+  std::string name;
+  std::optional<RunTime> completion;  // schedules only
+};
+
+struct RunDevice {
+  std::string name;
+  double busy = 0;  // per sample
+};
+
+struct RunSegment {
+  std::string device;  // of replicas all of them: "cpu:0, cpu:1"
+  std::size_t ops = 0;
+  std::string first_op;
+  std::string last_op;
+  double predicted = 0;
+  RunTime measured;
+};
+
+struct RunEvent {
+  std::size_t device = 0;   // in `devices`
+  std::size_t segment = 0;  // in `segments`
+  std::size_t sample = 0;
+  double start = 0;
+  double end = 0;
+};
+
+struct RunBaseline {
+  std::string name;
+  RunTime latency;
+  RunTime per_sample;
+};
+
+struct RunOutputs {
+  bool equal = false;
+  std::optional<double> largest_difference;  // absent: not a number
+};
+
+struct RunFile {
+  Objective objective = Objective::latency;
+  double predicted = 0;
+  RunTime measured;
+  bool interrupted = false;
+  std::vector<RunModel> models;
+  std::vector<RunDevice> devices;
+  std::vector<RunSegment> segments;
+  std::vector<RunEvent> timeline;  // of the median sample, or of a stretch of a pipeline
+  std::vector<RunBaseline> baselines;
+  std::optional<RunOutputs> outputs;  // absent: not compared
+  std::vector<std::string> warnings;  // unknown keys
+};
+
+// Times of problems are in their own unit, what is measured in milliseconds. Times without a unit
+// count as milliseconds.
+double milliseconds_in(TimeUnit unit);
+
+// Throws InputError.
+RunFile parse_run(std::string_view text, const std::string& origin);
+
+// Why this is no run of the plan, in one sentence; empty: it may be one.
+std::string mismatch(const RunFile& run, const Problem& problem, const Plan& plan);
+
+}  // namespace placewright
