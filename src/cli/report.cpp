@@ -149,7 +149,7 @@ void add_report(CLI::App& program, Action& action) {
                    "What 'placewright run -o' wrote for one of the plans; may be repeated")
       ->type_name("FILE")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   verb->add_flag("-q,--quiet", options->quiet, "Print no summary and no warning")->group("Output");
   verb->add_option("-o,--output", options->output, "Where to write the page; - is standard output")
       ->required()

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "support/folder.h"
 #include "support/program.h"
@@ -59,6 +62,53 @@ TEST_F(ReportVerb, RefusesAPlanThatIsNotValid) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("not valid"), std::string::npos) << result.err;
   EXPECT_EQ(folder_.file_count(), 1U) << "no page is left behind";
+}
+
+// A run in which everything took as long as in heft's plan of six_ops or longer.
+std::string run_of(double predicted, const std::string& objective, const std::string& device) {
+  const std::string time =
+      R"({"valid": true, "median": 10, "low": 9, "high": 12, "kept": 5, "rejected": 0})";
+  return fmt::format(
+      R"({{"placewright": "run", "version": 1, "objective": "{}", "unit": "ms", "predicted": {},
+          "measured": {}, "interrupted": false, "models": [],
+          "devices": [{{"name": "CPU", "busy": 4}}, {{"name": "{}", "busy": 4}}],
+          "segments": [{{"device": "CPU, GPU", "ops": 2, "first_op": "op1", "last_op": "op2",
+                         "predicted": 4, "measured": {}}}],
+          "timeline": [{{"device": "CPU", "segment": 1, "sample": 0, "start": 0, "end": 5}}],
+          "baselines": []}})",
+      objective, predicted, time, device, time);
+}
+
+TEST_F(ReportVerb, ShowsARunOfOneOfThePlans) {
+  const std::string path = plan("plan.json", "single", "talos/six_ops.json");
+  const std::string best = plan("best.json", "auto", "talos/six_ops.json");
+  const double value = nlohmann::json::parse(folder_.read("best.json"))["value"];
+  folder_.write("run.json", run_of(value, "total-completion", "GPU"));
+  const auto result = run({"report", "--run", folder_.file("run.json"), path, best, "-o", "-"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::size_t second = result.out.find("\"label\":\"auto\"");
+  const std::size_t at = result.out.find("\"run\":{\"measured\":{\"valid\":true,\"median\":10");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_GT(at, second) << "it belongs to the plan with the value that was predicted";
+}
+
+TEST_F(ReportVerb, RefusesARunOfAnotherPlan) {
+  const std::string path = plan("plan.json", "auto", "talos/six_ops.json");
+  const double value = nlohmann::json::parse(folder_.read("plan.json"))["value"];
+  const auto refused = [&](const std::string& text) {
+    folder_.write("run.json", text);
+    const auto result =
+        run({"report", path, "--run", folder_.file("run.json"), "-o", folder_.file("page.html")});
+    EXPECT_EQ(result.exit_code, 3);
+    return result.err;
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refused(run_of(value, "latency", "GPU")), HasSubstr("the run was for latency"));
+  EXPECT_THAT(refused(run_of(value, "total-completion", "NPU")),
+              HasSubstr("the run used the device 'NPU', which the problem does not have"));
+  EXPECT_THAT(refused(run_of(value + 1, "total-completion", "GPU")), HasSubstr("the run was of"));
+  EXPECT_THAT(refused(folder_.read("plan.json")), HasSubstr("expected a run file"));
+  EXPECT_EQ(folder_.file_count(), 2U) << "no page is left behind";
 }
 
 }  // namespace

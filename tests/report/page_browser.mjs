@@ -25,6 +25,25 @@ function report(name, ...plans) {
   return file(name);
 }
 
+// What 'placewright run -o' would write if everything took twice as long as planned: one segment for each op of a
+// schedule, and for each stage of a pipeline (two samples).
+function runOf(plan, problem, valid = true) {
+  const { value, unit, objective, schedule, stages = [] } = JSON.parse(readFileSync(plan, 'utf8'));
+  const scale = { none: 1, ms: 1, us: 1e-3, s: 1e3 }[unit];
+  const measured = (time) => ({ valid, median: 2 * time * scale, low: 1.9 * time * scale, high: 2.2 * time * scale, kept: 40, rejected: valid ? 3 : 60 });
+  const parts = schedule ? schedule.ops.map(({ op, device, start, end }) => ({ ops: [op], device, start, load: end - start }))
+    : stages.map(({ devices, ops, load }, i) => ({ ops, device: devices[0], start: i * value, load }));
+  return {
+    placewright: 'run', version: 1, objective, unit: 'ms', predicted: value * scale, measured: measured(value), interrupted: false, models: [],
+    devices: JSON.parse(placewright('info', problem, '--json')).devices.map(({ name }) => ({ name, busy: 0 })),
+    segments: parts.map(({ ops, device, load }) => ({ device, ops: ops.length, first_op: ops[0], last_op: ops[ops.length - 1], predicted: load * scale, measured: measured(load) })),
+    timeline: parts.flatMap(({ device, start, load }, i) => (schedule ? [0] : [7, 8]).map((sample, later) => (
+      { device, segment: i + 1, sample, start: 2 * scale * (start + later * value), end: 2 * scale * (start + later * value + load) }))),
+    baselines: [{ name: '2 threads', latency: measured(1.5 * value), per_sample: measured(3 * value) }],
+    outputs: { equal: true, largest_difference: 0 },
+  };
+}
+
 const EXAMPLE = join(root, 'examples/moirai/example-1.json');
 const HOSTILE = ['</script><img src=x onerror="document.title=\'broken\'">', '<!-- <script>', '"quotes" \'and\' `ticks` ${x}',
                  'two\nlines\tand a tab', 'Слой 机器学习 طبقة 🚀', 'long' + 'x'.repeat(10000)];
@@ -161,6 +180,57 @@ test('pipelines and calls', async () => {
     await page.click('#fold-all');
     assert.match(await text(page, '#graph-summary'), /folded group/);
     assert.equal(await page.locator('#timeline').count(), plan === 'calls' ? 1 : 0);
+    assert.deepEqual(faults, []);
+    await page.close();
+  }
+});
+
+// The tip over the middle of a lane's height, some way along it.
+async function tipAt(page, along, y) {
+  const lane = await page.locator('#timeline').boundingBox();
+  await page.mouse.move(lane.x + 132 + along * (lane.width - 132 - 14), lane.y + y);
+  return (await page.locator('.tip').isVisible()) ? text(page, '.tip') : '';
+}
+
+test('a real run beside a schedule', async () => {
+  const run = runOf(file('heft.json'), EXAMPLE);
+  writeFileSync(file('run.json'), JSON.stringify(run));
+  const { page, faults } = await open(report('run.html', file('etf.json'), file('heft.json'), '--run', file('run.json')));
+  assert.equal(await page.locator('#measured').count(), 0, 'the run is the second plan’s');
+  assert.match(await text(page, '#run'), /not run/);
+  const planned = (await page.locator('#timeline').boundingBox()).height;
+  await page.selectOption('#plan', { label: 'heft' });
+  assert.match(await text(page, '#measured'), /predicted 37, measured 74 \(off by −50\.0 %\).*outputs equal/);
+  assert.match(await text(page, '#baselines'), /2 threads111.*1\.50×/);
+  assert.equal(await page.locator('#segments tbody tr').count(), 14);
+
+  // Three devices: each has a second lane now, and time goes on to the end of the run.
+  await page.locator('#timeline').scrollIntoViewIfNeeded();
+  assert.ok((await page.locator('#timeline').boundingBox()).height > planned, 'there are more lanes');
+  const op = run.timeline.filter(({ device }) => device === 'd0').sort((a, b) => b.end - b.start - (a.end - a.start))[0];
+  const segment = run.segments[op.segment - 1];
+  const tip = await tipAt(page, (op.start + op.end) / 2 / 74, 26 + 26 + 3 + 11);
+  assert.ok(tip.startsWith(`segment ${op.segment}on d0${segment.first_op}, measured; predicted ${segment.predicted}`), tip);
+  assert.ok(tip.endsWith(`${op.start} to ${op.end} (${op.end - op.start})`), tip);
+  const lane = await page.locator('#timeline').boundingBox();
+  await page.mouse.click(lane.x + 132 + ((op.start + op.end) / 2 / 74) * (lane.width - 146), lane.y + 26 + 26 + 3 + 11);
+  assert.equal(await text(page, '#details h3'), segment.first_op);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('a real run beside a pipeline, and one that is not valid', async () => {
+  const problem = join(root, 'examples/msr/throughput/LayerGraphs/bert24_inference.json');
+  for (const valid of [true, false]) {
+    writeFileSync(file('run.json'), JSON.stringify(runOf(file('stages.json'), problem, valid)));
+    const { page, faults } = await open(report('run.html', file('stages.json'), '--run', file('run.json')));
+    assert.match(await text(page, '#measured'), valid ? /measured .* \(off by −50\.0 %\)/ : /not valid.*other work took the cores in 60 of 100/);
+    assert.match(await text(page, '#baselines'), valid ? /3\.00×/ : /not valid.*–/);
+    await page.locator('#timeline').scrollIntoViewIfNeeded();
+    // Both lanes of the first stage's device begin with the first sample of the stretch.
+    const tips = new Set();
+    for (let y = 30; y < (await page.locator('#timeline').boundingBox()).height; y += 8) tips.add((await tipAt(page, 0.002, y)).slice(0, 19));
+    assert.deepEqual([...tips].filter(Boolean).map((tip) => tip.slice(0, 9)), ['sample 7o', 'sample 7,']);
     assert.deepEqual(faults, []);
     await page.close();
   }

@@ -223,6 +223,26 @@ class Outputs(SchemaTest):
         document = self.output("planners-output", "planners")
         self.assertIn("auto", [planner["name"] for planner in document])
 
+    def test_run(self):
+        """Exit code 1 too: where others use the machine the measurement is not valid."""
+        problem = self.folder / "problem.json"
+        self.assertEqual(run("zoo", "make", "tiny-branches", "-o", self.folder, "-q")[0], 0)
+        self.assertEqual(run("import", self.folder / "tiny-branches.xml", "-o", problem, "-q")[0], 0)
+        for objective in ("latency", "throughput"):
+            with self.subTest(objective):
+                plan, written, page = (self.folder / f"{objective}{end}" for end in (".json", "-run.json", ".html"))
+                self.assertEqual(run("plan", problem, "--objective", objective, "--time-limit", "1s", "-o", plan, "-q")[0], 0)
+                printed = self.output("run-output", "run", plan, "--repeat", "3", "-o", written, codes=(0, 1))
+                self.assertEqual(json.loads(written.read_text()), printed)
+                self.assertTrue(printed["baselines"])
+                self.assertTrue(printed["outputs"]["equal"])
+                code, _, err = run("report", plan, "--run", written, "-o", page)
+                self.assertEqual((code, err), (0, ""))
+                self.assertIn('"run":{"measured":', page.read_text())
+        code, _, err = run("report", self.folder / "latency.json", "--run", self.folder / "throughput-run.json", "-o", page)
+        self.assertEqual(code, 3)
+        self.assertIn("the run was for throughput, the plan is for latency", err)
+
     def test_zoo(self):
         document = self.output("zoo-output", "zoo", "list")
         self.assertIn("inceptionv3", [model["name"] for model in document])
@@ -274,6 +294,19 @@ class Refusals(SchemaTest):
         "tensors": [{"name": "x", "from": "a", "to": ["b"]}],
     }
 
+    TIME = {"valid": True, "median": 4.5, "low": 4, "high": 6, "kept": 9, "rejected": 1}
+    RUN = {
+        "placewright": "run", "version": 1, "objective": "latency", "unit": "ms", "predicted": 4, "measured": TIME,
+        "interrupted": False, "models": [{"name": "model", "completion": TIME}],
+        "devices": [{"name": "gpu0", "busy": 1}, {"name": "cpu0", "busy": 2}],
+        "segments": [{"device": "gpu0", "ops": 1, "first_op": "a", "last_op": "a", "predicted": 1, "measured": TIME},
+                     {"device": "cpu0", "ops": 1, "first_op": "b", "last_op": "b", "predicted": 2, "measured": TIME}],
+        "timeline": [{"device": "gpu0", "segment": 1, "sample": 3, "start": 0, "end": 1.5},
+                     {"device": "cpu0", "segment": 2, "sample": 3, "start": 2, "end": 4.5}],
+        "baselines": [{"name": "2 threads", "latency": TIME, "per_sample": TIME}],
+        "outputs": {"equal": True, "largest_difference": 0},
+    }
+
     def read_problem(self, document):
         return run("import", self.write("problem.json", document), "-o", "-", "-q")
 
@@ -286,7 +319,14 @@ class Refusals(SchemaTest):
         self.write("model.json", self.MODEL)
         return run("check", self.write("plan.json", document))
 
+    def read_run(self, document):
+        self.write("model.json", self.MODEL)
+        plan = self.write("plan.json", self.PLAN)
+        return run("report", plan, "--run", self.write("run.json", document), "-o", self.folder / "page.html")
+
     def test_the_whole_ones_are_read(self):
+        code, out, err = self.read_run(self.RUN)
+        self.assertEqual((code, err), (0, ""))
         self.assertEqual(self.read_problem(EVERY_KEY)[0], 0)
         self.assertEqual(self.read_cluster(CLUSTER)[0], 0)
         code, out, err = self.read_plan(self.PLAN)
@@ -315,6 +355,12 @@ class Refusals(SchemaTest):
                 (("placement", "a"), 3), (("schedule", "ops", 0, "start"), "remove"), (("schedule", "transfers", 0, "leg"), "up"),
                 (("schedule", "transfers", 0, "from"), "remove"), (("seed",), -1), (("problem", "format"), "csv"),
                 (("settings", "order"), 1), (("rules", "memory"), "none")]),
+            ("run-output", self.read_run, self.RUN, [
+                (("version",), 2), (("placewright",), "plan"), (("objective",), "call-latency"), (("unit",), "s"), (("predicted",), None),
+                (("measured", "valid"), "yes"), (("measured", "median"), None), (("measured", "kept"), -1), (("devices",), "remove"),
+                (("devices", 0, "busy"), "much"), (("segments", 0, "ops"), 0), (("segments", 0, "first_op"), "remove"),
+                (("timeline", 0, "segment"), 0), (("timeline", 0, "start"), -1), (("timeline", 0, "sample"), 1.5),
+                (("baselines", 0, "latency"), None), (("outputs", "equal"), "remove"), (("models", 0, "name"), 1)]),
         ]
         for schema, read, document, mistakes in cases:
             for path, replacement in mistakes:
@@ -326,7 +372,7 @@ class Refusals(SchemaTest):
         random.seed(4)
         refused = 0
         for schema, read, document in (("problem", self.read_problem, EVERY_KEY), ("cluster", self.read_cluster, CLUSTER),
-                                       ("plan", self.read_plan, self.PLAN)):
+                                       ("plan", self.read_plan, self.PLAN), ("run-output", self.read_run, self.RUN)):
             for path in random.sample([path for path in places(document) if path], 25):
                 changed = mutated(document, path, random.choice(REPLACEMENTS))
                 found = complaints(schema, changed)

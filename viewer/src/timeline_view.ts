@@ -264,7 +264,7 @@ export class TimelineView {
     }
     for (const [text, x1, x2, faint] of texts) {
       ink.fillStyle = faint || lane.kind === 'measured' ? this.colours.ink : inkOn(deviceColour(lane.device));
-      const room = Math.floor((x2 - x1 - 8) / 5.8);
+      const room = Math.floor((x2 - x1 - 8) / 6.4);
       if (room < 2) continue;
       const shown = oneLine(text, room);
       if (devicePattern(lane.device) > 0 && !faint && lane.kind === 'plan') {
