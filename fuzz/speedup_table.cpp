@@ -1,4 +1,5 @@
 #include "formats/speedup_table.h"
+
 #include "reading.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
