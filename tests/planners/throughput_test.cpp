@@ -157,6 +157,18 @@ TEST(Programs, AgreeWithEnumerationUnderEachRule) {
   }
 }
 
+TEST(Refine, AgreesWithEnumeration) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    RandomPipelineOptions options = drawn_options(seed + 8000, 7);
+    options.contiguity = Contiguity::none;
+    const auto problem = problem_from(random_pipeline(options, seed + 8000));
+    if (!problem) continue;
+    SCOPED_TRACE(seed);
+    expect_program_optimal(*problem, "refine");
+    if (HasFailure()) return;
+  }
+}
+
 struct Published {
   const char* file;
   double optimum;
@@ -184,6 +196,14 @@ TEST(Ideals, ReachPublishedOptima) {
     EXPECT_EQ(outcome.answer.status(), Status::optimal);
     EXPECT_NEAR(outcome.value(), input.optimum, 1e-4 * input.optimum);
   }
+}
+
+// The contiguous optimum is 17.7899.
+TEST(Refine, ProvesAPublishedInput) {
+  const PlanOutcome outcome =
+      plan_with(published("LayerGraphs/bert24_inference", Contiguity::none), "refine", 20);
+  EXPECT_EQ(outcome.answer.status(), Status::optimal);
+  EXPECT_NEAR(outcome.value(), 17.714719, 1e-5);
 }
 
 }  // namespace
