@@ -26,7 +26,7 @@ TEST(Usage, IsExplainedInOneSentence) {
       {{"plan"}, "problem is required"},
       {{"plan", problem, "--plannr", "heft"},
        "unknown option '--plannr': did you mean '--planner'?"},
-      {{"plan", problem, "more"}, "unexpected argument 'more'"},
+      {{"check", problem, "more"}, "unexpected argument 'more'"},
       {{"plan", problem, "--planner", "hefd"}, "unknown planner 'hefd': did you mean 'heft'?"},
       {{"plan", problem, "--planner", "random", "--option", "samples"}, "NAME=VALUE"},
       {{"plan", problem, "--planner", "random", "--option", "sample=3"}, "unknown option 'sample'"},

@@ -121,7 +121,7 @@ TEST(PlanVerb, KeepsItsTimeLimit) {
 }
 
 TEST(CompareVerb, OrdersPlannersByValue) {
-  const auto result = run({"compare", kGoogLeNet, "--json"});
+  const auto result = run({"compare", kGoogLeNet, "--json", "--time-limit", "500ms"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto json = result.json();
   const auto& planners = json["planners"];
