@@ -27,5 +27,5 @@ step plan "$folder/problem.json" -o "$folder/latency.json" --time-limit 3s
 run "$folder/latency.json" --repeat 30 -o "$folder/latency-run.json" --trace "$folder/latency-trace.json"
 step plan "$folder/problem.json" --objective throughput -o "$folder/throughput.json"
 run "$folder/throughput.json" --repeat 60 -o "$folder/throughput-run.json" --trace "$folder/throughput-trace.json"
-step report "$folder/latency.json" -o "$folder/report.html"
+step report "$folder/latency.json" --run "$folder/latency-run.json" -o "$folder/report.html"
 printf '\n%s/report.html is the page; the traces open in ui.perfetto.dev.\n' "$folder"
