@@ -19,13 +19,14 @@ constexpr std::size_t kLargest = std::size_t{4} << 20U;
 
 // Hand-overs are short: little waiting already spoils one. They are cheap, so there are many.
 constexpr double kFree = 0.002;
-constexpr std::size_t kRounds = 60;
+constexpr std::size_t kRoundsPerRun = 3;
+constexpr std::size_t kFewestRounds = 20;
 
-std::uint64_t read_all(const std::byte* data, std::size_t count) {
+std::uint64_t read_all(const Bytes& memory) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= count; i += sizeof(std::uint64_t)) {
+  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= memory.size(); i += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
-    std::memcpy(&word, data + i, sizeof(word));
+    std::memcpy(&word, memory.data() + i, sizeof(word));
     sum += word;
   }
   return sum;
@@ -38,6 +39,7 @@ class Exchange {
       : from_(from),
         to_(to),
         memory_(bytes),
+        own_(bytes),
         options_(options),
         workers_({from, to}, options.stop) {
     written_.resize(rounds());
@@ -47,57 +49,57 @@ class Exchange {
   void run() {
     workers_.run([this](std::size_t worker) { worker == 0 ? produce() : consume(); });
     options_.check();
+    // What the other side lost is known only now.
+    for (std::size_t round = 0; round < rounds(); ++round) {
+      across_[round].disturbed = across_[round].disturbed || lost_[round] != 0;
+    }
+    across_.erase(across_.begin(), across_.begin() + static_cast<std::ptrdiff_t>(options_.warm_up));
+    alone_.erase(alone_.begin(), alone_.begin() + static_cast<std::ptrdiff_t>(options_.warm_up));
   }
 
   [[nodiscard]] std::size_t rounds() const {
-    return options_.warm_up + std::max(kRounds, options_.repeat);
+    return options_.warm_up + std::max(kFewestRounds, kRoundsPerRun * options_.repeat);
   }
   [[nodiscard]] const std::vector<Run>& across() const { return across_; }
   [[nodiscard]] const std::vector<Run>& alone() const { return alone_; }
 
  private:
   void produce() {
+    RunWatch watch(from_, kFree);
     for (std::size_t round = 0; round < rounds(); ++round) {
-      if (!workers_.meet(3 * round + 1)) return;
-      RunWatch watch(from_, kFree);
+      if (!workers_.meet(round + 1)) return;
       watch.begin();
-      write(round);
+      write(memory_, round);
       written_[round] = Clock::now();
       flag_.store(round + 1, std::memory_order_release);
       lost_[round] = watch.end().disturbed ? 1 : 0;
-      if (!workers_.meet(3 * round + 2) || !workers_.meet(3 * round + 3)) return;
     }
   }
 
   void consume() {
     RunWatch watch(to_, kFree);
     for (std::size_t round = 0; round < rounds(); ++round) {
-      if (!workers_.meet(3 * round + 1)) return;
+      if (!workers_.meet(round + 1)) return;
       watch.begin();
       if (!workers_.wait(flag_, round + 1)) return;
-      sink_ = sink_ + read_all(memory_.data(), memory_.size());
+      sink_ = sink_ + read_all(memory_);
       const double time = milliseconds(Clock::now() - written_[round]);
-      const bool disturbed = watch.end().disturbed;
-      if (!workers_.meet(3 * round + 2)) return;
-      write(round);
+      across_.push_back({time, time, watch.end().disturbed});
+      write(own_, round);
       watch.begin();
-      sink_ = sink_ + read_all(memory_.data(), memory_.size());
-      const Run alone = watch.end();
-      if (round >= options_.warm_up) {
-        across_.push_back({time, time, disturbed || lost_[round] != 0});
-        alone_.push_back(alone);
-      }
-      if (!workers_.meet(3 * round + 3)) return;
+      sink_ = sink_ + read_all(own_);
+      alone_.push_back(watch.end());
     }
   }
 
-  void write(std::size_t round) {
-    std::memset(memory_.data(), static_cast<int>(round & 0x7fU) + 1, memory_.size());
+  static void write(const Bytes& memory, std::size_t round) {
+    std::memset(memory.data(), static_cast<int>(round & 0x7fU) + 1, memory.size());
   }
 
   Target from_;
   Target to_;
   Bytes memory_;
+  Bytes own_;  // what the reader writes itself
   const MeasureOptions& options_;
   Workers workers_;
   std::atomic<std::uint64_t> flag_{0};
