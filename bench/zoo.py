@@ -104,7 +104,7 @@ def agreement_table(results, objective):
         plan = result["plans"][objective]
         own = plan["measured"]
         spread = (own["high"] - own["low"]) / own["median"] if own["valid"] else None
-        rivals = [f"{number(rival['speed_up'])}x" for rival in plan["baselines"].values()]
+        rivals = [number(rival["speed_up"], "{:.2f}x") for rival in plan["baselines"].values()]
         equal = "-" if plan["outputs"] is None else "equal" if plan["outputs"]["equal"] else "NOT equal"
         rows.append([result["model"], number(plan["predicted"]), number(own["median"]) if own["valid"] else "not valid",
                      number(ratio_of(plan), "{:.3f}"), number(spread, "{:.1%}"), plan["segments"], *rivals, equal,
