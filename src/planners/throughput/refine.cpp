@@ -24,7 +24,8 @@ using namespace throughput;
 
 constexpr double kStartShare = 0.05;      // of the time, for each of the plans to start from
 constexpr double kAnnealingShare = 0.55;  // of what is left then
-constexpr double kBoundShare = 0.3;       // of what is left, whenever the bound is asked
+constexpr double kEarlyBoundShare = 0.3;  // of what is left when the bound is asked
+constexpr double kLateBoundShare = 0.6;
 constexpr double kCoolings[] = {1.0 / 16, 1.0 / 16, 1.0 / 8, 1.0 / 4, 1.0 / 2};
 constexpr std::size_t kCoolingsBeforeBound = 2;
 constexpr std::size_t kMostProgramChoices = 40'000;  // blocks x devices; beyond, CP-SAT is hopeless
@@ -45,7 +46,7 @@ class Refinement {
     if (!incumbent_.settled()) incumbent_.take_plan_of(local_search(), kStartShare);
     if (incumbent_.plan()) anneal();
     ProgramOutcome outcome;
-    if (prove_) bound();
+    if (prove_) bound(kLateBoundShare);
     if (prove_ && !done() && program_is_small()) {
       outcome = solve_with_cp_sat(problem_, incumbent_, control_);
     } else if (!incumbent_.plan()) {
@@ -71,17 +72,18 @@ class Refinement {
       if (done()) return;
       cool(problem_, units, incumbent_, control_, seconds * share,
            static_cast<std::uint64_t>(most_moves * share / kCoolings[0]), seed++);
-      if (prove_ && ++coolings == kCoolingsBeforeBound) bound();
+      if (prove_ && ++coolings == kCoolingsBeforeBound) bound(kEarlyBoundShare);
     }
   }
 
-  void bound() {
+  // Nothing new comes of it where an earlier run for the same plan came to its end.
+  void bound(double share) {
     if (!incumbent_.plan() || done() || incumbent_.value() == bounded_for_) return;
-    bounded_for_ = incumbent_.value();
-    Control part = control_.part("refine", control_.remaining() * kBoundShare);
+    Control part = control_.part("refine", control_.remaining() * share);
     incumbent_.raise_bound(
         configuration_bound(model_, incumbent_.bound(), incumbent_.value(), part),
         "sets of blocks within a load");
+    if (part.remaining() > 0) bounded_for_ = incumbent_.value();
   }
 
   const Problem& problem_;
