@@ -64,7 +64,7 @@ TEST_F(ReportVerb, RefusesAPlanThatIsNotValid) {
   EXPECT_EQ(folder_.file_count(), 1U) << "no page is left behind";
 }
 
-// A run in which everything took as long as in heft's plan of six_ops or longer.
+// A run of a plan of six_ops with this value.
 std::string run_of(double predicted, const std::string& objective, const std::string& device) {
   const std::string time =
       R"({"valid": true, "median": 10, "low": 9, "high": 12, "kept": 5, "rejected": 0})";
