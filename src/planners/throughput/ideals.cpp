@@ -37,6 +37,8 @@ constexpr std::size_t kMostProgramChoices = 20'000;  // blocks x devices; beyond
 constexpr double kProgramShare = 0.75;               // ... of the time that is left
 constexpr double kClose = 1e-9;  // relative: closer to the incumbent than this is no better
 
+constexpr const char* kOverIdeals = "program over ideals";
+
 class Search {
  public:
   Search(const Problem& problem, const Settings& settings, Control& control)
@@ -102,6 +104,7 @@ class Search {
     const double enough = exactly ? bound_ : cutoff * (1 - kClose);
     const ProgramResult result = best_split(*family, cutoff, enough, control_);
     if (!result.complete) return give_up();
+    method_ = kOverIdeals;
     if (!result.split) {
       bound_ = std::max(bound_, cutoff);
       return true;
@@ -114,8 +117,7 @@ class Search {
 
   // Asked late: it loads CP-SAT, which costs more than most problems do.
   [[nodiscard]] bool program_serves() const {
-    return wide_from_ > 0 &&
-           model_.block_count() * model_.problem().device_count() <= kMostProgramChoices &&
+    return model_.block_count() * model_.problem().device_count() <= kMostProgramChoices &&
            refuses_stage_program(model_).empty();
   }
 
@@ -127,8 +129,9 @@ class Search {
     keep(result.split);
     if (result.infeasible && !best_) {
       bound_ = highest;
-    } else {
-      bound_ = std::max(bound_, std::min(result.lower_bound, value()));
+    } else if (std::min(result.lower_bound, value()) > bound_) {
+      bound_ = std::min(result.lower_bound, value());
+      method_ = "constraint program over stages (CP-SAT)";
     }
     settled_ |= best_ && gap(value(), bound_) <= kOptimalGap;
     return true;
@@ -143,7 +146,7 @@ class Search {
 
   Answer answer() {
     Answer answer;
-    answer.certificate = {std::min(bound_, value()), "program over ideals"};
+    answer.certificate = {std::min(bound_, value()), method_};
     answer.plan = std::move(best_);
     if (answer.plan) return answer;
     if (settled_ && bound_ >= highest_cutoff(model_)) {
@@ -167,6 +170,7 @@ class Search {
   bool settled_ = false;
   bool program_tried_ = false;
   std::size_t latest_size_ = 0;
+  std::string method_ = kOverIdeals;
   std::string why_;
 };
 
