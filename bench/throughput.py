@@ -5,7 +5,7 @@
   bench/throughput.py growth [--time-limit 60] [--csv FILE]                    generated graphs: time against ops,
                                                                                ideals (of the forward graph), k
 
-Each row is a run of its own, so that time and memory are those of the whole process, reading included. Markdown goes
+Each row is a run of its own, so that times and memory are those of the whole process, reading included. Markdown goes
 to standard output. Planners for contiguous plans run with --contiguity joint, the others with none; the bound of a row
 is the best that is known for its rule.
 """
@@ -43,7 +43,7 @@ MOST_IDEALS = 3_000_000  # counting stops here
 
 
 def run(arguments, limit):
-    """One process: its JSON, wall time and peak memory in MB."""
+    """One process: its JSON, wall time, processor time and peak memory in MB."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen([str(PROGRAM), *arguments, "--json", "--quiet"], stdout=output,
@@ -54,9 +54,11 @@ def run(arguments, limit):
         output.seek(0)
         text = output.read()
     try:
-        return json.loads(text), seconds, usage.ru_maxrss / 1024
+        answer = json.loads(text)
     except ValueError:
-        return {"status": "refused"}, seconds, usage.ru_maxrss / 1024
+        answer = {"status": "refused"}
+    return answer, {"seconds": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime,
+                    "memory_mb": usage.ru_maxrss / 1024}
 
 
 def number(value, digits=4):
@@ -64,23 +66,23 @@ def number(value, digits=4):
 
 
 def plan_row(path, planner, contiguity, limit):
-    answer, seconds, memory = run(
+    answer, used = run(
         ["plan", str(path), "--planner", planner, "--contiguity", contiguity, "--time-limit",
          f"{limit}s"], limit)
     return {"input": f"{path.parent.name}/{path.stem}", "planner": planner, "contiguity": contiguity,
             "status": answer.get("status"), "value": answer.get("value"),
-            "lower_bound": answer.get("lower_bound"), "seconds": seconds, "memory_mb": memory}
+            "lower_bound": answer.get("lower_bound"), **used}
 
 
 def expert_row(path):
     split = EXPERTS / f"{path.stem}_expert.json"
     if path.parent.name != "LayerGraphs" or not split.exists():
         return None
-    answer, seconds, memory = run(["check", str(split), "--problem", str(path), "--contiguity", "none"], 0)
+    answer, used = run(["check", str(split), "--problem", str(path), "--contiguity", "none"], 0)
     value = answer.get("value")
     return {"input": f"{path.parent.name}/{path.stem}", "planner": "expert", "contiguity": "none",
             "status": "valid" if answer.get("valid") else answer.get("status", ""), "value": value,
-            "lower_bound": None, "seconds": seconds, "memory_mb": memory}
+            "lower_bound": None, **used}
 
 
 def best_bounds(rows):
@@ -110,13 +112,13 @@ def table(options):
         bound = bounds.get((row["input"], row["contiguity"]))
         value = row["value"]
         row["gap"] = (value - bound) / value if value and bound is not None else None
-    print("| input | planner | contiguity | status | value | gap % | time s | memory MB |")
-    print("| --- | --- | --- | --- | ---: | ---: | ---: | ---: |")
+    print("| input | planner | contiguity | status | value | gap % | time s | CPU s | memory MB |")
+    print("| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for row in rows:
         gap = None if row["gap"] is None else max(0.0, 100 * row["gap"])
         print(f"| {row['input']} | {row['planner']} | {row['contiguity']} | {row['status']} | "
               f"{number(row['value'])} | {number(gap, 2)} | {number(row['seconds'], 2)} | "
-              f"{number(row['memory_mb'], 0)} |")
+              f"{number(row['cpu_seconds'], 2)} | {number(row['memory_mb'], 0)} |")
     return rows
 
 
@@ -159,8 +161,8 @@ def count_ideals(path):
 
 def growth(options):
     rows = []
-    print("| family | ops | ideals | k | planner | status | value | gap % | time s | memory MB |")
-    print("| --- | ---: | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |")
+    print("| family | ops | ideals | k | planner | status | value | gap % | time s | CPU s | memory MB |")
+    print("| --- | ---: | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         for family, ops, accelerators, more in GROWTH:
             path = pathlib.Path(folder) / f"{family}-{ops}-{accelerators}.json"
@@ -178,7 +180,8 @@ def growth(options):
                 rows.append(row)
                 gap = None if row["gap"] is None else max(0.0, 100 * row["gap"])
                 print(f"| {family} | {ops:,} | {shown} | {accelerators} | {planner} | {row['status']} | {number(value)} | "
-                      f"{number(gap, 2)} | {number(row['seconds'], 2)} | {number(row['memory_mb'], 0)} |", flush=True)
+                      f"{number(gap, 2)} | {number(row['seconds'], 2)} | {number(row['cpu_seconds'], 2)} | "
+                      f"{number(row['memory_mb'], 0)} |", flush=True)
     return rows
 
 
