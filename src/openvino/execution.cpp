@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "formats/input_error.h"
+#include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "openvino/import.h"
 #include "openvino/inputs.h"
@@ -40,6 +41,7 @@ class Execution {
         models_(models),
         options_(options),
         streams_(!plan.schedule),
+        unit_(milliseconds_in(problem.unit())),
         segments_(segments_of(problem, plan)) {
     find_devices(runtime);
     check_memory();
@@ -82,6 +84,7 @@ class Execution {
   const std::vector<std::unique_ptr<NeuralModel>>& models_;
   const RunOptions& options_;
   bool streams_;  // a pipeline
+  double unit_;   // of the problem, in milliseconds
   std::vector<Segment> segments_;
   std::vector<DeviceId> devices_;               // that have something to do; by worker
   std::vector<Target> targets_;                 // by worker
@@ -233,19 +236,13 @@ void Execution::run_segment(std::size_t segment, std::size_t worker, std::size_t
                             WorkerLog& log) {
   const std::size_t slot = sample % slots_;
   const Clock::time_point start = Clock::now();
-  const double processor = thread_time();
   try {
     requests_[segment][slot]->run();
   } catch (const std::exception& error) {
     throw RuntimeError(fmt::format("{} failed: {}", describe(segment, worker), error.what()));
   }
-  const double used = thread_time() - processor;
   const Clock::time_point end = Clock::now();
   done_[segment][slot].samples.store(sample + 1, std::memory_order_release);
-  // On several cores the others' share of the work is not this thread's.
-  if (targets_[worker].cores.size() == 1) {
-    log.lost[sample] += std::max(0.0, milliseconds(end - start) - used);
-  }
   log.events.push_back({segment, devices_[worker], sample, milliseconds(start - origin_),
                         milliseconds(end - origin_)});
 }
@@ -255,16 +252,19 @@ void Execution::follow_schedule(std::size_t worker, std::size_t samples, Workers
   for (std::size_t sample = 0; sample < samples; ++sample) {
     if (!workers.meet(sample + 1)) return;
     const Clock::time_point begin = Clock::now();
+    const LostTime lost(targets_[worker]);
     log.begin.push_back(milliseconds(begin - origin_));
     for (const std::size_t segment : work_[worker]) {
       for (const std::size_t producer : segments_[segment].inputs) {
         if (!workers.wait(done_[producer][0].samples, sample + 1)) return;
       }
-      const double arrival = problem_.model(segments_[segment].model).arrival;
+      const double arrival = problem_.model(segments_[segment].model).arrival * unit_;
       Waiting waiting;
       while (milliseconds(Clock::now() - begin) < arrival && !workers.stopped()) waiting.pause();
       run_segment(segment, worker, sample, log);
     }
+    // Waiting counts too: a worker waits at work, and one that was away comes late.
+    log.lost[sample] = lost.so_far();
     if (worker == 0) progress_.store(sample + 1, std::memory_order_relaxed);
   }
 }
@@ -313,7 +313,9 @@ void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers
       continue;
     }
     waiting = {};
+    const LostTime lost(targets_[worker]);
     run_segment(own[chosen], worker, next[chosen], log);
+    log.lost[next[chosen]] += lost.so_far();
     next[chosen] += stride[chosen];
     if (worker == 0) progress_.store(next[chosen], std::memory_order_relaxed);
   }

@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "formats/run_file.h"
+
 namespace placewright::openvino {
 namespace {
 
@@ -37,12 +39,14 @@ SampleEnds ends_of(const Problem& problem, const std::vector<Segment>& segments,
 }
 
 double value_of(const Problem& problem, const std::vector<double>& ends) {
+  const double unit = milliseconds_in(problem.unit());
   double value = 0;
   for (const ModelId id : problem.models()) {
     const Model& model = problem.model(id);
-    const double end = std::max(ends[id.index()], model.arrival);
+    const double arrival = model.arrival * unit;
+    const double end = std::max(ends[id.index()], arrival);
     if (problem.objective() == Objective::total_completion) {
-      value += model.weight * (end - model.arrival);
+      value += model.weight * (end - arrival);
     } else {
       value = std::max(value, end);
     }

@@ -1,5 +1,6 @@
 #include "openvino/workers.h"
 
+#include <algorithm>
 #include <ctime>
 #include <thread>
 
@@ -13,6 +14,12 @@ double thread_time() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+double LostTime::so_far() const {
+  if (!counts_) return 0;
+  const double used = thread_time() - processor_;
+  return std::max(0.0, milliseconds(Clock::now() - start_) - used);
 }
 
 void Waiting::pause() {

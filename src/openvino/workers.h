@@ -21,6 +21,21 @@ double milliseconds(Clock::duration duration);
 // Processor time of the calling thread, in milliseconds.
 double thread_time();
 
+// The time that the core of a thread gave to others since then, in milliseconds. On several cores
+// it cannot be told, the others' share of the work not being this thread's, and is 0.
+class LostTime {
+ public:
+  explicit LostTime(const Target& target)
+      : counts_(target.cores.size() == 1), start_(Clock::now()), processor_(thread_time()) {}
+
+  [[nodiscard]] double so_far() const;
+
+ private:
+  bool counts_;
+  Clock::time_point start_;
+  double processor_;
+};
+
 // A worker waits on its own core, so it spins; once in a while it lets others run.
 class Waiting {
  public:
