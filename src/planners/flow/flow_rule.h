@@ -16,6 +16,9 @@
 // start. The others, among them those that do better to wait for a busy faster device, are shared
 // out anew at the next event.
 //
+// What leaving an op for later costs is ours; the publication does not say
+// (docs/results/several-models.md has the variants that were tried).
+//
 // Between events only the ops and devices that changed are changed in the flow.
 // O(ready x devices) for the costs and one shortest path for each change.
 

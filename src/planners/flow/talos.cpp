@@ -6,9 +6,10 @@
 //   in
 //                the gaps that are left (flow_plan.h), then local search over all ops
 //
-// `refine=none` is the published method: packing and flow alone. With refinement the plan is never
-// worse than ASWM's and TSAM's. The flow takes O(events x ready ops x devices); the search as much
-// time as 3e7 op timings (about a second), or less where the plan meets the lower bound.
+// `refine=none` is packing and flow alone, with our cost of waiting (flow_rule.h). With refinement
+// the plan is never worse than ASWM's and TSAM's. The flow takes O(events x ready ops x devices);
+// the search as much time as 3e7 op timings (about a second), or less where the plan meets the
+// lower bound.
 //
 // Memory, pins, colocation, lanes, links and host interconnects are respected; costs look at
 // transfers without congestion, the plan is timed with it. Peak memory is left to the service.
@@ -73,7 +74,7 @@ PlannerEntry talos() {
       .summary = "weighted speed-up and min-cost flow, layer by layer, then refined (Talos)",
       .objectives = {Objective::total_completion},
       .options = {{.name = "refine",
-                   .text = "what follows the published method: nothing, or local search",
+                   .text = "what follows packing and flow: nothing, or local search",
                    .standard = std::string{"search"},
                    .choices = {"none", "search"}},
                   {"pack-speedup", "packing: speed-ups within this ratio of the first; 1: none",
