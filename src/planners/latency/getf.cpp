@@ -18,8 +18,8 @@
 // variable for each op and group, then as ETF. Memory as in all constructive planners
 // (device_choice.h).
 //
-// Su, Ren, Vardi, Wierman: Communication-aware scheduling of precedence-constrained tasks on related
-// machines. arXiv 2004.14639, 2020.
+// Su, Ren, Vardi, Wierman: Communication-aware scheduling of precedence-constrained tasks on
+// related machines. arXiv 2004.14639, 2020.
 
 #include <algorithm>
 #include <cmath>
