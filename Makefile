@@ -11,7 +11,10 @@ build: setup
 setup:
 	@scripts/setup
 
-demo: build
+# The program alone, not the tests: the first demo should not wait for them.
+demo: setup
+	@cmake --preset release --log-level=WARNING
+	@cmake --build --preset release -j $(JOBS) --target placewright_program
 	@examples/demo.sh
 
 test: build

@@ -2,10 +2,14 @@
 """Generated sets of 2 to 8 models on a CPU and one to three accelerators: total completion against ASWM and TSAM.
 
     bench/several_models.py [--sets 3] [--models 2-8] [--accelerators 1-3] [--ops 40] [--planners talos,auto] [--keep FOLDER]
+    bench/several_models.py --profiles resnet50.json inceptionv3.json …
 
 A set is made from the published speed-up tables (examples/talos/speedups): each model takes the operators of one table, in the
 proportion of their calls, with their measured time on the CPU and on the GPU; other accelerators have the same speed-ups scaled and
 scattered, within 0.1 to 100. Graphs are chains with parallel branches; tensors cross links of 10 us and 10 GB/s. The same seed gives the same set.
+
+With --profiles the models are real ones, measured by `placewright profile`: their graphs, fused groups and times on the CPU. On an accelerator an op takes 10 us to
+start and its time on the CPU divided by a speed-up: 20 to 100 for convolutions and matrix products, 2 to 20 for the rest, drawn for each type; so that small ops are slower there.
 
 Prints a Markdown table: for each planner the median, least and largest share of the better of ASWM and TSAM (below 1: less time), of each of the two,
 and the gap to the lower bound. Ends with 1 where `talos` or `auto` is worse than the better of the two.
@@ -63,7 +67,29 @@ def make_model(dice, name, table, ops, accelerators, factors):
     return made, tensors
 
 
-def make_set(seed, models, accelerators, ops):
+START = 10  # us, of an op on an accelerator
+HEAVY = {"Convolution", "GroupConvolution", "MatMul"}
+
+
+def profiled_model(dice, name, profile, accelerators, factors):
+    """Ops, tensors and fused groups of a profiled model; times in milliseconds become microseconds."""
+    called = {op["name"]: f"{name}/{op['name']}" for op in profile["ops"]}
+    made = []
+    for op in profile["ops"]:
+        cpu = 1000 * op["time"][0]
+        times = [cpu]
+        for k in range(accelerators):
+            low, high = (20, 100) if op.get("type") in HEAVY else (2, 20)
+            speedup = factors.setdefault((op.get("type"), k), SPEEDS[k] * dice.uniform(low, high))
+            # An op that its group's time does not stand at costs nothing anywhere.
+            times.append(min(cpu * 10, max(cpu / 100, START + cpu / speedup)))
+        made.append({"name": called[op["name"]], "type": op.get("type", ""), "model": name, "time": times})
+    tensors = [{"from": called[tensor["from"]], "to": [called[reader] for reader in tensor["to"]], "bytes": tensor.get("bytes", 0)}
+               for tensor in profile["tensors"]]
+    return made, tensors, [[called[op] for op in group] for group in profile.get("colocate", [])]
+
+
+def make_set(seed, models, accelerators, ops, profiles):
     dice = random.Random(seed)
     tables = [read_table(path) for path in sorted(TABLES.glob("*.csv"))]
     names = [path.stem for path in sorted(TABLES.glob("*.csv"))]
@@ -72,9 +98,18 @@ def make_set(seed, models, accelerators, ops):
                "kinds": [{"name": "cpu"}] + [{"name": f"acc{k}"} for k in range(accelerators)],
                "devices": [{"name": "CPU", "kind": "cpu"}] + [{"name": f"ACC{k}", "kind": f"acc{k}"} for k in range(accelerators)],
                "interconnect": {"kind": "links", "all": {"latency": 10, "bandwidth": 1e4}},
-               "models": [], "ops": [], "tensors": []}
+               "models": [], "ops": [], "tensors": [], "colocate": []}
     factors = {}
     for number in range(models):
+        if profiles:
+            profile = dice.choice(profiles)
+            name = f"{profile['name']} {number + 1}"
+            made, tensors, groups = profiled_model(dice, name, profile, accelerators, factors)
+            problem["models"].append({"name": name})
+            problem["ops"] += made
+            problem["tensors"] += tensors
+            problem["colocate"] += groups
+            continue
         which = dice.randrange(len(tables))
         name = f"{names[which]} {number + 1}"
         size = dice.randint(ops // 2, ops + ops // 2)
@@ -112,8 +147,10 @@ def main():
     parser.add_argument("--ops", type=int, default=40, help="of a model, on average")
     parser.add_argument("--time", type=float, default=5, help="seconds for a plan")
     parser.add_argument("--planners", default="talos", help="beside the published method, separated by commas")
+    parser.add_argument("--profiles", type=pathlib.Path, nargs="+", default=[], help="problem files of 'placewright profile', one model each")
     parser.add_argument("--keep", type=pathlib.Path, help="write the sets here")
     options = parser.parse_args()
+    profiles = [json.loads(path.read_text()) for path in options.profiles]
 
     methods = ["talos refine=none", *options.planners.split(",")]
     shares = {method: {"better": [], "aswm": [], "tsam": [], "gap": []} for method in methods}
@@ -127,7 +164,7 @@ def main():
                 for number in range(options.sets):
                     seed = 100 * models + 10 * accelerators + number
                     path = folder / f"set-{models}-{accelerators}-{number}.json"
-                    path.write_text(json.dumps(make_set(seed, models, accelerators, options.ops)))
+                    path.write_text(json.dumps(make_set(seed, models, accelerators, options.ops, profiles)))
                     aswm, _ = value(options, path, "aswm")
                     tsam, _ = value(options, path, "tsam")
                     for method in methods:
