@@ -56,6 +56,9 @@ if(NOT TARGET placewright_program)
 endif()
 set_target_properties(placewright_program PROPERTIES INSTALL_RPATH "$ORIGIN/${program_to_private}")
 install(TARGETS placewright_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+if(TARGET placewright_openvino)
+  install(TARGETS placewright_openvino LIBRARY DESTINATION "${private_dir}")
+endif()
 
 # The program prints its own man page and completions.
 set(printed_dir "${CMAKE_CURRENT_BINARY_DIR}/printed")

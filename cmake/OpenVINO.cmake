@@ -16,14 +16,20 @@ if(OpenVINO_FOUND)
   target_include_directories(placewright_openvino SYSTEM PRIVATE ${openvino_headers})
   target_include_directories(placewright_openvino PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(placewright_openvino PRIVATE openvino::runtime fmt::fmt placewright_compile_options)
+  # An installed plugin goes on using the OpenVINO that it was built with.
+  get_target_property(openvino_library openvino::runtime IMPORTED_LOCATION_RELEASE)
+  get_filename_component(openvino_folder "${openvino_library}" DIRECTORY)
   set_target_properties(placewright_openvino PROPERTIES
     CXX_VISIBILITY_PRESET hidden
-    INSTALL_RPATH_USE_LINK_PATH ON
+    INSTALL_RPATH "${openvino_folder}"
     LIBRARY_OUTPUT_DIRECTORY "${PLACEWRIGHT_PROGRAM_DIR}")
   set(PLACEWRIGHT_OPENVINO_PLUGIN "${PLACEWRIGHT_PROGRAM_DIR}/libplacewright_openvino.so")
 else()
   message(STATUS "OpenVINO was not found: the verbs that run models will say so")
 endif()
 
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/openvino/loader.cpp" PROPERTIES
-  COMPILE_DEFINITIONS "PLACEWRIGHT_OPENVINO_PLUGIN=\"${PLACEWRIGHT_OPENVINO_PLUGIN}\"")
+# Where the loader looks: from the installed program to the installed plugin (cmake/Install.cmake), then in this build.
+include(GNUInstallDirs)
+file(RELATIVE_PATH plugin_from_program "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}/placewright")
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/openvino/loader.cpp" PROPERTIES COMPILE_DEFINITIONS
+  "PLACEWRIGHT_OPENVINO_PLUGIN=\"${PLACEWRIGHT_OPENVINO_PLUGIN}\";PLACEWRIGHT_INSTALLED_PLUGINS=\"${plugin_from_program}\"")

@@ -21,8 +21,7 @@ std::vector<std::string> candidates() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   if (!ignored) {
     paths.push_back((program.parent_path() / kPluginName).string());
-    paths.push_back(
-        (program.parent_path().parent_path() / "lib/placewright" / kPluginName).string());
+    paths.push_back((program.parent_path() / PLACEWRIGHT_INSTALLED_PLUGINS / kPluginName).string());
   }
   paths.emplace_back(PLACEWRIGHT_OPENVINO_PLUGIN);
   return paths;
