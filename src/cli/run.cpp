@@ -19,6 +19,7 @@
 #include "formats/trace_export.h"
 #include "openvino/baselines.h"
 #include "openvino/execution.h"
+#include "problem/time_unit.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {

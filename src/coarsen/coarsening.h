@@ -99,7 +99,4 @@ Partition fusion_partition(const Problem& problem);
 // The kind that speed-ups are measured against: the host's, or one called a CPU; else the first.
 KindId reference_kind(const Problem& problem);
 
-// So many milliseconds in a problem's unit; where it has none, the number as it is.
-double milliseconds_in(double milliseconds, TimeUnit unit);
-
 }  // namespace placewright

@@ -6,6 +6,7 @@
 
 #include "coarsen/blocks.h"
 #include "coarsen/coarsening.h"
+#include "problem/time_unit.h"
 
 namespace placewright {
 namespace {
@@ -21,7 +22,7 @@ class ChainPacking {
   ChainPacking(const Problem& problem, double speedup_ratio, double longest)
       : problem_(problem),
         ratio_(speedup_ratio),
-        longest_(milliseconds_in(longest, problem.unit())),
+        longest_(in_unit(longest, problem.unit())),
         reference_(reference_kind(problem).index()) {}
 
   Partition run() {
@@ -73,19 +74,6 @@ class ChainPacking {
 };
 
 }  // namespace
-
-double milliseconds_in(double milliseconds, TimeUnit unit) {
-  switch (unit) {
-    case TimeUnit::seconds:
-      return milliseconds / 1e3;
-    case TimeUnit::microseconds:
-      return milliseconds * 1e3;
-    case TimeUnit::milliseconds:
-    case TimeUnit::none:
-      break;
-  }
-  return milliseconds;
-}
 
 KindId reference_kind(const Problem& problem) {
   const auto& kinds = problem.draft().kinds;

@@ -9,6 +9,7 @@
 
 #include "formats/cluster_json.h"
 #include "formats/json.h"
+#include "problem/time_unit.h"
 
 namespace placewright {
 namespace {
@@ -167,19 +168,6 @@ std::string segment_mismatch(const RunFile& run, const Problem& problem, const P
 }
 
 }  // namespace
-
-double milliseconds_in(TimeUnit unit) {
-  switch (unit) {
-    case TimeUnit::seconds:
-      return 1e3;
-    case TimeUnit::microseconds:
-      return 1e-3;
-    case TimeUnit::milliseconds:
-    case TimeUnit::none:
-      return 1;
-  }
-  return 1;
-}
 
 RunFile parse_run(std::string_view text, const std::string& origin) {
   return RunReader(text, origin).read();

@@ -91,10 +91,6 @@ struct RunFile {
   std::vector<std::string> warnings;  // unknown keys
 };
 
-// Times of problems are in their own unit, what is measured in milliseconds. Times without a unit
-// count as milliseconds.
-double milliseconds_in(TimeUnit unit);
-
 // Throws InputError.
 RunFile parse_run(std::string_view text, const std::string& origin);
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/plan_rows.h"
+#include "problem/time_unit.h"
 
 namespace placewright {
 namespace {
@@ -21,16 +22,7 @@ enum Group { kDevices = 1, kLinks = 2, kModels = 3, kMeasured = 4 };
 
 // Nanoseconds per unit of the problem.
 double nanoseconds(TimeUnit unit) {
-  switch (unit) {
-    case TimeUnit::seconds:
-      return 1e9;
-    case TimeUnit::microseconds:
-      return 1e3;
-    case TimeUnit::milliseconds:
-    case TimeUnit::none:
-      return 1e6;
-  }
-  return 1e6;
+  return 1e6 * milliseconds_in(unit);
 }
 
 struct Slice {

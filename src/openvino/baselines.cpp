@@ -5,41 +5,29 @@
 
 #include <fmt/format.h>
 
-#include "openvino/inputs.h"
+#include "openvino/part_inputs.h"
 #include "openvino/workers.h"
 
 namespace placewright::openvino {
 namespace {
 
-std::vector<Bytes> inputs_of(const NeuralModel& model, std::uint64_t seed) {
-  std::vector<Bytes> inputs;
-  for (const GraphInput& input : model.graph().inputs) inputs.push_back(seeded_input(input, seed));
-  return inputs;
-}
-
-std::unique_ptr<Request> request_on(CompiledPart& part, const std::vector<Bytes>& inputs) {
-  auto request = part.request();
-  for (std::size_t i = 0; i < inputs.size(); ++i) request->bind_input(i, inputs[i].data());
-  return request;
-}
-
 // Inferences one after the other, in a thread bound to the cores.
 Measured latency_on(const NeuralModel& model, const Target& target, const RunOptions& options) {
   const auto part = model.compile_whole({.device = target.device, .threads = target.threads()});
-  const std::vector<Bytes> inputs = inputs_of(model, options.seed);
-  const auto request = request_on(*part, inputs);
+  const std::vector<Bytes> inputs = seeded_inputs(model.graph(), options.seed);
+  const auto request = request_with(*part, inputs);
   std::vector<double> kept;
   int rejected = 0;
   Workers workers({target}, options.stop);
   workers.run([&](std::size_t) {
     for (int i = 0; i < options.warm_up + options.repeat && !workers.stopped(); ++i) {
       const Clock::time_point start = Clock::now();
-      const double processor = thread_time();
+      const LostTime lost(target);
       request->run();
-      const double used = thread_time() - processor;
+      const double away = lost.so_far();
       const double length = milliseconds(Clock::now() - start);
       if (i < options.warm_up) continue;
-      if (target.cores.size() == 1 && length - used > kDisturbed * length) {
+      if (away > kDisturbed * length) {
         ++rejected;
       } else {
         kept.push_back(length);
@@ -54,9 +42,9 @@ Baseline streams_on(const NeuralModel& model, const std::vector<int>& cores,
                     const RunOptions& options) {
   const int count = static_cast<int>(cores.size());
   const auto part = model.compile_whole({.threads = count, .streams = count});
-  const std::vector<Bytes> inputs = inputs_of(model, options.seed);
+  const std::vector<Bytes> inputs = seeded_inputs(model.graph(), options.seed);
   std::vector<std::unique_ptr<Request>> requests;
-  for (int i = 0; i < count; ++i) requests.push_back(request_on(*part, inputs));
+  for (int i = 0; i < count; ++i) requests.push_back(request_with(*part, inputs));
 
   std::vector<double> latencies;
   std::vector<double> finished;

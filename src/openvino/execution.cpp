@@ -9,12 +9,13 @@
 #include <fmt/format.h>
 
 #include "formats/input_error.h"
-#include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "openvino/import.h"
 #include "openvino/inputs.h"
+#include "openvino/part_inputs.h"
 #include "openvino/run_log.h"
 #include "openvino/workers.h"
+#include "problem/time_unit.h"
 
 namespace placewright::openvino {
 namespace {
@@ -173,10 +174,7 @@ void Execution::make_inputs() {
   inputs_.resize(models_.size());
   for (std::size_t model = 0; model < models_.size(); ++model) {
     for (std::size_t slot = 0; slot < slots_; ++slot) {
-      std::vector<Bytes>& inputs = inputs_[model].emplace_back();
-      for (const GraphInput& input : models_[model]->graph().inputs) {
-        inputs.push_back(seeded_input(input, options_.seed * 1000 + slot));
-      }
+      inputs_[model].push_back(seeded_inputs(models_[model]->graph(), options_.seed * 1000 + slot));
     }
   }
 }
@@ -385,10 +383,7 @@ OutputCheck Execution::check_outputs(std::size_t samples) {
     const ModelGraph& graph = models_[model]->graph();
     const auto whole = models_[model]->compile_whole({});
     for (std::size_t slot = 0; slot < std::min(samples, slots_); ++slot) {
-      const auto request = whole->request();
-      for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-        request->bind_input(i, inputs_[model][slot][i].data());
-      }
+      const auto request = request_with(*whole, inputs_[model][slot]);
       request->run();
       for (const GraphOutput& output : graph.outputs) {
         if (output.tensor.is_model_input()) continue;
@@ -401,7 +396,7 @@ OutputCheck Execution::check_outputs(std::size_t samples) {
           const auto found = std::find(own.begin(), own.end(), output.tensor);
           if (found == own.end()) continue;
           const double apart =
-              difference(graph.ops[output.tensor.op].outputs[output.tensor.port], expected,
+              difference(type_of(graph, output.tensor), expected,
                          requests_[i][slot]->output(static_cast<std::size_t>(found - own.begin())));
           if (apart > check.largest_difference) {
             check.largest_difference = apart;

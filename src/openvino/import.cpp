@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "formats/text_file.h"
+#include "openvino/part_inputs.h"
 
 namespace placewright::openvino {
 namespace {
@@ -43,8 +44,7 @@ std::vector<double> bytes_touched(const ModelGraph& graph) {
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
     for (const TensorType& output : graph.ops[op].outputs) bytes[op] += output.bytes;
     for (const TensorKey& input : graph.ops[op].inputs) {
-      bytes[op] += input.is_model_input() ? graph.inputs[input.port].type.bytes
-                                          : graph.ops[input.op].outputs[input.port].bytes;
+      bytes[op] += type_of(graph, input).bytes;
     }
   }
   for (const Weight& weight : graph.weights) {

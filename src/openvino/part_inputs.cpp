@@ -7,6 +7,12 @@ const TensorType& type_of(const ModelGraph& graph, const TensorKey& tensor) {
                                  : graph.ops[tensor.op].outputs[tensor.port];
 }
 
+std::vector<Bytes> seeded_inputs(const ModelGraph& graph, std::uint64_t seed) {
+  std::vector<Bytes> inputs;
+  for (const GraphInput& input : graph.inputs) inputs.push_back(seeded_input(input, seed));
+  return inputs;
+}
+
 std::vector<Bytes> seeded_inputs(const ModelGraph& graph, const CompiledPart& part) {
   std::vector<Bytes> inputs;
   for (const TensorKey& tensor : part.inputs()) {

@@ -12,6 +12,9 @@ namespace placewright::openvino {
 // The type of a tensor of the model.
 const TensorType& type_of(const ModelGraph& graph, const TensorKey& tensor);
 
+// By input of the model.
+std::vector<Bytes> seeded_inputs(const ModelGraph& graph, std::uint64_t seed);
+
 // By input of the part.
 std::vector<Bytes> seeded_inputs(const ModelGraph& graph, const CompiledPart& part);
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "formats/run_file.h"
+#include "problem/time_unit.h"
 
 namespace placewright::openvino {
 namespace {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "problem/time_unit.h"
 #include "report/alternatives.h"
 #include "report/critical_chain.h"
 #include "report/device_work.h"

@@ -9,6 +9,7 @@
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
 #include "problem/problem.h"
+#include "support/test_name.h"
 
 namespace placewright {
 namespace {
@@ -17,9 +18,8 @@ class EveryFamily : public ::testing::TestWithParam<GraphFamily> {};
 
 INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, ::testing::ValuesIn(graph_families()),
                          [](const auto& family) {
-                           std::string name{name_of(family.param)};
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return placewright::testing::test_name(
+                               std::string(name_of(family.param)));
                          });
 
 TEST_P(EveryFamily, MakesExactlyTheOpsAskedForAndAValidProblem) {

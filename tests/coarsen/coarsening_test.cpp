@@ -12,6 +12,7 @@
 #include "support/published.h"
 #include "support/random_plan.h"
 #include "support/random_problem.h"
+#include "support/test_name.h"
 #include "verify/verifier.h"
 
 namespace placewright {
@@ -79,9 +80,8 @@ INSTANTIATE_TEST_SUITE_P(Objectives, EveryObjective,
                          ::testing::Values(Objective::throughput, Objective::call_latency,
                                            Objective::latency, Objective::total_completion),
                          [](const auto& objective) {
-                           std::string name{name_of(objective.param)};
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return placewright::testing::test_name(
+                               std::string(name_of(objective.param)));
                          });
 
 TEST_P(EveryObjective, ExpandedPlansKeepTheCoarseValue) {

@@ -5,6 +5,7 @@
 #include "openvino/execution.h"
 #include "openvino/random_cuts.h"
 #include "support/folder.h"
+#include "support/test_name.h"
 
 namespace placewright::openvino {
 namespace {
@@ -37,9 +38,7 @@ TEST_P(RandomSplits, GiveEqualOutputs) {
 INSTANTIATE_TEST_SUITE_P(Zoo, RandomSplits,
                          ::testing::Values("squeezenet", "bninception", "swin-t"),
                          [](const auto& model) {
-                           std::string name = model.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return placewright::testing::test_name(model.param);
                          });
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "formats/input_error.h"
 #include "openvino/random_cuts.h"
 #include "support/folder.h"
+#include "support/test_name.h"
 
 namespace placewright::openvino {
 namespace {
@@ -66,9 +67,7 @@ TEST_P(Execution, PipelinesKeepSamplesApart) {
 INSTANTIATE_TEST_SUITE_P(Zoo, Execution,
                          ::testing::Values("tiny-branches", "tiny-pair", "tiny-bert"),
                          [](const auto& model) {
-                           std::string name = model.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return placewright::testing::test_name(model.param);
                          });
 
 // The real model, but the part with its last op fails at its third run.

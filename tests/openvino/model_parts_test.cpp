@@ -16,6 +16,7 @@
 #include "openvino/runtime.h"
 #include "openvino/zoo.h"
 #include "support/folder.h"
+#include "support/test_name.h"
 
 namespace placewright::openvino {
 namespace {
@@ -102,9 +103,7 @@ TEST_P(ZooParts, GiveWhatTheWholeGives) {
 INSTANTIATE_TEST_SUITE_P(Small, ZooParts,
                          ::testing::Values("tiny-branches", "tiny-pair", "tiny-bert", "squeezenet"),
                          [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return placewright::testing::test_name(test.param);
                          });
 
 std::string content_of(const fs::path& path) {

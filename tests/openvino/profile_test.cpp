@@ -17,6 +17,7 @@
 #include "problem/problem.h"
 #include "support/folder.h"
 #include "support/program.h"
+#include "support/test_name.h"
 
 namespace placewright::openvino {
 namespace {
@@ -91,9 +92,7 @@ TEST_P(ProfileOf, IsAValidProblemWhoseTimesSumUpToTheLatency) {
 INSTANTIATE_TEST_SUITE_P(Zoo, ProfileOf,
                          ::testing::Values("tiny-branches", "tiny-pair", "tiny-bert"),
                          [](const auto& model) {
-                           std::string name = model.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return placewright::testing::test_name(model.param);
                          });
 
 TEST(Profile, SeveralModelsAreOneProblemWithNamesThatLeadBack) {

@@ -16,6 +16,7 @@
 #include "planning/service.h"
 #include "support/published.h"
 #include "support/random_problem.h"
+#include "support/test_name.h"
 #include "verify/verifier.h"
 
 namespace placewright {
@@ -31,9 +32,7 @@ struct Case {
 
 // Prints the case, also as a part of the test's name.
 std::string name_of(const Case& test_case) {
-  std::string name = test_case.planner + "_" + std::string{name_of(test_case.objective)};
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
+  return testing::test_name(test_case.planner + "_" + std::string{name_of(test_case.objective)});
 }
 
 void PrintTo(const Case& test_case, std::ostream* out) {

@@ -1,6 +1,7 @@
 // The graph on a canvas: boxes and ops coloured by device, edges between them. What is out of sight is
 // not drawn, and small things are drawn without text, so that thousands of ops can be dragged about.
 
+import { oncePerFrame, pixelRatio, sizeCanvas } from './canvas';
 import { select } from 'd3-selection';
 import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
 import { h } from './dom';
@@ -45,7 +46,7 @@ export class GraphView {
       this.transform = event.transform;
       this.redraw();
     });
-  private pending = false;
+  private readonly redraw = oncePerFrame(() => this.draw());
   private drawnOnce = false;
   private width = 0;
   private height = 0;
@@ -256,24 +257,13 @@ export class GraphView {
     if (clientWidth === 0 || (clientWidth === this.width && clientHeight === this.height)) return;
     this.width = clientWidth;
     this.height = clientHeight;
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(clientWidth * ratio);
-    this.canvas.height = Math.round(clientHeight * ratio);
+    sizeCanvas(this.canvas, clientWidth, clientHeight);
     if (!this.touched) this.relayout(true);
     this.draw();
   }
 
-  private redraw() {
-    if (this.pending) return;
-    this.pending = true;
-    requestAnimationFrame(() => {
-      this.pending = false;
-      this.draw();
-    });
-  }
-
   private draw() {
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio();
     const { context: ink, transform } = this;
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
     ink.fillStyle = this.colours.canvas;

@@ -1,6 +1,7 @@
 // What happens when: a lane for each device and each direction in which something moves, and below the
 // lane of a device what was measured on it when the plan was run. Time runs to the right; dragging and zooming change the stretch of time in sight.
 
+import { oncePerFrame, pixelRatio, sizeCanvas } from './canvas';
 import { scaleLinear } from 'd3-scale';
 import { select } from 'd3-selection';
 import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
@@ -54,7 +55,7 @@ export class TimelineView {
   private transform: ZoomTransform = zoomIdentity;
   private width = 0;
   private height = 0;
-  private pending = false;
+  private readonly redraw = oncePerFrame(() => this.draw());
   private colours: ThemeColours = themeColours();
   private critical = new Set<string>();
   private readonly zoom = zoom<HTMLCanvasElement, unknown>()
@@ -194,24 +195,13 @@ export class TimelineView {
     const { clientWidth } = this.element;
     if (clientWidth === 0 || clientWidth === this.width) return;
     this.width = clientWidth;
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(clientWidth * ratio);
-    this.canvas.height = Math.round(this.height * ratio);
+    sizeCanvas(this.canvas, clientWidth, this.height);
     this.zoom.extent([[LABEL, 0], [clientWidth - 14, this.height]]).translateExtent([[LABEL, 0], [clientWidth - 14, this.height]]);
     this.draw();
   }
 
-  private redraw() {
-    if (this.pending) return;
-    this.pending = true;
-    requestAnimationFrame(() => {
-      this.pending = false;
-      this.draw();
-    });
-  }
-
   private draw() {
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio();
     const ink = this.context;
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
     ink.fillStyle = this.colours.canvas;

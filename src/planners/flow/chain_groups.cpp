@@ -1,13 +1,14 @@
 #include "planners/flow/chain_groups.h"
 
 #include "planners/flow/speed_up.h"
+#include "problem/time_unit.h"
 
 namespace placewright {
 
 Partition packed_chains(const Problem& problem, double speedup_ratio, double longest) {
   const SpeedUps speed_ups(problem);
   const Partition chains = chain_partition(problem, speedup_ratio, longest);
-  const double limit = milliseconds_in(longest, problem.unit());
+  const double limit = in_unit(longest, problem.unit());
   struct Open {
     CoarseSet set;
     double time = 0;
