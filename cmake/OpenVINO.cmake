@@ -1,4 +1,4 @@
-# The plugin with OpenVINO in it (src/openvino/plugin/): a shared object that the program loads when a verb needs it, so
+# The plugin with OpenVINO in it (src/backends/openvino/): a shared object that the program loads when a verb needs it, so
 # that planning alone starts fast and stays small. Built where OpenVINO is found: the system's, else the wheel's, which
 # brings headers, libraries and CMake files.
 
@@ -9,7 +9,7 @@ remove_definitions(-D_GLIBCXX_USE_CXX11_ABI=1)
 
 set(PLACEWRIGHT_OPENVINO_PLUGIN "")
 if(OpenVINO_FOUND)
-  file(GLOB plugin_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/openvino/plugin/*.cpp")
+  file(GLOB plugin_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/openvino/*.cpp")
   add_library(placewright_openvino MODULE ${plugin_sources})
   get_target_property(openvino_headers openvino::runtime INTERFACE_INCLUDE_DIRECTORIES)
   # As system headers: they are not ours to keep free of warnings.
@@ -31,5 +31,5 @@ endif()
 # Where the loader looks: from the installed program to the installed plugin (cmake/Install.cmake), then in this build.
 include(GNUInstallDirs)
 file(RELATIVE_PATH plugin_from_program "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}/placewright")
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/openvino/loader.cpp" PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/backends/loader.cpp" PROPERTIES COMPILE_DEFINITIONS
   "PLACEWRIGHT_OPENVINO_PLUGIN=\"${PLACEWRIGHT_OPENVINO_PLUGIN}\";PLACEWRIGHT_INSTALLED_PLUGINS=\"${plugin_from_program}\"")

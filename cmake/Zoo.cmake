@@ -15,7 +15,7 @@ foreach(path IN LISTS architectures)
   string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${bytes}")
   string(APPEND PLACEWRIGHT_ZOO_ARCHITECTURES "    {\"${name}\", {\"${bytes}\", ${length}}},\n")
 endforeach()
-configure_file(src/openvino/zoo_data.cpp.in "${PROJECT_BINARY_DIR}/generated/zoo_data.cpp" @ONLY)
+configure_file(src/zoo/zoo_data.cpp.in "${PROJECT_BINARY_DIR}/generated/zoo_data.cpp" @ONLY)
 
 target_sources(placewright PRIVATE "${PROJECT_BINARY_DIR}/generated/zoo_data.cpp")
 # Not for those who link the installed library: nothing behind its public headers needs the zoo.

@@ -12,7 +12,7 @@ constexpr int kBisections = 24;
 // All that is asked of one segment; ops by their place in it, devices by number.
 class SegmentTimes {
  public:
-  SegmentTimes(const Problem& problem, const Segment& segment, std::vector<std::size_t>& places)
+  SegmentTimes(const Problem& problem, const CutSegment& segment, std::vector<std::size_t>& places)
       : problem_(problem), segment_(segment), places_(places), devices_(problem.device_count()) {
     for (std::size_t i = 0; i < segment.ops.size(); ++i) places_[segment.ops[i].index()] = i;
     const std::size_t cells = segment.ops.size() * devices_;
@@ -185,7 +185,7 @@ class SegmentTimes {
   }
 
   const Problem& problem_;
-  const Segment& segment_;
+  const CutSegment& segment_;
   std::vector<std::size_t>& places_;
   std::size_t devices_;
   std::vector<double> heads_;
@@ -195,7 +195,7 @@ class SegmentTimes {
 
 }  // namespace
 
-std::vector<double> segment_times(const Problem& problem, const Segment& segment) {
+std::vector<double> segment_times(const Problem& problem, const CutSegment& segment) {
   std::vector<std::size_t> places(problem.op_count());
   SegmentTimes times(problem, segment, places);
   std::vector<double> table;
@@ -214,7 +214,7 @@ double segment_bound(const Problem& problem) {
   std::vector<std::size_t> places(problem.op_count());
   std::vector<double> distance(1,
                                0.0);  // by device of the cut node before; one where there is none
-  for (const Segment& segment : segments(problem)) {
+  for (const CutSegment& segment : cut_segments(problem)) {
     SegmentTimes times(problem, segment, places);
     std::vector<double> next(times.exits(), kInfinity);
     for (std::size_t entry = 0; entry < times.entries(); ++entry) {

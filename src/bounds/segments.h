@@ -31,6 +31,6 @@ double segment_bound(const Problem& problem);
 
 // t(s, entry, exit) for all devices, row by entry; one row or column where there is no entry or
 // exit.
-std::vector<double> segment_times(const Problem& problem, const Segment& segment);
+std::vector<double> segment_times(const Problem& problem, const CutSegment& segment);
 
 }  // namespace placewright

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "backends/import.h"
 #include "cli/exit_code.h"
-#include "openvino/import.h"
 
 namespace placewright::cli {
 
@@ -19,11 +19,10 @@ void DeviceOptions::add_to(CLI::App& verb) {
       ->take_all();
 }
 
-std::vector<openvino::Target> DeviceOptions::targets(
-    const std::vector<openvino::RuntimeDevice>& devices) const {
-  if (names.empty()) return openvino::one_target_per_core();
+std::vector<Target> DeviceOptions::targets(const std::vector<RuntimeDevice>& devices) const {
+  if (names.empty()) return one_target_per_core();
   try {
-    return openvino::targets_named(names, devices);
+    return targets_named(names, devices);
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format("--device: {}", error.what()));
   }
@@ -39,9 +38,9 @@ void ShapeOptions::add_to(CLI::App& verb) {
       ->take_all();
 }
 
-openvino::Shapes ShapeOptions::shapes() const {
+Shapes ShapeOptions::shapes() const {
   try {
-    return openvino::shapes_named(texts);
+    return shapes_named(texts);
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format("--shape: {}", error.what()));
   }

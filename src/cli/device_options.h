@@ -8,7 +8,8 @@
 
 #include <CLI/App.hpp>
 
-#include "openvino/cluster.h"
+#include "backends/runtime.h"
+#include "machine/target_cluster.h"
 
 namespace placewright::cli {
 
@@ -17,8 +18,7 @@ struct DeviceOptions {
 
   void add_to(CLI::App& verb);
   // Throws UsageError for a device that is not here.
-  [[nodiscard]] std::vector<openvino::Target> targets(
-      const std::vector<openvino::RuntimeDevice>& devices) const;
+  [[nodiscard]] std::vector<Target> targets(const std::vector<RuntimeDevice>& devices) const;
 };
 
 // The shapes of open inputs: `--shape image=1x3x224x224`.
@@ -27,7 +27,7 @@ struct ShapeOptions {
 
   void add_to(CLI::App& verb);
   // Throws UsageError.
-  [[nodiscard]] openvino::Shapes shapes() const;
+  [[nodiscard]] Shapes shapes() const;
 };
 
 }  // namespace placewright::cli

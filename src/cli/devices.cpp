@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "backends/runtime.h"
 #include "cli/device_options.h"
 #include "cli/output_options.h"
 #include "cli/table.h"
@@ -11,8 +12,7 @@
 #include "cli/verbs.h"
 #include "formats/cluster_file.h"
 #include "formats/text_file.h"
-#include "openvino/cluster.h"
-#include "openvino/runtime.h"
+#include "machine/target_cluster.h"
 
 namespace placewright::cli {
 namespace {
@@ -37,16 +37,16 @@ struct DevicesOptions {
 struct Machine {
   std::string version;
   std::string obstacle;  // why OpenVINO cannot be used
-  std::vector<openvino::RuntimeDevice> devices;
+  std::vector<RuntimeDevice> devices;
 };
 
 Machine machine_found() {
   Machine machine;
   try {
-    const openvino::Runtime& runtime = openvino::openvino_runtime();
+    const Runtime& runtime = openvino_runtime();
     machine.version = runtime.version();
     machine.devices = runtime.devices();
-  } catch (const openvino::RuntimeError& error) {
+  } catch (const RuntimeError& error) {
     machine.obstacle = error.what();
   }
   return machine;
@@ -58,10 +58,9 @@ std::string gibibytes(double bytes) {
 
 void print_text(const Machine& machine, const Cluster& cluster) {
   fmt::print("processor  {}\ncores      {} that this process may use: {}\n",
-             printable(openvino::processor_name()), openvino::allowed_cores().size(),
-             fmt::join(openvino::allowed_cores(), ", "));
-  fmt::print("memory     {}, {} of it free\n", gibibytes(openvino::total_memory()),
-             gibibytes(openvino::available_memory()));
+             printable(processor_name()), allowed_cores().size(), fmt::join(allowed_cores(), ", "));
+  fmt::print("memory     {}, {} of it free\n", gibibytes(total_memory()),
+             gibibytes(available_memory()));
   fmt::print("OpenVINO   {}\n\n", machine.version.empty() ? machine.obstacle : machine.version);
   if (!machine.devices.empty()) {
     TextTable found({{"OpenVINO device"}, {"what it is"}, {"memory", Align::right}});
@@ -79,10 +78,10 @@ void print_text(const Machine& machine, const Cluster& cluster) {
 }
 
 void print_document(const Machine& machine, const Cluster& cluster) {
-  Json document = {{"processor", openvino::processor_name()},
-                   {"cores", openvino::allowed_cores()},
-                   {"memory", openvino::total_memory()},
-                   {"memory_free", openvino::available_memory()},
+  Json document = {{"processor", processor_name()},
+                   {"cores", allowed_cores()},
+                   {"memory", total_memory()},
+                   {"memory_free", available_memory()},
                    {"openvino", machine.version.empty() ? Json(nullptr) : Json(machine.version)},
                    {"openvino_devices", Json::array()},
                    {"devices", Json::array()}};
@@ -102,7 +101,7 @@ void print_document(const Machine& machine, const Cluster& cluster) {
 ExitCode show_devices(const DevicesOptions& options) {
   const Machine machine = machine_found();
   const Cluster cluster =
-      openvino::cluster_of_targets(options.devices.targets(machine.devices), machine.devices);
+      cluster_of_targets(options.devices.targets(machine.devices), machine.devices);
   if (options.path != "-") {
     if (options.output.json) {
       print_document(machine, cluster);

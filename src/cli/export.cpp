@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/affinity.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/table.h"
@@ -12,9 +13,8 @@
 #include "formats/plan_rows.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
-#include "openvino/affinity.h"
-#include "openvino/execution.h"
 #include "planning/suggestion.h"
+#include "running/execution.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
@@ -85,10 +85,9 @@ void write_openvino(const ExportOptions& options, const PlanWithProblem& loaded)
   if (loaded.problem.model_count() != 1) {
     throw UsageError("--to openvino takes a plan for one model");
   }
-  const auto models = openvino::models_of(loaded.problem, openvino::openvino_runtime());
+  const auto models = models_of(loaded.problem, openvino_runtime());
   models.front()->save(options.path);
-  write_whole(openvino::affinity_path(options.path),
-              openvino::affinity_json(loaded.problem, loaded.plan));
+  write_whole(affinity_path(options.path), affinity_json(loaded.problem, loaded.plan));
 }
 
 ExitCode export_plan(const ExportOptions& options) {

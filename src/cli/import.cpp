@@ -1,17 +1,17 @@
-#include "openvino/import.h"
+#include "backends/import.h"
 
 #include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "backends/runtime.h"
 #include "cli/device_options.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
 #include "cli/verbs.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
-#include "openvino/runtime.h"
 
 namespace placewright::cli {
 namespace {
@@ -46,21 +46,20 @@ ProblemDraft imported(const ImportOptions& options) {
   if (!options.problem.cluster.empty()) {
     throw UsageError("--cluster: the devices of a model are given by --device");
   }
-  const openvino::Shapes shapes = options.shapes.shapes();
-  const openvino::Runtime& runtime = openvino::openvino_runtime();
+  const Shapes shapes = options.shapes.shapes();
+  const Runtime& runtime = openvino_runtime();
   const auto devices = runtime.devices();
-  const std::vector<openvino::Target> targets = options.devices.targets(devices);
+  const std::vector<Target> targets = options.devices.targets(devices);
   const std::string& path = options.problem.path;
   const auto model = runtime.read(path, shapes);
-  ProblemDraft draft =
-      openvino::draft_of(model->graph(), openvino::model_name_of(path),
-                         openvino::source_of(path, options.shapes.texts, folder_of(options.path)));
-  const Cluster cluster = openvino::cluster_of_targets(targets, devices);
-  std::vector<openvino::Roofline> rooflines;
-  for (const std::size_t device : openvino::first_of_each_kind(cluster)) {
-    rooflines.push_back(openvino::roofline_of(targets[device]));
+  ProblemDraft draft = draft_of(model->graph(), model_name_of(path),
+                                source_of(path, options.shapes.texts, folder_of(options.path)));
+  const Cluster cluster = cluster_of_targets(targets, devices);
+  std::vector<Roofline> rooflines;
+  for (const std::size_t device : first_of_each_kind(cluster)) {
+    rooflines.push_back(roofline_of(targets[device]));
   }
-  openvino::estimate_times(draft, model->graph(), cluster, rooflines);
+  estimate_times(draft, model->graph(), cluster, rooflines);
   if (!options.problem.objective.empty()) {
     draft = with_objective(std::move(draft), objective_for_flag(options.problem.objective));
   }
@@ -83,7 +82,7 @@ ExitCode import_model(const ImportOptions& options) {
 }
 
 ExitCode import(const ImportOptions& options) {
-  if (options.problem.format.empty() && openvino::looks_like_model(options.problem.path)) {
+  if (options.problem.format.empty() && looks_like_model(options.problem.path)) {
     return import_model(options);
   }
   if (!options.devices.names.empty() || !options.shapes.texts.empty()) {

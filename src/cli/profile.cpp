@@ -1,4 +1,4 @@
-#include "openvino/profile.h"
+#include "profiling/profile.h"
 
 #include <filesystem>
 #include <memory>
@@ -39,9 +39,8 @@ struct ProfileOptions {
   std::string path;
 };
 
-openvino::ProfileRequest request_of(const ProfileOptions& options,
-                                    const openvino::Runtime& runtime) {
-  openvino::ProfileRequest request;
+ProfileRequest request_of(const ProfileOptions& options, const Runtime& runtime) {
+  ProfileRequest request;
   (void)options.shapes.shapes();  // wrong ones are found before anything is measured
   if (options.models.size() > 1 && !options.shapes.texts.empty()) {
     throw UsageError("--shape: of several models it is not clear which one is meant");
@@ -59,7 +58,7 @@ openvino::ProfileRequest request_of(const ProfileOptions& options,
   return request;
 }
 
-void print(const ProfileOptions& options, const openvino::Profile& profile) {
+void print(const ProfileOptions& options, const Profile& profile) {
   if (options.output.json) {
     print_json(profile_json(profile));
   } else if (!options.output.quiet) {
@@ -68,15 +67,15 @@ void print(const ProfileOptions& options, const openvino::Profile& profile) {
 }
 
 ExitCode profile_models(const ProfileOptions& options) {
-  const openvino::Runtime& runtime = openvino::openvino_runtime();
-  openvino::ProfileRequest request = request_of(options, runtime);
-  std::optional<openvino::Profile> profile;
+  const Runtime& runtime = openvino_runtime();
+  ProfileRequest request = request_of(options, runtime);
+  std::optional<Profile> profile;
   {
     const Interruption interruption;
     StatusLine status(!options.output.quiet);
     request.measure.stop = interruption.flag();
     request.measure.progress = [&](const std::string& what) { status.show(what); };
-    profile = openvino::profile(runtime, request);
+    profile = profile_models(runtime, request);
   }
   if (!profile) {
     fmt::print(stderr, "placewright: interrupted, nothing is written\n");

@@ -11,14 +11,10 @@ namespace placewright::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using openvino::KindProfile;
-using openvino::LinkProfile;
-using openvino::ModelProfile;
-using openvino::Profile;
 
 constexpr TimeUnit kUnit = TimeUnit::milliseconds;
 
-std::string runs_text(const openvino::RunSummary& runs) {
+std::string runs_text(const RunSummary& runs) {
   return fmt::format("{} of {}", runs.kept, runs.kept + runs.rejected);
 }
 
@@ -31,7 +27,7 @@ std::string validity(const std::string& doubt) {
   return doubt.empty() ? "yes" : "NO: " + doubt;
 }
 
-Json runs_json(const openvino::RunSummary& runs) {
+Json runs_json(const RunSummary& runs) {
   return {{"median", runs.milliseconds},
           {"spread", runs.spread},
           {"kept", runs.kept},

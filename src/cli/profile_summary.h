@@ -6,11 +6,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "openvino/profile.h"
+#include "profiling/profile.h"
 
 namespace placewright::cli {
 
-std::string profile_text(const openvino::Profile& profile);
-nlohmann::ordered_json profile_json(const openvino::Profile& profile);
+std::string profile_text(const Profile& profile);
+nlohmann::ordered_json profile_json(const Profile& profile);
 
 }  // namespace placewright::cli

@@ -12,10 +12,10 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "backends/runtime.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
-#include "openvino/runtime.h"
 #include "planning/service.h"
 #include "planning/suggestion.h"
 
@@ -135,7 +135,7 @@ ExitCode run_action(const Action& action) {
     return fail(ExitCode::bad_input, error.what());
   } catch (const OutputError& error) {
     return fail(ExitCode::bad_input, error.what());
-  } catch (const openvino::RuntimeError& error) {
+  } catch (const RuntimeError& error) {
     return fail(ExitCode::fault, error.what());
   } catch (const std::bad_alloc&) {
     return fail(ExitCode::fault, "out of memory");

@@ -17,18 +17,15 @@
 #include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
-#include "openvino/baselines.h"
-#include "openvino/execution.h"
 #include "problem/time_unit.h"
+#include "running/baselines.h"
+#include "running/execution.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using openvino::Baseline;
-using openvino::Measured;
-using openvino::RunResult;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -43,7 +40,7 @@ constexpr std::size_t kMostSegmentsShown = 24;
 struct RunVerbOptions {
   PlanOptions plan;
   OutputOptions output;
-  openvino::RunOptions run;
+  RunOptions run;
   std::string path;
   std::string trace;
   bool no_compare = false;
@@ -135,7 +132,7 @@ std::string device_times_table(const Report& report) {
     std::size_t segments = 0;
     std::size_t ops = 0;
     double predicted = 0;
-    for (const openvino::Segment& segment : report.result.segments) {
+    for (const Segment& segment : report.result.segments) {
       const auto& devices = segment.devices;
       if (std::find(devices.begin(), devices.end(), device) == devices.end()) continue;
       ++segments;
@@ -149,7 +146,7 @@ std::string device_times_table(const Report& report) {
   return table.text();
 }
 
-std::string device_names(const Problem& problem, const openvino::Segment& segment) {
+std::string device_names(const Problem& problem, const Segment& segment) {
   std::vector<std::string> names;
   for (const DeviceId device : segment.devices) names.push_back(problem.device(device).name);
   return fmt::format("{}", fmt::join(names, ", "));
@@ -163,7 +160,7 @@ std::string segments_table(const Report& report) {
                    {"predicted", Align::right},
                    {"measured", Align::right}});
   for (std::size_t i = 0; i < report.result.segments.size(); ++i) {
-    const openvino::Segment& segment = report.result.segments[i];
+    const Segment& segment = report.result.segments[i];
     table.add({fmt::format("{}", i + 1), device_names(report.problem, segment),
                fmt::format("{}", segment.ops.size()), report.problem.op(segment.ops.front()).name,
                milliseconds_text(segment.predicted * report.scale),
@@ -243,7 +240,7 @@ Json document_of(const Report& report) {
         {{"name", report.problem.device(device).name}, {"busy", result.busy[device]}});
   }
   for (std::size_t i = 0; i < result.segments.size(); ++i) {
-    const openvino::Segment& segment = result.segments[i];
+    const Segment& segment = result.segments[i];
     document["segments"].push_back({{"device", device_names(report.problem, segment)},
                                     {"ops", segment.ops.size()},
                                     {"first_op", report.problem.op(segment.ops.front()).name},
@@ -251,7 +248,7 @@ Json document_of(const Report& report) {
                                     {"predicted", segment.predicted * report.scale},
                                     {"measured", measured_json(result.segment_times[i])}});
   }
-  for (const openvino::SegmentEvent& event : result.events) {
+  for (const SegmentEvent& event : result.events) {
     document["timeline"].push_back({{"device", report.problem.device(event.device).name},
                                     {"segment", event.segment + 1},
                                     {"sample", event.sample},
@@ -273,7 +270,7 @@ Json document_of(const Report& report) {
 
 void write_trace(const std::string& path, const Report& report) {
   std::vector<MeasuredSlice> slices;
-  for (const openvino::SegmentEvent& event : report.result.events) {
+  for (const SegmentEvent& event : report.result.events) {
     slices.push_back({event.device,
                       report.pipeline()
                           ? fmt::format("sample {}, segment {}", event.sample, event.segment + 1)
@@ -283,10 +280,10 @@ void write_trace(const std::string& path, const Report& report) {
   write_whole(path, trace_json(report.problem, report.plan, slices));
 }
 
-std::vector<openvino::Target> targets_of(const Problem& problem) {
-  std::vector<openvino::Target> targets;
+std::vector<Target> targets_of(const Problem& problem) {
+  std::vector<Target> targets;
   for (const DeviceId device : problem.devices()) {
-    targets.push_back(openvino::target_named(problem.device(device).name));
+    targets.push_back(target_named(problem.device(device).name));
   }
   return targets;
 }
@@ -320,11 +317,11 @@ ExitCode run(const RunVerbOptions& options) {
     throw InputError(input_name(options.plan.path), "",
                      fmt::format("the plan is not valid: {}", violations.front().message));
   }
-  const openvino::Runtime& runtime = openvino::openvino_runtime();
-  const auto models = openvino::models_of(problem, runtime);
+  const Runtime& runtime = openvino_runtime();
+  const auto models = models_of(problem, runtime);
 
   const Interruption interruption;
-  openvino::RunOptions run_options = options.run;
+  RunOptions run_options = options.run;
   run_options.compare = !options.no_compare;
   run_options.stop = interruption.flag();
   RunResult result;
@@ -333,14 +330,14 @@ ExitCode run(const RunVerbOptions& options) {
     const ProgressText progress(!options.output.quiet && !options.output.json);
     run_options.progress = [&](double done) { progress.show("running", done); };
     try {
-      result = openvino::run_plan(problem, loaded.plan, models, runtime, run_options);
+      result = run_plan(problem, loaded.plan, models, runtime, run_options);
     } catch (const std::invalid_argument& error) {
       throw InputError(input_name(options.plan.path), "",
                        fmt::format("cannot be run here: {}", error.what()));
     }
     if (!options.no_baselines && models.size() == 1 && !result.interrupted) {
       progress.show("the model without a plan", 0);
-      baselines = openvino::measure_baselines(*models.front(), targets_of(problem), run_options);
+      baselines = measure_baselines(*models.front(), targets_of(problem), run_options);
     }
   }
   const Report report{problem, loaded.plan, result, baselines, milliseconds_in(problem.unit())};

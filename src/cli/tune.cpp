@@ -20,11 +20,11 @@
 #include "cli/verbs.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
-#include "openvino/correction.h"
-#include "openvino/execution.h"
-#include "openvino/profile.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "profiling/profile.h"
+#include "running/execution.h"
+#include "tuning/correction.h"
 
 namespace placewright::cli {
 namespace {
@@ -59,7 +59,7 @@ struct TuneOptions {
 struct Round {
   Problem problem;
   PlanOutcome outcome;
-  openvino::RunResult result;
+  RunResult result;
 
   [[nodiscard]] double predicted() const { return outcome.value(); }
   [[nodiscard]] double measured() const { return result.value.median; }
@@ -69,7 +69,7 @@ struct Round {
 };
 
 struct Tuning {
-  openvino::Profile profile;
+  Profile profile;
   std::vector<Round> rounds;
   std::string ending;
   bool interrupted = false;
@@ -85,8 +85,7 @@ struct Tuning {
   }
 };
 
-openvino::ProfileRequest profile_request(const TuneOptions& options,
-                                         const openvino::Runtime& runtime) {
+ProfileRequest profile_request(const TuneOptions& options, const Runtime& runtime) {
   (void)options.shapes.shapes();
   if (options.models.size() > 1 && !options.shapes.texts.empty()) {
     throw UsageError("--shape: of several models it is not clear which one is meant");
@@ -97,7 +96,7 @@ openvino::ProfileRequest profile_request(const TuneOptions& options,
       objective_for_flag(options.objective) == Objective::call_latency) {
     throw UsageError("--objective: plans for call-latency cannot be run");
   }
-  openvino::ProfileRequest request;
+  ProfileRequest request;
   for (const std::string& path : options.models) {
     request.files.push_back({path, options.shapes.texts});
   }
@@ -106,9 +105,9 @@ openvino::ProfileRequest profile_request(const TuneOptions& options,
   return request;
 }
 
-std::vector<std::optional<double>> segment_times(const openvino::RunResult& result) {
+std::vector<std::optional<double>> segment_times(const RunResult& result) {
   std::vector<std::optional<double>> times;
-  for (const openvino::Measured& time : result.segment_times) {
+  for (const Measured& time : result.segment_times) {
     times.push_back(time.kept > 0 ? std::optional(time.median) : std::nullopt);
   }
   return times;
@@ -116,15 +115,15 @@ std::vector<std::optional<double>> segment_times(const openvino::RunResult& resu
 
 class Tuner {
  public:
-  Tuner(const TuneOptions& options, const openvino::Runtime& runtime, const std::atomic<bool>* stop,
+  Tuner(const TuneOptions& options, const Runtime& runtime, const std::atomic<bool>* stop,
         StatusLine& status)
       : options_(options), runtime_(runtime), stop_(stop), status_(status) {}
 
   std::optional<Tuning> run() {
-    openvino::ProfileRequest request = profile_request(options_, runtime_);
+    ProfileRequest request = profile_request(options_, runtime_);
     request.measure.stop = stop_;
     request.measure.progress = [this](const std::string& what) { status_.show(what); };
-    auto profile = openvino::profile(runtime_, request);
+    auto profile = profile_models(runtime_, request);
     if (!profile) return std::nullopt;
     Tuning tuning;
     tuning.profile = std::move(*profile);
@@ -138,7 +137,7 @@ class Tuner {
       tuning.rounds.push_back(std::move(*round));
       if (ended(tuning)) return tuning;
       const Round& last = tuning.rounds.back();
-      draft = openvino::corrected(last.problem, last.result.segments, segment_times(last.result));
+      draft = corrected(last.problem, last.result.segments, segment_times(last.result));
     }
     tuning.interrupted = stop_->load();
     tuning.ending = tuning.interrupted ? "interrupted" : "all rounds are done";
@@ -158,15 +157,14 @@ class Tuner {
       tuning.ending = no_plan_text(round.outcome);
       return std::nullopt;
     }
-    openvino::RunOptions run;
+    RunOptions run;
     run.repeat = static_cast<int>(options_.repeat);
     run.stop = stop_;
     run.progress = [&](double done) {
       status_.show(fmt::format("round {}: running {:.0f} %", number, 100 * done));
     };
-    const auto models = openvino::models_of(round.problem, runtime_);
-    round.result =
-        openvino::run_plan(round.problem, *round.outcome.answer.plan, models, runtime_, run);
+    const auto models = models_of(round.problem, runtime_);
+    round.result = run_plan(round.problem, *round.outcome.answer.plan, models, runtime_, run);
     if (round.result.interrupted) {
       tuning.interrupted = true;
       tuning.ending = "interrupted";
@@ -194,7 +192,7 @@ class Tuner {
   }
 
   const TuneOptions& options_;
-  const openvino::Runtime& runtime_;
+  const Runtime& runtime_;
   const std::atomic<bool>* stop_;
   StatusLine& status_;
 };
@@ -247,12 +245,11 @@ void print_document(const Tuning& tuning) {
 // The costs as they are after the last round.
 std::string corrected_problem(const Tuning& tuning) {
   const Round& last = tuning.rounds.back();
-  return write_problem(
-      openvino::corrected(last.problem, last.result.segments, segment_times(last.result)));
+  return write_problem(corrected(last.problem, last.result.segments, segment_times(last.result)));
 }
 
 ExitCode tune(const TuneOptions& options) {
-  const openvino::Runtime& runtime = openvino::openvino_runtime();
+  const Runtime& runtime = openvino_runtime();
   std::optional<Tuning> tuning;
   {
     const Interruption interruption;

@@ -1,4 +1,4 @@
-#include "openvino/zoo.h"
+#include "zoo/zoo.h"
 
 #include <algorithm>
 #include <memory>
@@ -30,11 +30,11 @@ struct ZooOptions {
   std::string task;
   std::vector<std::string> names;
   std::string folder = ".";
-  std::uint64_t seed = openvino::kZooSeed;
+  std::uint64_t seed = kZooSeed;
   OutputOptions output;
 };
 
-nlohmann::ordered_json tensor_json(const openvino::ZooTensor& tensor) {
+nlohmann::ordered_json tensor_json(const ZooTensor& tensor) {
   nlohmann::ordered_json document{
       {"name", tensor.name}, {"type", tensor.type}, {"shape", tensor.shape}};
   if (tensor.most > 0) {
@@ -44,7 +44,7 @@ nlohmann::ordered_json tensor_json(const openvino::ZooTensor& tensor) {
   return document;
 }
 
-nlohmann::ordered_json entry_json(const openvino::ZooEntry& entry) {
+nlohmann::ordered_json entry_json(const ZooEntry& entry) {
   nlohmann::ordered_json document{{"name", entry.name},
                                   {"title", entry.title},
                                   {"ops", entry.ops},
@@ -59,7 +59,7 @@ nlohmann::ordered_json entry_json(const openvino::ZooEntry& entry) {
   return document;
 }
 
-std::string inputs_text(const openvino::ZooEntry& entry) {
+std::string inputs_text(const ZooEntry& entry) {
   std::vector<std::string> texts;
   for (const auto& input : entry.inputs) {
     texts.push_back(fmt::format("{} {}", input.name, fmt::join(input.shape, "x")));
@@ -72,7 +72,7 @@ void print_table(bool with_details) {
       {"model"}, {"ops", Align::right}, {"weights", Align::right}, {"what it is"}};
   if (with_details) columns.insert(columns.end(), {{"inputs"}, {"source"}, {"licence"}});
   TextTable table(columns);
-  for (const openvino::ZooEntry& entry : openvino::zoo_entries()) {
+  for (const ZooEntry& entry : zoo_entries()) {
     std::vector<std::string> cells{entry.name, fmt::format("{}", entry.ops),
                                    size_text(static_cast<double>(entry.bytes)), entry.title};
     if (with_details) {
@@ -92,7 +92,7 @@ ExitCode list(const ZooOptions& options) {
     return ExitCode::success;
   }
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  for (const auto& entry : openvino::zoo_entries()) document.push_back(entry_json(entry));
+  for (const auto& entry : zoo_entries()) document.push_back(entry_json(entry));
   print_json(document);
   return ExitCode::success;
 }
@@ -102,7 +102,7 @@ void check_names(const std::vector<std::string>& names) {
   if (names.empty())
     throw UsageError("'zoo make' needs the name of a model ('zoo list' shows them)");
   std::vector<std::string> known;
-  for (const auto& entry : openvino::zoo_entries()) known.push_back(entry.name);
+  for (const auto& entry : zoo_entries()) known.push_back(entry.name);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string hint = did_you_mean(name, known);
@@ -116,11 +116,11 @@ ExitCode make(const ZooOptions& options) {
   check_names(options.names);
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
   for (const std::string& name : options.names) {
-    const openvino::ZooFiles files = openvino::make_zoo_model(name, options.folder, options.seed);
+    const ZooFiles files = make_zoo_model(name, options.folder, options.seed);
     if (options.output.json) {
       document.push_back({{"name", name}, {"xml", files.xml}, {"weights", files.weights}});
     } else if (!options.output.quiet) {
-      const auto& entries = openvino::zoo_entries();
+      const auto& entries = zoo_entries();
       const auto entry = std::find_if(entries.begin(), entries.end(), [&](const auto& candidate) {
         return candidate.name == name;
       });

@@ -78,8 +78,8 @@ bool memory_cannot_bind(const Problem& problem) {
   return true;
 }
 
-std::vector<Segment> segments(const Problem& problem) {
-  std::vector<Segment> parts(1);
+std::vector<CutSegment> cut_segments(const Problem& problem) {
+  std::vector<CutSegment> parts(1);
   const std::vector<OpId> cuts = cut_nodes(problem);
   auto next = cuts.begin();
   for (const OpId op : problem.topological_order()) {
@@ -87,7 +87,7 @@ std::vector<Segment> segments(const Problem& problem) {
     if (next == cuts.end() || *next != op) continue;
     parts.back().exit = op;
     ++next;
-    parts.push_back(Segment{.entry = op, .exit = OpId{}, .ops = {}});
+    parts.push_back(CutSegment{.entry = op, .exit = OpId{}, .ops = {}});
   }
   if (parts.back().ops.empty()) parts.pop_back();
   return parts;

@@ -26,13 +26,13 @@ std::vector<OpId> cut_nodes(const Problem& problem);
 bool memory_cannot_bind(const Problem& problem);
 
 // The ops after one cut node and up to the next, in topological order.
-struct Segment {
+struct CutSegment {
   OpId entry;             // the cut node before; not valid in the first segment
   OpId exit;              // the last of `ops` if that is a cut node; not valid otherwise
   std::vector<OpId> ops;  // without the entry
 };
 
 // The whole problem in order; one segment where there are no cut nodes.
-std::vector<Segment> segments(const Problem& problem);
+std::vector<CutSegment> cut_segments(const Problem& problem);
 
 }  // namespace placewright

@@ -17,17 +17,23 @@ MAY_INCLUDE = {
     "planners": "problem evaluate solvers coarsen bounds",
     "planning": "problem evaluate verify solvers coarsen bounds planners",
     "formats": "problem",
-    "openvino": "problem evaluate coarsen formats",
+    "machine": "problem formats",
+    "backends": "problem machine formats",
+    "profiling": "problem evaluate coarsen formats machine backends",
+    "running": "problem evaluate coarsen formats machine backends",
+    "tuning": "problem evaluate coarsen formats machine backends profiling running planners planning",
+    "zoo": "formats backends",
     "analysis": "problem evaluate verify solvers coarsen bounds planners planning",
     "report": "problem evaluate analysis formats",
     "library": "problem evaluate verify coarsen bounds planners planning formats analysis",
-    "cli": "problem evaluate verify solvers coarsen bounds planners planning formats openvino analysis report",
+    "cli": "problem evaluate verify solvers coarsen bounds planners planning formats machine backends profiling "
+    "running tuning zoo analysis report",
 }
 
 # room: headers that no other room may include.
 OWNS_HEADERS = {
     "solvers": re.compile(r"highs|ortools/|lemon/|scotch|protozero/", re.IGNORECASE),
-    "openvino": re.compile(r"openvino/"),
+    "backends": re.compile(r"openvino/"),
 }
 
 MAY_PRINT = {"cli"}
@@ -94,8 +100,9 @@ def check_the_checker():
         ("planners", "#include <interfaces/highs_c_api.h>", True),
         ("solvers", "#include <scotch.h>", False),
         ("formats", "#include <openvino/openvino.hpp>", True),
-        ("openvino", "#include <openvino/openvino.hpp>", False),
-        ("cli", '#include "openvino/import.h"', False),
+        ("backends", "#include <openvino/openvino.hpp>", False),
+        ("cli", '#include "backends/import.h"', False),
+        ("backends", '#include "running/execution.h"', True),
         ("problem", '#include "graph.h"', True),
         ("problem", 'std::cout << "x";', True),
         ("problem", "// std::cout is for cli/", False),

@@ -88,15 +88,15 @@ class Decomposition {
  public:
   Decomposition(const Problem& problem, Control& control) : problem_(problem), control_(control) {
     const bool binds = !memory_cannot_bind(problem);
-    std::vector<Segment> split = segments(problem);
+    std::vector<CutSegment> split = cut_segments(problem);
     if (binds && problem.shared_weight_count() == 0 && problem.op_count() <= Module::kMaxOps) {
-      Segment whole;
+      CutSegment whole;
       whole.ops.assign(problem.topological_order().begin(), problem.topological_order().end());
       split = {std::move(whole)};
       with_memory_ = true;
     }
     exact_ = !has_overheads(problem) && (!binds || with_memory_);
-    for (const Segment& segment : split) {
+    for (const CutSegment& segment : split) {
       if (control_.should_stop()) {
         parts_.clear();
         return;
@@ -122,7 +122,7 @@ class Decomposition {
   };
   using Distances = std::vector<std::vector<double>>;  // boundary x device
 
-  void add_part(const Segment& segment) {
+  void add_part(const CutSegment& segment) {
     Part part{.module = Module(problem_, segment, with_memory_),
               .entries = segment.entry.valid() ? problem_.device_count() : 1,
               .exits = segment.exit.valid() ? problem_.device_count() : 1,
@@ -431,7 +431,7 @@ class Decomposition {
 
 std::string refuses(const Problem& problem) {
   if (problem.device_count() > Module::kMaxDevices) return "it handles at most 16 devices";
-  for (const Segment& segment : segments(problem)) {
+  for (const CutSegment& segment : cut_segments(problem)) {
     if (segment.ops.size() > Module::kMaxOps) {
       return fmt::format("cut nodes leave a part with {} ops, and it handles at most {}",
                          segment.ops.size(), Module::kMaxOps);

@@ -7,7 +7,7 @@
 
 namespace placewright {
 
-Module::Module(const Problem& whole, const Segment& segment, bool memory_binds)
+Module::Module(const Problem& whole, const CutSegment& segment, bool memory_binds)
     : problem(&whole),
       devices(whole.device_count()),
       congestion(whole.rules().congestion),
@@ -26,7 +26,7 @@ Module::Module(const Problem& whole, const Segment& segment, bool memory_binds)
   add_groups(segment);
 }
 
-void Module::add_ops(const Segment& segment) {
+void Module::add_ops(const CutSegment& segment) {
   ops = segment.ops;
   for (const OpId op : ops) {
     DeviceSet set = 0;
@@ -40,7 +40,7 @@ void Module::add_ops(const Segment& segment) {
   }
 }
 
-void Module::add_tensors(const Segment& segment) {
+void Module::add_tensors(const CutSegment& segment) {
   std::map<OpId, int> number;
   for (std::size_t i = 0; i < ops.size(); ++i) number[ops[i]] = static_cast<int>(i);
   inputs.resize(ops.size());
@@ -88,7 +88,7 @@ void Module::add_tensors(const Segment& segment) {
   }
 }
 
-void Module::add_groups(const Segment& segment) {
+void Module::add_groups(const CutSegment& segment) {
   std::map<GroupId, int> number;
   const auto number_of = [&](OpId op) {
     const GroupId id = problem->group(op);

@@ -35,12 +35,12 @@ class Module {
     bool single = true;  // one consumer
   };
 
-  static bool fits(const Problem& problem, const Segment& segment) {
+  static bool fits(const Problem& problem, const CutSegment& segment) {
     return segment.ops.size() <= kMaxOps && problem.device_count() <= kMaxDevices;
   }
 
   // `with_memory`: resident memory is part of the module (it is the whole problem then).
-  Module(const Problem& problem, const Segment& segment, bool with_memory);
+  Module(const Problem& problem, const CutSegment& segment, bool with_memory);
 
   // All that a schedule depends on: modules with equal signatures have the same schedules, op by
   // op.
@@ -95,9 +95,9 @@ class Module {
   [[nodiscard]] double length(int tensor, int from, int to) const {
     return host ? host_times[static_cast<std::size_t>(tensor)] : move(tensor, from, to);
   }
-  void add_ops(const Segment& segment);
-  void add_tensors(const Segment& segment);
-  void add_groups(const Segment& segment);
+  void add_ops(const CutSegment& segment);
+  void add_tensors(const CutSegment& segment);
+  void add_groups(const CutSegment& segment);
 };
 
 }  // namespace placewright

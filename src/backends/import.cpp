@@ -1,0 +1,177 @@
+#include "backends/import.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/part_inputs.h"
+#include "formats/text_file.h"
+
+namespace placewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<long> sizes_in(std::string_view text, std::string_view whole) {
+  std::vector<long> sizes;
+  while (true) {
+    const std::string_view word = text.substr(0, text.find('x'));
+    long size = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
+    if (error != std::errc{} || end != word.data() + word.size() || size < 1) {
+      throw std::invalid_argument(
+          fmt::format("'{}' is no shape: expected something like image=1x3x224x224", whole));
+    }
+    sizes.push_back(size);
+    if (word.size() == text.size()) return sizes;
+    text.remove_prefix(word.size() + 1);
+  }
+}
+
+std::string shape_text(const TensorType& type) {
+  return fmt::format("{} {}", fmt::join(type.shape, "x"), type.element);
+}
+
+// Bytes that an op reads and writes, its weights included.
+std::vector<double> bytes_touched(const ModelGraph& graph) {
+  std::vector<double> bytes(graph.ops.size(), 0);
+  for (std::size_t op = 0; op < graph.ops.size(); ++op) {
+    for (const TensorType& output : graph.ops[op].outputs) bytes[op] += output.bytes;
+    for (const TensorKey& input : graph.ops[op].inputs) {
+      bytes[op] += type_of(graph, input).bytes;
+    }
+  }
+  for (const Weight& weight : graph.weights) {
+    for (const std::size_t op : weight.ops) bytes[op] += weight.bytes;
+  }
+  return bytes;
+}
+
+void add_tensors(const ModelGraph& graph, ProblemDraft& draft) {
+  std::map<TensorKey, std::vector<OpId>> readers;
+  for (std::size_t op = 0; op < graph.ops.size(); ++op) {
+    for (const TensorKey& input : graph.ops[op].inputs) {
+      if (!input.is_model_input()) readers[input].push_back(OpId{op});
+    }
+  }
+  for (auto& [key, consumers] : readers) {
+    const GraphOp& producer = graph.ops[key.op];
+    const TensorType& type = producer.outputs[key.port];
+    draft.tensors.push_back({.name = producer.outputs.size() == 1
+                                         ? producer.name
+                                         : fmt::format("{}.{}", producer.name, key.port),
+                             .producer = OpId{key.op},
+                             .consumers = std::move(consumers),
+                             .bytes = type.bytes,
+                             .shape = shape_text(type)});
+  }
+}
+
+void add_weights(const ModelGraph& graph, ProblemDraft& draft) {
+  for (const Weight& weight : graph.weights) {
+    if (weight.ops.size() == 1) {
+      draft.ops[weight.ops.front()].memory += weight.bytes;
+      continue;
+    }
+    SharedWeight& shared = draft.shared_weights.emplace_back();
+    shared.name = weight.name;
+    shared.bytes = weight.bytes;
+    for (const std::size_t op : weight.ops) shared.ops.emplace_back(op);
+  }
+}
+
+}  // namespace
+
+Shapes shapes_named(const std::vector<std::string>& texts) {
+  Shapes shapes;
+  for (const std::string& text : texts) {
+    const auto equals = text.rfind('=');
+    const bool named = equals != std::string::npos;
+    const std::string name = named ? text.substr(0, equals) : std::string{};
+    if (!shapes.emplace(name, sizes_in(std::string_view(text).substr(named ? equals + 1 : 0), text))
+             .second) {
+      throw std::invalid_argument(fmt::format("the shape of '{}' is given twice", name));
+    }
+  }
+  return shapes;
+}
+
+ModelSource source_of(const std::string& path, const std::vector<std::string>& shapes,
+                      const std::string& folder) {
+  ModelSource source;
+  const fs::path absolute = fs::absolute(path).lexically_normal();
+  source.path =
+      folder.empty()
+          ? absolute.string()
+          : absolute.lexically_proximate(fs::absolute(folder).lexically_normal()).string();
+  source.digest = digest_of(read_whole(path));
+  source.shapes = shapes;
+  return source;
+}
+
+ProblemDraft draft_of(const ModelGraph& graph, const std::string& name, ModelSource source) {
+  ProblemDraft draft;
+  draft.name = name;
+  draft.unit = TimeUnit::milliseconds;
+  draft.models.push_back({.name = name, .deadline = {}, .source = std::move(source)});
+  draft.ops.reserve(graph.ops.size());
+  for (const GraphOp& op : graph.ops) {
+    draft.ops.push_back({.name = op.name, .type = op.type, .flops = op.flops, .time = {}});
+  }
+  add_tensors(graph, draft);
+  add_weights(graph, draft);
+  return draft;
+}
+
+Roofline roofline_of_cores(int cores) {
+  // A core with 16 f32 multiply-adds per clock at 3 GHz reaches about two thirds of its peak.
+  const double count = cores;
+  return {.flops_per_second = 60e9 * count,
+          .bytes_per_second = 10e9 * std::min(count, 4.0),
+          .seconds_per_op = 2e-6};
+}
+
+Roofline roofline_of(const Target& target) {
+  if (!target.cores.empty()) return roofline_of_cores(target.threads());
+  return {.flops_per_second = 1e12, .bytes_per_second = 40e9, .seconds_per_op = 10e-6};
+}
+
+bool looks_like_model(const std::string& path) {
+  static constexpr std::array<std::string_view, 6> kEndings{".xml",    ".onnx",    ".pb",
+                                                            ".tflite", ".pdmodel", ".prototxt"};
+  if (fs::is_directory(path)) return fs::exists(fs::path(path) / "saved_model.pb");
+  const std::string ending = fs::path(path).extension().string();
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+std::string model_name_of(const std::string& path) {
+  const std::string stem = fs::path(path).stem().string();
+  return stem.empty() ? "model" : stem;
+}
+
+void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,
+                    const std::vector<Roofline>& kinds) {
+  draft.kinds = cluster.kinds;
+  draft.devices = cluster.devices;
+  draft.interconnect = cluster.interconnect;
+  draft.links = cluster.links;
+  const std::vector<double> bytes = bytes_touched(graph);
+  for (std::size_t op = 0; op < graph.ops.size(); ++op) {
+    for (const Roofline& roofline : kinds) {
+      const double seconds = std::max(graph.ops[op].flops / roofline.flops_per_second,
+                                      bytes[op] / roofline.bytes_per_second) +
+                             roofline.seconds_per_op;
+      draft.ops[op].time.push_back(seconds * 1000);
+    }
+  }
+  draft.origin.emplace_back(
+      "op times: estimated from flops and bytes, not measured ('placewright profile' measures)");
+}
+
+}  // namespace placewright

@@ -1,0 +1,54 @@
+// A model's graph as a problem: ops, tensors, weights, and times where nothing was measured.
+//
+// Estimated times follow the roofline of a device kind: an op takes the longer of flops / speed and
+// bytes touched / bandwidth, and a fixed cost. They serve until `profile` has measured; the
+// problem's `origin` says that they are estimates.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/runtime.h"
+#include "formats/cluster_file.h"
+#include "machine/targets.h"
+#include "problem/draft.h"
+
+namespace placewright {
+
+// "image=1x3x224x224", or "1x3x224x224" for the only input. Throws std::invalid_argument.
+Shapes shapes_named(const std::vector<std::string>& texts);
+
+// The model file as a problem in `folder` refers to it, with its digest (of an IR: of the XML,
+// which holds the graph; empty folder: the path stays absolute).
+ModelSource source_of(const std::string& path, const std::vector<std::string>& shapes,
+                      const std::string& folder);
+
+// Ops, tensors, weights; no devices and no times yet. Tensors that nobody reads are left out.
+ProblemDraft draft_of(const ModelGraph& graph, const std::string& name, ModelSource source);
+
+// What the ops of a device kind cost where nobody measured.
+struct Roofline {
+  double flops_per_second = 0;
+  double bytes_per_second = 0;
+  double seconds_per_op = 0;
+};
+
+// One core as common today; n cores are n times as fast in flops, and less than that in memory.
+Roofline roofline_of_cores(int cores);
+
+// Cores as above; any other device as an integrated GPU.
+Roofline roofline_of(const Target& target);
+
+// Whether a path looks like a model that OpenVINO reads rather than a problem file: by its ending,
+// or a folder with a saved TensorFlow model.
+bool looks_like_model(const std::string& path);
+
+// What a model is called that came from this file.
+std::string model_name_of(const std::string& path);
+
+// Fills in the cluster, and the times by the rooflines of its kinds.
+void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,
+                    const std::vector<Roofline>& kinds);
+
+}  // namespace placewright

@@ -1,0 +1,67 @@
+#include "backends/openvino/core_part.h"
+
+#include <sstream>
+
+namespace placewright::openvino {
+namespace {
+
+std::string text_attribute(const ov::Node& node, const std::string& name) {
+  const auto found = node.get_rt_info().find(name);
+  return found == node.get_rt_info().end() ? std::string{} : found->second.as<std::string>();
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');) {
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
+}
+
+}  // namespace
+
+void CoreRequest::bind_input(std::size_t input, std::byte* data) {
+  const auto port = request_.get_compiled_model().input(input);
+  request_.set_input_tensor(input, ov::Tensor(port.get_element_type(), port.get_shape(), data));
+}
+
+void CoreRequest::bind_input(std::size_t input, Request& producer, std::size_t output) {
+  auto* other = dynamic_cast<CoreRequest*>(&producer);
+  if (other == nullptr) throw RuntimeError("a tensor comes from another runtime's request");
+  request_.set_input_tensor(input, other->request_.get_output_tensor(output));
+}
+
+std::span<const std::byte> CoreRequest::output(std::size_t output) {
+  const ov::Tensor tensor = request_.get_output_tensor(output);
+  return {static_cast<const std::byte*>(tensor.data()), tensor.get_byte_size()};
+}
+
+std::vector<NodeTime> CoreRequest::times() const {
+  std::vector<NodeTime> times;
+  for (const ov::ProfilingInfo& info : request_.get_profiling_info()) {
+    if (info.status != ov::ProfilingInfo::Status::EXECUTED) continue;
+    times.push_back({info.node_name, static_cast<double>(info.real_time.count()) / 1000});
+  }
+  return times;
+}
+
+std::vector<ExecutedNode> CorePart::executed() const {
+  std::vector<ExecutedNode> nodes;
+  for (const auto& node : compiled_.get_runtime_model()->get_ordered_ops()) {
+    ExecutedNode& executed = nodes.emplace_back();
+    executed.name = node->get_friendly_name();
+    executed.type = text_attribute(*node, "layerType");
+    executed.originals = split_at_commas(text_attribute(*node, "originalLayersNames"));
+    for (const auto& input : node->input_values()) {
+      executed.inputs.push_back(input.get_node()->get_friendly_name());
+    }
+  }
+  return nodes;
+}
+
+std::unique_ptr<Request> CorePart::request() {
+  return std::make_unique<CoreRequest>(compiled_.create_infer_request());
+}
+
+}  // namespace placewright::openvino

@@ -1,0 +1,172 @@
+// The door to OpenVINO: models as graphs, parts of them compiled for a device, and run.
+//
+// The program itself is not linked with OpenVINO: whoever only plans pays neither its start-up nor
+// its memory. `openvino_runtime()` loads the plugin (src/backends/openvino/, a shared object, the
+// only code that sees OpenVINO's headers) when it is first asked for; everything else in this room
+// is written against the interfaces below.
+//
+//   Runtime ── read ──► NeuralModel ── compile(ops, device) ──► CompiledPart ── request ──► Request
+//
+// A part is a set of ops of the model. What it reads from outside the set becomes an input, what is
+// read outside (or is an output of the model) an output, in the order of `inputs()` and
+// `outputs()`. Constants belong to the ops that read them and cross no border.
+
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "machine/targets.h"
+
+namespace placewright {
+
+// OpenVINO is not there, or refused; one sentence.
+class RuntimeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A tensor of the model: output `port` of op `op`, or input number `port` of the model.
+struct TensorKey {
+  static constexpr std::size_t kModelInput = static_cast<std::size_t>(-1);
+  std::size_t op = kModelInput;
+  std::size_t port = 0;
+
+  [[nodiscard]] bool is_model_input() const { return op == kModelInput; }
+  friend auto operator<=>(const TensorKey&, const TensorKey&) = default;
+};
+
+enum class ElementKind { real, integer, boolean, text };
+
+struct TensorType {
+  std::string element;  // "f32", "i64", …
+  ElementKind kind = ElementKind::real;
+  std::vector<std::size_t> shape;
+  double bytes = 0;
+};
+
+struct Weight {
+  std::string name;
+  double bytes = 0;
+  std::vector<std::size_t> ops;  // that read it
+};
+
+struct GraphOp {
+  std::string name;  // unique
+  std::string type;  // "Convolution", …
+  std::vector<TensorKey> inputs;
+  std::vector<TensorType> outputs;
+  double flops = 0;  // estimated: multiply and add count as two
+};
+
+struct GraphInput {
+  std::string name;
+  TensorType type;
+};
+
+struct GraphOutput {
+  std::string name;
+  TensorKey tensor;
+};
+
+// A model without its constants: what does not depend on an input is folded into its readers.
+struct ModelGraph {
+  std::string name;
+  std::vector<GraphInput> inputs;
+  std::vector<GraphOp> ops;  // in topological order
+  std::vector<GraphOutput> outputs;
+  std::vector<Weight> weights;
+};
+
+// What the backend made of the ops of a part: one entry for each node that it really executes.
+struct ExecutedNode {
+  std::string name;
+  std::string type;                    // as the backend calls it: "Convolution", "Reorder", …
+  std::vector<std::string> originals;  // names of the ops it stands for; empty: the backend's own
+  std::vector<std::string> inputs;     // names of the executed nodes that it reads
+};
+
+struct NodeTime {
+  std::string name;  // of the executed node
+  double milliseconds = 0;
+};
+
+struct CompileOptions {
+  std::string device = "CPU";  // as OpenVINO calls it
+  int threads = 1;             // CPU: of one inference
+  int streams = 1;             // CPU: inferences at once
+  bool counters = false;       // measure each executed node
+};
+
+// One inference of a part. Not for two threads at once.
+class Request {
+ public:
+  virtual ~Request() = default;
+
+  // The input's memory from then on: bytes that stay alive, or another request's output.
+  virtual void bind_input(std::size_t input, std::byte* data) = 0;
+  virtual void bind_input(std::size_t input, Request& producer, std::size_t output) = 0;
+  [[nodiscard]] virtual std::span<const std::byte> output(std::size_t output) = 0;
+
+  virtual void run() = 0;  // in this thread where the part has one stream
+  virtual void start() = 0;
+  virtual void wait() = 0;
+
+  // The mean over all runs of the part since it was compiled, whichever request ran, cut to whole
+  // microseconds; needs CompileOptions::counters.
+  [[nodiscard]] virtual std::vector<NodeTime> times() const = 0;
+};
+
+class CompiledPart {
+ public:
+  virtual ~CompiledPart() = default;
+
+  [[nodiscard]] virtual const std::vector<TensorKey>& inputs() const = 0;
+  [[nodiscard]] virtual const std::vector<TensorKey>& outputs() const = 0;
+  [[nodiscard]] virtual std::vector<ExecutedNode> executed() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Request> request() = 0;
+};
+
+class NeuralModel {
+ public:
+  virtual ~NeuralModel() = default;
+
+  [[nodiscard]] virtual const ModelGraph& graph() const = 0;
+
+  // `ops` are numbers in graph().ops; all of them: the model as it is. Throws RuntimeError.
+  [[nodiscard]] virtual std::unique_ptr<CompiledPart> compile(
+      std::span<const std::size_t> ops, const CompileOptions& options) const = 0;
+  [[nodiscard]] std::unique_ptr<CompiledPart> compile_whole(const CompileOptions& options) const;
+
+  // The ops that the device cannot run.
+  [[nodiscard]] virtual std::vector<std::size_t> unsupported(const std::string& device) const = 0;
+
+  // Writes the model as IR: `path` (.xml) and the weights beside it (.bin).
+  virtual void save(const std::string& path) const = 0;
+};
+
+// The shape of each input, by name; the name "" is the only input. A dimension of -1 is refused.
+using Shapes = std::map<std::string, std::vector<long>>;
+
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  [[nodiscard]] virtual std::string version() const = 0;
+  [[nodiscard]] virtual std::vector<RuntimeDevice> devices() const = 0;
+
+  // A model file of any kind that OpenVINO reads (IR, ONNX, TensorFlow, TFLite, Paddle). Throws
+  // InputError for a file that is none, and for shapes that stay open.
+  [[nodiscard]] virtual std::unique_ptr<NeuralModel> read(const std::string& path,
+                                                          const Shapes& shapes = {}) const = 0;
+};
+
+// Loaded on first use. Throws RuntimeError where there is no plugin or no OpenVINO.
+const Runtime& openvino_runtime();
+
+}  // namespace placewright

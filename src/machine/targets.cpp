@@ -1,0 +1,143 @@
+#include "machine/targets.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace placewright {
+namespace {
+
+constexpr std::string_view kCores = "cpu:";
+
+int core_number(std::string_view text, std::string_view whole) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number < 0 ||
+      number >= CPU_SETSIZE) {
+    throw std::invalid_argument(
+        fmt::format("'{}' is no set of cores: expected cpu:0, cpu:0-3 or cpu:0,2", whole));
+  }
+  return number;
+}
+
+// "Key:   value kB" lines of /proc files.
+std::string proc_field(const char* file, std::string_view key) {
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with(key)) continue;
+    const auto colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const auto begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? std::string{} : line.substr(begin);
+  }
+  return {};
+}
+
+double memory_field(std::string_view key) {
+  return std::strtod(proc_field("/proc/meminfo", key).c_str(), nullptr) * 1024;
+}
+
+}  // namespace
+
+Target target_named(std::string_view name) {
+  if (!name.starts_with(kCores)) {
+    if (name.empty()) throw std::invalid_argument("a device has no name");
+    return {std::string(name), {}};
+  }
+  Target target{"CPU", {}};
+  std::string_view rest = name.substr(kCores.size());
+  while (true) {
+    const std::string_view range = rest.substr(0, rest.find(','));
+    const auto dash = range.find('-');
+    const int first = core_number(range.substr(0, dash), name);
+    const int last =
+        dash == std::string_view::npos ? first : core_number(range.substr(dash + 1), name);
+    for (int core = first; core <= last; ++core) target.cores.push_back(core);
+    if (range.size() == rest.size()) break;
+    rest.remove_prefix(range.size() + 1);
+  }
+  std::sort(target.cores.begin(), target.cores.end());
+  target.cores.erase(std::unique(target.cores.begin(), target.cores.end()), target.cores.end());
+  if (target.cores.empty()) {
+    throw std::invalid_argument(fmt::format("'{}' names no core", name));
+  }
+  return target;
+}
+
+std::string name_of(const Target& target) {
+  if (target.cores.empty()) return target.device;
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < target.cores.size();) {
+    std::size_t j = i;
+    while (j + 1 < target.cores.size() && target.cores[j + 1] == target.cores[j] + 1) ++j;
+    ranges.push_back(i == j ? fmt::format("{}", target.cores[i])
+                            : fmt::format("{}-{}", target.cores[i], target.cores[j]));
+    i = j + 1;
+  }
+  return fmt::format("{}{}", kCores, fmt::join(ranges, ","));
+}
+
+std::string kind_of(const Target& target) {
+  return target.cores.empty() ? target.device : fmt::format("cpu-{}", target.cores.size());
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  // Of the process, not of the calling thread, which may be bound already.
+  if (sched_getaffinity(getpid(), sizeof(set), &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::optional<std::string> obstacle(const Target& target,
+                                    const std::vector<std::string>& openvino_devices) {
+  if (target.cores.empty()) {
+    const bool known = std::find(openvino_devices.begin(), openvino_devices.end(), target.device) !=
+                       openvino_devices.end();
+    if (known) return std::nullopt;
+    return fmt::format("OpenVINO has no device '{}' here, only: {}", target.device,
+                       fmt::join(openvino_devices, ", "));
+  }
+  const std::vector<int> allowed = allowed_cores();
+  for (const int core : target.cores) {
+    if (std::binary_search(allowed.begin(), allowed.end(), core)) continue;
+    return fmt::format("'{}' needs core {}, but this process may use only: {}", name_of(target),
+                       core, fmt::join(allowed, ", "));
+  }
+  return std::nullopt;
+}
+
+std::string processor_name() {
+  const std::string name = proc_field("/proc/cpuinfo", "model name");
+  return name.empty() ? "processor" : name;
+}
+
+double total_memory() {
+  return memory_field("MemTotal");
+}
+double available_memory() {
+  return memory_field("MemAvailable");
+}
+
+void bind_this_thread(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
+    throw std::runtime_error(fmt::format("cannot bind a thread to {}: {}", name_of({"CPU", cores}),
+                                         std::strerror(errno)));
+  }
+}
+
+}  // namespace placewright

@@ -1,0 +1,143 @@
+#include "profiling/cut_cost.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "backends/part_inputs.h"
+#include "machine/workers.h"
+
+namespace placewright {
+namespace {
+
+// Segments compiled for a target, each reading what those before it made.
+class Chain {
+ public:
+  Chain(const NeuralModel& model, const std::vector<OpGroup>& segments, const Target& target,
+        const std::map<TensorKey, Bytes>& inputs) {
+    std::map<TensorKey, std::pair<std::size_t, std::size_t>> made;  // segment, output
+    for (const OpGroup& ops : segments) {
+      CompiledPart& part = *parts_.emplace_back(
+          model.compile(ops, {.device = target.device, .threads = target.threads()}));
+      Request& request = *requests_.emplace_back(part.request());
+      for (std::size_t i = 0; i < part.inputs().size(); ++i) {
+        const TensorKey& tensor = part.inputs()[i];
+        if (tensor.is_model_input()) {
+          request.bind_input(i, inputs.at(tensor).data());
+          continue;
+        }
+        const auto& [segment, output] = made.at(tensor);
+        request.bind_input(i, *requests_[segment], output);
+        ++transfers_;
+      }
+      for (std::size_t o = 0; o < part.outputs().size(); ++o) {
+        made.try_emplace(part.outputs()[o], parts_.size() - 1, o);
+      }
+    }
+  }
+
+  void run() {
+    for (const auto& request : requests_) request->run();
+  }
+  [[nodiscard]] std::size_t transfers() const { return transfers_; }
+  [[nodiscard]] std::size_t segments() const { return parts_.size(); }
+
+ private:
+  std::vector<std::unique_ptr<CompiledPart>> parts_;
+  std::vector<std::unique_ptr<Request>> requests_;  // gone before the parts
+  std::size_t transfers_ = 0;
+};
+
+std::map<TensorKey, Bytes> model_inputs(const ModelGraph& graph) {
+  std::map<TensorKey, Bytes> inputs;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    inputs.emplace(TensorKey{TensorKey::kModelInput, i}, seeded_input(graph.inputs[i], i + 1));
+  }
+  return inputs;
+}
+
+double cost_per_transfer(const CutCost& cost) {
+  double products = 0;
+  double squares = 0;
+  for (const CutTrial& trial : cost.trials) {
+    const auto transfers = static_cast<double>(trial.transfers);
+    products += transfers * (trial.time.milliseconds - cost.whole.milliseconds);
+    squares += transfers * transfers;
+  }
+  return squares > 0 ? std::max(0.0, products / squares) : 0;
+}
+
+}  // namespace
+
+std::string CutCost::doubt() const {
+  if (const std::string doubt = whole.doubt(); !doubt.empty()) return doubt;
+  for (const CutTrial& trial : trials) {
+    const std::string doubt = trial.time.doubt();
+    if (!doubt.empty()) return fmt::format("with {} segments {}", trial.segments, doubt);
+  }
+  return {};
+}
+
+std::vector<OpGroup> equal_segments(const std::vector<OpGroup>& ordered,
+                                    const std::vector<double>& op_times, std::size_t count) {
+  const double total = std::accumulate(op_times.begin(), op_times.end(), 0.0);
+  std::vector<OpGroup> segments;
+  double done = 0;
+  std::size_t last = count;  // no segment yet
+  for (const OpGroup& group : ordered) {
+    double time = 0;
+    for (const std::size_t op : group) time += op_times[op];
+    // By the middle of the group; without any time the groups would all be in the first segment.
+    const double middle = total > 0 ? (done + time / 2) / total : 0;
+    const std::size_t place =
+        std::min(count - 1, static_cast<std::size_t>(middle * static_cast<double>(count)));
+    if (place != last) segments.emplace_back();
+    last = place;
+    segments.back().insert(segments.back().end(), group.begin(), group.end());
+    done += time;
+  }
+  for (OpGroup& segment : segments) std::sort(segment.begin(), segment.end());
+  return segments;
+}
+
+CutCost measure_cuts(const NeuralModel& model, const std::vector<OpGroup>& ordered,
+                     const std::vector<double>& op_times, const Target& target,
+                     const MeasureOptions& options) {
+  const std::map<TensorKey, Bytes> inputs = model_inputs(model.graph());
+  std::vector<std::unique_ptr<Chain>> chains;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
+    options.check();
+    const std::vector<OpGroup> segments = equal_segments(ordered, op_times, count);
+    if (!chains.empty() && segments.size() <= chains.back()->segments()) continue;
+    chains.push_back(std::make_unique<Chain>(model, segments, target, inputs));
+  }
+  std::vector<std::vector<TimedRun>> runs(chains.size());
+  Workers workers({target});
+  workers.run([&](std::size_t) {
+    for (std::size_t i = 0; i < options.warm_up; ++i) {
+      for (const auto& chain : chains) chain->run();
+    }
+    RunWatch watch(target);
+    const Series series(options);
+    while (series.goes_on(runs.front())) {
+      for (std::size_t i = 0; i < chains.size(); ++i) {
+        watch.begin();
+        chains[i]->run();
+        runs[i].push_back(watch.end());
+      }
+    }
+  });
+  CutCost cost;
+  cost.whole = summary_of(runs.front(), target);
+  for (std::size_t i = 1; i < chains.size(); ++i) {
+    cost.trials.push_back(
+        {chains[i]->segments(), chains[i]->transfers(), summary_of(runs[i], target)});
+  }
+  cost.per_transfer = cost_per_transfer(cost);
+  return cost;
+}
+
+}  // namespace placewright

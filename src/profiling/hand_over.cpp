@@ -1,0 +1,206 @@
+#include "profiling/hand_over.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "backends/inputs.h"
+#include "machine/workers.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::size_t kSmallest = std::size_t{4} << 10U;
+constexpr std::size_t kLargest = std::size_t{4} << 20U;
+
+// Hand-overs are short: little waiting already spoils one. They are cheap, so there are many.
+constexpr double kFree = 0.002;
+constexpr std::size_t kRoundsPerRun = 3;
+constexpr std::size_t kFewestRounds = 20;
+
+std::uint64_t read_all(const Bytes& memory) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= memory.size(); i += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, memory.data() + i, sizeof(word));
+    sum += word;
+  }
+  return sum;
+}
+
+// One size, as often as the options say.
+class Exchange {
+ public:
+  Exchange(const Target& from, const Target& to, std::size_t bytes, const MeasureOptions& options)
+      : from_(from),
+        to_(to),
+        memory_(bytes),
+        own_(bytes),
+        options_(options),
+        workers_({from, to}, options.stop) {
+    written_.resize(rounds());
+    lost_.resize(rounds());
+  }
+
+  void run() {
+    workers_.run([this](std::size_t worker) { worker == 0 ? produce() : consume(); });
+    options_.check();
+    // What the other side lost is known only now.
+    for (std::size_t round = 0; round < rounds(); ++round) {
+      across_[round].disturbed = across_[round].disturbed || lost_[round] != 0;
+    }
+    across_.erase(across_.begin(), across_.begin() + static_cast<std::ptrdiff_t>(options_.warm_up));
+    alone_.erase(alone_.begin(), alone_.begin() + static_cast<std::ptrdiff_t>(options_.warm_up));
+  }
+
+  [[nodiscard]] std::size_t rounds() const {
+    return options_.warm_up + std::max(kFewestRounds, kRoundsPerRun * options_.repeat);
+  }
+  [[nodiscard]] const std::vector<TimedRun>& across() const { return across_; }
+  [[nodiscard]] const std::vector<TimedRun>& alone() const { return alone_; }
+
+ private:
+  void produce() {
+    RunWatch watch(from_, kFree);
+    for (std::size_t round = 0; round < rounds(); ++round) {
+      if (!workers_.meet(round + 1)) return;
+      watch.begin();
+      write(memory_, round);
+      written_[round] = Clock::now();
+      flag_.store(round + 1, std::memory_order_release);
+      lost_[round] = watch.end().disturbed ? 1 : 0;
+    }
+  }
+
+  void consume() {
+    RunWatch watch(to_, kFree);
+    for (std::size_t round = 0; round < rounds(); ++round) {
+      if (!workers_.meet(round + 1)) return;
+      watch.begin();
+      if (!workers_.wait(flag_, round + 1)) return;
+      sink_ = sink_ + read_all(memory_);
+      const double time = milliseconds(Clock::now() - written_[round]);
+      across_.push_back({time, time, watch.end().disturbed});
+      write(own_, round);
+      watch.begin();
+      sink_ = sink_ + read_all(own_);
+      alone_.push_back(watch.end());
+    }
+  }
+
+  static void write(const Bytes& memory, std::size_t round) {
+    std::memset(memory.data(), static_cast<int>(round & 0x7fU) + 1, memory.size());
+  }
+
+  Target from_;
+  Target to_;
+  Bytes memory_;
+  Bytes own_;  // what the reader writes itself
+  const MeasureOptions& options_;
+  Workers workers_;
+  std::atomic<std::uint64_t> flag_{0};
+  std::vector<Clock::time_point> written_;
+  std::vector<char> lost_;
+  std::vector<TimedRun> across_;
+  std::vector<TimedRun> alone_;
+  volatile std::uint64_t sink_ = 0;
+};
+
+}  // namespace
+
+std::string HandOver::doubt() const {
+  if (kept < rejected) {
+    return fmt::format("{} of {} hand-overs were disturbed", rejected, kept + rejected);
+  }
+  return {};
+}
+
+namespace {
+
+struct Line {
+  double latency = 0;
+  double slope = 0;
+
+  [[nodiscard]] double at(double bytes) const { return latency + slope * bytes; }
+};
+
+// Weighted least squares with neither number negative.
+Line line_through(const std::vector<HandOverPoint>& points, const std::vector<double>& weights) {
+  double sum = 0, sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto& [x, y] = points[i];
+    sum += weights[i];
+    sum_x += weights[i] * x;
+    sum_y += weights[i] * y;
+    sum_xx += weights[i] * x * x;
+    sum_xy += weights[i] * x * y;
+  }
+  const double determinant = sum * sum_xx - sum_x * sum_x;
+  if (!(determinant > 0)) return {sum > 0 ? sum_y / sum : 0, 0};
+  const double slope = (sum * sum_xy - sum_x * sum_y) / determinant;
+  if (slope < 0) return {sum_y / sum, 0};
+  const double latency = (sum_y - slope * sum_x) / sum;
+  if (latency < 0) return {0, std::max(0.0, sum_xy / sum_xx)};
+  return {latency, slope};
+}
+
+}  // namespace
+
+HandOver fitted(std::vector<HandOverPoint> points) {
+  // Errors count relative to the size, but for small sizes, where all of them are latency.
+  constexpr double kSmall = 65536;
+  constexpr int kReweightings = 20;
+  std::vector<double> scale;
+  for (const HandOverPoint& point : points) scale.push_back(point.bytes + kSmall);
+  std::vector<double> weights;
+  for (const double s : scale) weights.push_back(1 / (s * s));
+  Line line = line_through(points, weights);
+  // Reweighted towards the least sum of absolute errors: a point far off counts for little.
+  for (int round = 0; round < kReweightings; ++round) {
+    std::vector<double> errors;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      errors.push_back(std::abs(points[i].milliseconds - line.at(points[i].bytes)) / scale[i]);
+    }
+    const double floor = std::max(0.01 * *std::max_element(errors.begin(), errors.end()), 1e-15);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      weights[i] = 1 / (scale[i] * scale[i] * std::max(errors[i], floor));
+    }
+    line = line_through(points, weights);
+  }
+  HandOver result;
+  result.latency = line.latency;
+  result.bandwidth = line.slope > 0 ? 1 / line.slope : std::numeric_limits<double>::infinity();
+  std::vector<double> errors;
+  for (const auto& [x, y] : points) {
+    if (y > 0) errors.push_back(std::abs(line.at(x) - y) / y);
+  }
+  result.error = median(std::move(errors));
+  result.points = std::move(points);
+  return result;
+}
+
+HandOver measure_hand_over(const Target& from, const Target& to, const MeasureOptions& options) {
+  std::vector<HandOverPoint> points;
+  std::size_t kept = 0;
+  std::size_t rejected = 0;
+  for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
+    Exchange exchange(from, to, bytes, options);
+    exchange.run();
+    const RunSummary across = summary_of(exchange.across(), to);
+    const RunSummary alone = summary_of(exchange.alone(), to);
+    points.push_back(
+        {static_cast<double>(bytes), std::max(0.0, across.milliseconds - alone.milliseconds)});
+    kept += across.kept;
+    rejected += across.rejected;
+  }
+  HandOver result = fitted(std::move(points));
+  result.kept = kept;
+  result.rejected = rejected;
+  return result;
+}
+
+}  // namespace placewright

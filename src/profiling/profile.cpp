@@ -1,0 +1,294 @@
+#include "profiling/profile.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/import.h"
+#include "formats/input_error.h"
+#include "machine/target_cluster.h"
+#include "profiling/op_times.h"
+
+namespace placewright {
+namespace {
+
+std::vector<std::size_t> supported_ops(const ModelGraph& graph,
+                                       const std::vector<std::size_t>& unsupported) {
+  const std::set<std::size_t> missing(unsupported.begin(), unsupported.end());
+  std::vector<std::size_t> ops;
+  for (std::size_t op = 0; op < graph.ops.size(); ++op) {
+    if (!missing.contains(op)) ops.push_back(op);
+  }
+  return ops;
+}
+
+void require_no_text_inputs(const ModelGraph& graph, const std::string& path) {
+  for (const GraphInput& input : graph.inputs) {
+    if (input.type.kind != ElementKind::text) continue;
+    throw InputError(path, "",
+                     fmt::format("the input '{}' is text, which cannot be made up", input.name));
+  }
+}
+
+// Adds a model to the problem; with several, names lead back to the model.
+void append(ProblemDraft& draft, ProblemDraft part, bool several) {
+  const std::size_t first_op = draft.ops.size();
+  const ModelId model{draft.models.size()};
+  const std::string prefix = several ? part.models.front().name + "/" : std::string{};
+  const auto moved = [&](OpId op) { return OpId{first_op + op.index()}; };
+  const auto move_all = [&](std::vector<OpId>& ops) {
+    std::transform(ops.begin(), ops.end(), ops.begin(), moved);
+  };
+  draft.models.push_back(std::move(part.models.front()));
+  for (Op& op : part.ops) {
+    op.name = prefix + op.name;
+    op.model = model;
+    draft.ops.push_back(std::move(op));
+  }
+  for (Tensor& tensor : part.tensors) {
+    tensor.name = prefix + tensor.name;
+    tensor.producer = moved(tensor.producer);
+    move_all(tensor.consumers);
+    draft.tensors.push_back(std::move(tensor));
+  }
+  for (auto& group : part.colocated) {
+    move_all(group);
+    draft.colocated.push_back(std::move(group));
+  }
+  for (SharedWeight& weight : part.shared_weights) {
+    weight.name = prefix + weight.name;
+    move_all(weight.ops);
+    draft.shared_weights.push_back(std::move(weight));
+  }
+}
+
+std::string runs_text(const RunSummary& summary) {
+  return fmt::format("median of {} undisturbed runs ({} rejected), spread {:.1f} %", summary.kept,
+                     summary.rejected, 100 * summary.spread);
+}
+
+class Profiler {
+ public:
+  Profiler(const Runtime& runtime, const ProfileRequest& request)
+      : runtime_(runtime),
+        request_(request),
+        cluster_(cluster_of_targets(request.targets, runtime.devices())),
+        first_(first_of_each_kind(cluster_)) {}
+
+  Profile run() {
+    ProblemDraft& draft = profile_.draft;
+    draft.unit = TimeUnit::milliseconds;
+    draft.objective = request_.files.size() > 1 ? Objective::total_completion : Objective::latency;
+    draft.kinds = cluster_.kinds;
+    draft.origin.push_back(fmt::format("measured by placewright profile with {} on {}",
+                                       runtime_.version(), processor_name()));
+    for (std::size_t file = 0; file < request_.files.size(); ++file) add_model(file);
+    std::vector<std::string> names;
+    for (const Model& model : draft.models) names.push_back(model.name);
+    draft.name = fmt::format("{}", fmt::join(names, "+"));
+    add_links();
+    add_cut_overheads();
+    draft.devices = cluster_.devices;
+    draft.interconnect = cluster_.interconnect;
+    draft.links = cluster_.links;
+    for (const std::string& doubt : profile_.doubts) draft.origin.push_back("not valid: " + doubt);
+    return std::move(profile_);
+  }
+
+ private:
+  [[nodiscard]] const Target& target_of(std::size_t kind) const {
+    return request_.targets[first_[kind]];
+  }
+
+  // Two models of one name would give two ops of one name.
+  std::string unique_name(const std::string& path) {
+    const std::string stem = model_name_of(path);
+    std::string name = stem;
+    for (int copy = 2; !names_.insert(name).second; ++copy) name = fmt::format("{}#{}", stem, copy);
+    return name;
+  }
+
+  void add_model(std::size_t number) {
+    const ProfiledFile& file = request_.files[number];
+    request_.measure.check();
+    const auto model = runtime_.read(file.path, shapes_named(file.shapes));
+    require_no_text_inputs(model->graph(), file.path);
+    const std::string name = unique_name(file.path);
+    ProblemDraft part =
+        draft_of(model->graph(), name, source_of(file.path, file.shapes, request_.folder));
+    ModelProfile& entry = profile_.models.emplace_back();
+    entry.name = name;
+    entry.ops = part.ops.size();
+
+    std::vector<std::vector<ExecutedNode>> executed;
+    std::vector<OpTimes> times;
+    for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) {
+      times.push_back(add_kind(*model, entry, kind, part));
+      executed.push_back(times.back().executed);
+    }
+    const std::vector<OpGroup> groups = fused_groups(model->graph(), executed);
+    entry.fused = entry.ops;
+    for (const OpGroup& group : groups) {
+      entry.fused -= group.size() - 1;
+      auto& together = part.colocated.emplace_back();
+      for (const std::size_t op : group) together.emplace_back(op);
+    }
+    measure_cut_costs(*model, entry, groups, times);
+    append(profile_.draft, std::move(part), request_.files.size() > 1);
+    state_origin(entry);
+  }
+
+  OpTimes add_kind(const NeuralModel& model, ModelProfile& entry, std::size_t kind,
+                   ProblemDraft& part) {
+    const Target& target = target_of(kind);
+    request_.measure.tell(fmt::format("{}: {} ops on {}", entry.name, entry.ops, name_of(target)));
+    const std::vector<std::size_t> unsupported = model.unsupported(target.device);
+    KindProfile& found = entry.kinds.emplace_back();
+    found.kind = cluster_.kinds[kind].name;
+    found.device = name_of(target);
+    found.unsupported = unsupported.size();
+    OpTimes times;
+    times.milliseconds.assign(part.ops.size(), 0);
+    times.spread = times.milliseconds;
+    const std::vector<std::size_t> ops = supported_ops(model.graph(), unsupported);
+    if (!ops.empty()) times = measure_ops(model, ops, target, request_.measure);
+    found.latency = times.latency;
+    found.scale = times.counted > 0 ? times.latency.milliseconds / times.counted : 1;
+    for (const OpGroup& node : ops_of_nodes(model.graph(), times.executed)) {
+      if (!node.empty()) ++found.executed;
+    }
+    for (std::size_t op = 0; op < part.ops.size(); ++op) {
+      part.ops[op].time.push_back(times.milliseconds[op]);
+      part.ops[op].spread = std::max(part.ops[op].spread, times.spread[op]);
+    }
+    for (const std::size_t op : unsupported) part.ops[op].time.back() = kUnsupported;
+    if (!unsupported.empty()) {
+      profile_.notes.push_back(fmt::format("{}: {} does not support {} of {} ops, '{}' for one",
+                                           entry.name, found.device, unsupported.size(),
+                                           part.ops.size(), part.ops[unsupported.front()].name));
+    }
+    doubt(fmt::format("{} on {}", entry.name, found.device), times.latency.doubt());
+    return times;
+  }
+
+  void measure_cut_costs(const NeuralModel& model, ModelProfile& entry,
+                         const std::vector<OpGroup>& groups, const std::vector<OpTimes>& times) {
+    const std::vector<OpGroup> ordered = ordered_groups(model.graph(), groups);
+    for (std::size_t kind = 0; kind < entry.kinds.size(); ++kind) {
+      KindProfile& found = entry.kinds[kind];
+      if (found.unsupported > 0 || entry.ops < 2) continue;
+      request_.measure.tell(fmt::format("{}: cuts on {}", entry.name, found.device));
+      found.cut =
+          measure_cuts(model, ordered, times[kind].milliseconds, target_of(kind), request_.measure);
+      doubt(fmt::format("cuts of {} on {}", entry.name, found.device), found.cut.doubt());
+    }
+  }
+
+  void state_origin(const ModelProfile& entry) {
+    auto& origin = profile_.draft.origin;
+    origin.push_back(fmt::format(
+        "{}: {} ops, {} after what the backend fused; a fused group's time is at its last op that "
+        "reads from outside the group",
+        entry.name, entry.ops, entry.fused));
+    for (const KindProfile& kind : entry.kinds) {
+      origin.push_back(
+          fmt::format("{} on {}: {:.4g} ms on {}, {}; op times are the backend's counters (whole "
+                      "microseconds), scaled by {:.3f} so that they sum up to it",
+                      entry.name, kind.kind, kind.latency.milliseconds, kind.device,
+                      runs_text(kind.latency), kind.scale));
+      if (kind.unsupported > 0) {
+        origin.push_back(fmt::format("{} on {}: {} ops are not supported", entry.name, kind.kind,
+                                     kind.unsupported));
+      }
+      for (const CutTrial& trial : kind.cut.trials) {
+        origin.push_back(fmt::format(
+            "{} on {} in {} segments with {} transfers: {:.4g} ms, in one piece {:.4g} ms",
+            entry.name, kind.kind, trial.segments, trial.transfers, trial.time.milliseconds,
+            kind.cut.whole.milliseconds));
+      }
+    }
+  }
+
+  // The cost of a cut on a kind: the mean over the models.
+  void add_cut_overheads() {
+    for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) {
+      std::vector<double> costs;
+      for (const ModelProfile& model : profile_.models) {
+        const CutCost& cut = model.kinds[kind].cut;
+        if (!cut.trials.empty()) costs.push_back(cut.per_transfer);
+      }
+      if (costs.empty()) continue;
+      const double cost =
+          std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
+      for (Device& device : cluster_.devices) {
+        if (device.kind.index() != kind) continue;
+        device.send_overhead = cost / 2;
+        device.receive_overhead = cost / 2;
+      }
+      profile_.draft.origin.push_back(
+          fmt::format("cut overhead on {}: {:.4g} ms for each tensor that crosses a border, half "
+                      "to the sender and half to the receiver",
+                      cluster_.kinds[kind].name, cost));
+    }
+  }
+
+  void add_links() {
+    std::map<std::pair<std::size_t, std::size_t>, HandOver> costs;  // by pair of kinds
+    for (Link& link : cluster_.links) {
+      const std::size_t from = cluster_.devices[link.from.index()].kind.index();
+      const std::size_t to = cluster_.devices[link.to.index()].kind.index();
+      auto found = costs.find({from, to});
+      if (found == costs.end()) {
+        found = costs.emplace(std::pair{from, to}, measured_link(link, from, to)).first;
+      }
+      link.latency = found->second.latency;
+      link.bandwidth = found->second.bandwidth;
+    }
+  }
+
+  HandOver measured_link(const Link& link, std::size_t from, std::size_t to) {
+    const Target& sender = request_.targets[link.from.index()];
+    const Target& receiver = request_.targets[link.to.index()];
+    request_.measure.tell(
+        fmt::format("hand-over from {} to {}", name_of(sender), name_of(receiver)));
+    HandOver cost = measure_hand_over(sender, receiver, request_.measure);
+    const std::string& from_kind = cluster_.kinds[from].name;
+    const std::string& to_kind = cluster_.kinds[to].name;
+    profile_.draft.origin.push_back(fmt::format(
+        "links {} to {}: hand-over from {} to {} of {} sizes up to {:.0f} KiB, {} of {} kept, "
+        "fitted as {:.4g} ms + bytes / ({:.4g} bytes per ms), off by {:.0f} % in the median",
+        from_kind, to_kind, name_of(sender), name_of(receiver), cost.points.size(),
+        cost.points.back().bytes / 1024, cost.kept, cost.kept + cost.rejected, cost.latency,
+        cost.bandwidth, 100 * cost.error));
+    doubt(fmt::format("hand-over from {} to {}", name_of(sender), name_of(receiver)), cost.doubt());
+    profile_.links.push_back({from_kind, to_kind, cost});
+    return cost;
+  }
+
+  void doubt(const std::string& what, const std::string& why) {
+    if (!why.empty()) profile_.doubts.push_back(fmt::format("{}: {}", what, why));
+  }
+
+  const Runtime& runtime_;
+  const ProfileRequest& request_;
+  Cluster cluster_;
+  std::vector<std::size_t> first_;  // by kind, the device that is measured
+  std::set<std::string> names_;
+  Profile profile_;
+};
+
+}  // namespace
+
+std::optional<Profile> profile_models(const Runtime& runtime, const ProfileRequest& request) {
+  try {
+    return Profiler(runtime, request).run();
+  } catch (const Stopped&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace placewright

@@ -1,0 +1,71 @@
+// Models measured on the devices of this machine, as one problem.
+//
+// Devices of one kind are measured once, on the first of them. For each model and kind: the times
+// of the ops (op_times.h), what the backend fused (fused_ops.h: colocation groups) and the cost of
+// a cut (cut_cost.h; half of it to who sends and half to who receives). For each pair of kinds: the
+// hand-over of tensors (hand_over.h). Where a measurement was disturbed the profile says so in
+// `doubts` and in the problem's `origin`; it is never silently wrong.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/runtime.h"
+#include "machine/targets.h"
+#include "problem/draft.h"
+#include "profiling/cut_cost.h"
+#include "profiling/hand_over.h"
+#include "profiling/measurement.h"
+
+namespace placewright {
+
+struct ProfiledFile {
+  std::string path;
+  std::vector<std::string> shapes;  // "image=1x3x224x224"; see shapes_named
+};
+
+// One model on one kind.
+struct KindProfile {
+  std::string kind;
+  std::string device;        // that was measured
+  RunSummary latency;        // of the whole model
+  double scale = 1;          // of the counters to the latency
+  std::size_t executed = 0;  // nodes of the backend that stand for ops
+  std::size_t unsupported = 0;
+  CutCost cut;
+};
+
+struct ModelProfile {
+  std::string name;
+  std::size_t ops = 0;
+  std::size_t fused = 0;  // groups that stay together, single ops included
+  std::vector<KindProfile> kinds;
+};
+
+struct LinkProfile {
+  std::string from;  // kinds
+  std::string to;
+  HandOver cost;
+};
+
+struct Profile {
+  ProblemDraft draft;
+  std::vector<ModelProfile> models;
+  std::vector<LinkProfile> links;
+  std::vector<std::string> doubts;  // measurements that are not valid, in sentences
+  std::vector<std::string> notes;   // ops that a device does not support
+};
+
+struct ProfileRequest {
+  std::vector<ProfiledFile> files;
+  std::vector<Target> targets;
+  std::string folder;  // where the problem file will lie
+  MeasureOptions measure;
+};
+
+// Nothing where it was interrupted. Throws InputError and RuntimeError.
+std::optional<Profile> profile_models(const Runtime& runtime, const ProfileRequest& request);
+
+}  // namespace placewright

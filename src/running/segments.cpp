@@ -1,0 +1,427 @@
+#include "running/segments.h"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+#include "evaluate/schedule.h"
+
+namespace placewright {
+namespace {
+
+// Ops that go together: fused groups, and single ops.
+class Units {
+ public:
+  explicit Units(const Problem& problem) : problem_(problem), unit_of_(problem.op_count()) {
+    // A part belongs to one model, whatever shares its device.
+    std::vector<char> apart(problem.group_count(), 0);
+    for (const OpId op : problem.ops()) {
+      const GroupId group = problem.group(op);
+      const OpId first = problem.group_ops(group).front();
+      if (problem.op(op).model != problem.op(first).model) apart[group.index()] = 1;
+    }
+    while (true) {
+      assign(apart);
+      connect();
+      const std::vector<std::size_t> stuck = on_or_behind_cycles();
+      if (stuck.empty()) return;
+      for (const std::size_t unit : stuck) {
+        apart[problem.group(ops_[unit].front()).index()] = 1;
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return ops_.size(); }
+  [[nodiscard]] std::size_t of(OpId op) const { return unit_of_[op]; }
+  [[nodiscard]] const std::vector<OpId>& ops(std::size_t unit) const { return ops_[unit]; }
+  [[nodiscard]] const std::vector<std::size_t>& successors(std::size_t unit) const {
+    return successors_[unit];
+  }
+  [[nodiscard]] std::vector<std::size_t> predecessor_counts() const {
+    std::vector<std::size_t> counts(count(), 0);
+    for (const auto& list : successors_) {
+      for (const std::size_t unit : list) ++counts[unit];
+    }
+    return counts;
+  }
+
+ private:
+  void assign(const std::vector<char>& apart) {
+    ops_.clear();
+    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+    std::vector<std::size_t> of_group(problem_.group_count(), kNone);
+    for (const OpId op : problem_.topological_order()) {
+      const std::size_t group = problem_.group(op).index();
+      if (apart[group] || of_group[group] == kNone) {
+        of_group[group] = ops_.size();
+        ops_.emplace_back();
+      }
+      unit_of_[op] = of_group[group];
+      ops_[of_group[group]].push_back(op);
+    }
+  }
+
+  void connect() {
+    successors_.assign(ops_.size(), {});
+    for (const OpId op : problem_.ops()) {
+      for (const OpId next : problem_.successors(op)) {
+        if (of(op) != of(next)) successors_[of(op)].push_back(of(next));
+      }
+    }
+    for (auto& list : successors_) {
+      std::sort(list.begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+  }
+
+  [[nodiscard]] std::vector<std::size_t> on_or_behind_cycles() const {
+    std::vector<std::size_t> waiting = predecessor_counts();
+    std::vector<std::size_t> ready;
+    for (std::size_t unit = 0; unit < count(); ++unit) {
+      if (waiting[unit] == 0) ready.push_back(unit);
+    }
+    while (!ready.empty()) {
+      const std::size_t unit = ready.back();
+      ready.pop_back();
+      for (const std::size_t next : successors_[unit]) {
+        if (--waiting[next] == 0) ready.push_back(next);
+      }
+    }
+    std::vector<std::size_t> stuck;
+    for (std::size_t unit = 0; unit < count(); ++unit) {
+      if (waiting[unit] > 0 && ops_[unit].size() > 1) stuck.push_back(unit);
+    }
+    return stuck;
+  }
+
+  const Problem& problem_;
+  Table<OpId, std::size_t> unit_of_;
+  std::vector<std::vector<OpId>> ops_;
+  std::vector<std::vector<std::size_t>> successors_;
+};
+
+// A topological order of the units by increasing key.
+template <class Key>
+std::vector<std::size_t> ordered(const Units& units, const std::vector<Key>& keys) {
+  using Entry = std::pair<Key, std::size_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  std::vector<std::size_t> waiting = units.predecessor_counts();
+  for (std::size_t unit = 0; unit < units.count(); ++unit) {
+    if (waiting[unit] == 0) ready.emplace(keys[unit], unit);
+  }
+  std::vector<std::size_t> order;
+  while (!ready.empty()) {
+    const std::size_t unit = ready.top().second;
+    ready.pop();
+    order.push_back(unit);
+    for (const std::size_t next : units.successors(unit)) {
+      if (--waiting[next] == 0) ready.emplace(keys[next], next);
+    }
+  }
+  return order;
+}
+
+// The segments while they are made: units, devices and who waits for whom.
+class Cutting {
+ public:
+  Cutting(const Problem& problem, const Placement& placement, const Units& units)
+      : problem_(problem),
+        placement_(placement),
+        units_(units),
+        segment_of_(units.count(), kNone) {}
+
+  [[nodiscard]] DeviceId device_of(std::size_t unit) const {
+    return placement_[units_.ops(unit).front()];
+  }
+  [[nodiscard]] ModelId model_of(std::size_t unit) const {
+    return problem_.op(units_.ops(unit).front()).model;
+  }
+
+  // Schedules: a segment ends where another device waits, and begins where it waits for another.
+  void cut_schedule(const std::vector<std::size_t>& order) {
+    std::vector<std::size_t> open(problem_.device_count(), kNone);
+    // The number of segments of each other device that a device knows to be finished.
+    std::vector<std::vector<std::size_t>> known(
+        problem_.device_count(), std::vector<std::size_t>(problem_.device_count(), 0));
+    std::vector<std::size_t> closed(problem_.device_count(), 0);
+    std::vector<std::size_t> rank;  // of a segment on its device, from 1
+    for (const std::size_t unit : order) {
+      const std::size_t device = device_of(unit).index();
+      std::vector<std::size_t> awaited = known[device];
+      for (const std::size_t producer : foreign_producers(unit)) {
+        const std::size_t segment = segment_of_[producer];
+        const std::size_t other = device_of(producer).index();
+        awaited[other] = std::max(awaited[other], rank[segment]);
+      }
+      std::size_t& current = open[device];
+      const bool waits = awaited != known[device];
+      if (current == kNone || waits || models_[current] != model_of(unit)) {
+        current = add_segment(unit);
+        rank.push_back(++closed[device]);
+      }
+      known[device] = awaited;
+      add(unit, current);
+      if (read_elsewhere(unit)) current = kNone;
+    }
+  }
+
+  // Pipelines: stay on a device as long as it has something ready.
+  void cut_pipeline(const std::vector<std::size_t>& stage_of_device) {
+    std::vector<std::size_t> waiting = units_.predecessor_counts();
+    // Ready units by stage; within a stage in the order in which they became ready.
+    std::vector<std::vector<std::size_t>> ready(problem_.device_count());
+    for (std::size_t unit = 0; unit < units_.count(); ++unit) {
+      if (waiting[unit] == 0) ready[device_of(unit).index()].push_back(unit);
+    }
+    std::vector<std::size_t> devices(problem_.device_count());
+    for (std::size_t i = 0; i < devices.size(); ++i) devices[i] = i;
+    std::stable_sort(devices.begin(), devices.end(), [&](std::size_t a, std::size_t b) {
+      return stage_of_device[a] < stage_of_device[b];
+    });
+    for (bool more = true; more;) {
+      more = false;
+      for (const std::size_t device : devices) {
+        if (ready[device].empty()) continue;
+        more = true;
+        std::size_t current = kNone;
+        while (!ready[device].empty()) {
+          const std::size_t unit = ready[device].back();
+          ready[device].pop_back();
+          if (current == kNone || models_[current] != model_of(unit)) current = add_segment(unit);
+          add(unit, current);
+          for (const std::size_t next : units_.successors(unit)) {
+            if (--waiting[next] == 0) ready[device_of(next).index()].push_back(next);
+          }
+        }
+      }
+    }
+  }
+
+  // Joins neighbours on a device as long as the simulated end does not come later.
+  void join(const Table<OpId, double>& durations) {
+    std::vector<double> lengths(segments_.size(), 0);
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      for (const std::size_t unit : segments_[i]) {
+        for (const OpId op : units_.ops(unit)) lengths[i] += durations[op];
+      }
+    }
+    double best = simulated_end(lengths);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t first = 0; first < segments_.size(); ++first) {
+        const std::size_t second = next_on_device(first);
+        if (second == kNone || models_[first] != models_[second]) continue;
+        const auto saved_segments = segments_;
+        const auto saved_models = models_;
+        const auto saved_lengths = lengths;
+        const auto saved_of = segment_of_;
+        if (merge(first, second, lengths)) {
+          const double end = simulated_end(lengths);
+          if (end <= best * (1 + 1e-9)) {
+            best = end;
+            changed = true;
+            continue;
+          }
+        }
+        segments_ = saved_segments;
+        models_ = saved_models;
+        lengths = saved_lengths;
+        segment_of_ = saved_of;
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<Segment> finish(const Table<OpId, double>& durations) const {
+    std::vector<Segment> result(segments_.size());
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      Segment& segment = result[i];
+      segment.model = models_[i];
+      segment.devices = {device_of(segments_[i].front())};
+      for (const std::size_t unit : segments_[i]) {
+        for (const OpId op : units_.ops(unit)) {
+          segment.ops.push_back(op);
+          segment.predicted += durations[op];
+        }
+      }
+      std::sort(segment.ops.begin(), segment.ops.end(), [&](OpId a, OpId b) {
+        return problem_.topological_rank(a) < problem_.topological_rank(b);
+      });
+      segment.inputs = producers_of(i);
+      for (const std::size_t producer : segment.inputs) result[producer].outputs.push_back(i);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  std::size_t add_segment(std::size_t unit) {
+    segments_.emplace_back();
+    models_.push_back(model_of(unit));
+    return segments_.size() - 1;
+  }
+
+  void add(std::size_t unit, std::size_t segment) {
+    segments_[segment].push_back(unit);
+    segment_of_[unit] = segment;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> foreign_producers(std::size_t unit) const {
+    std::vector<std::size_t> result;
+    for (const OpId op : units_.ops(unit)) {
+      for (const OpId before : problem_.predecessors(op)) {
+        if (placement_[before] != placement_[op]) result.push_back(units_.of(before));
+      }
+    }
+    return result;
+  }
+
+  [[nodiscard]] bool read_elsewhere(std::size_t unit) const {
+    for (const OpId op : units_.ops(unit)) {
+      for (const OpId next : problem_.successors(op)) {
+        if (placement_[next] != placement_[op]) return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::size_t next_on_device(std::size_t segment) const {
+    const DeviceId device = device_of(segments_[segment].front());
+    for (std::size_t i = segment + 1; i < segments_.size(); ++i) {
+      if (device_of(segments_[i].front()) == device) return i;
+    }
+    return kNone;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> producers_of(std::size_t segment) const {
+    std::vector<std::size_t> producers;
+    for (const std::size_t unit : segments_[segment]) {
+      for (const OpId op : units_.ops(unit)) {
+        for (const OpId before : problem_.predecessors(op)) {
+          const std::size_t producer = segment_of_[units_.of(before)];
+          if (producer != segment) producers.push_back(producer);
+        }
+      }
+    }
+    std::sort(producers.begin(), producers.end());
+    producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
+    return producers;
+  }
+
+  // The joined segment takes a place where all it reads is before it and all that reads it behind:
+  // whatever lies between the two and depends on the first would have to be behind, so there must
+  // be nothing there that the second depends on. False where there is.
+  bool merge(std::size_t first, std::size_t second, std::vector<double>& lengths) {
+    std::vector<char> depends(segments_.size(), 0);
+    depends[first] = 1;
+    std::vector<std::size_t> before;
+    std::vector<std::size_t> behind;
+    for (std::size_t i = first + 1; i < second; ++i) {
+      for (const std::size_t producer : producers_of(i)) depends[i] |= depends[producer];
+      (depends[i] ? behind : before).push_back(i);
+    }
+    for (const std::size_t producer : producers_of(second)) {
+      if (producer > first && depends[producer]) return false;
+    }
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < first; ++i) order.push_back(i);
+    order.insert(order.end(), before.begin(), before.end());
+    order.push_back(first);
+    order.insert(order.end(), behind.begin(), behind.end());
+    for (std::size_t i = second + 1; i < segments_.size(); ++i) order.push_back(i);
+    segments_[first].insert(segments_[first].end(), segments_[second].begin(),
+                            segments_[second].end());
+    lengths[first] += lengths[second];
+    reorder(order, lengths);
+    return true;
+  }
+
+  void reorder(const std::vector<std::size_t>& order, std::vector<double>& lengths) {
+    std::vector<std::vector<std::size_t>> segments;
+    std::vector<ModelId> models;
+    std::vector<double> new_lengths;
+    for (const std::size_t i : order) {
+      for (const std::size_t unit : segments_[i]) segment_of_[unit] = segments.size();
+      segments.push_back(std::move(segments_[i]));
+      models.push_back(models_[i]);
+      new_lengths.push_back(lengths[i]);
+    }
+    segments_ = std::move(segments);
+    models_ = std::move(models);
+    lengths = std::move(new_lengths);
+  }
+
+  [[nodiscard]] double simulated_end(const std::vector<double>& lengths) const {
+    std::vector<double> free(problem_.device_count(), 0);
+    std::vector<double> end(segments_.size(), 0);
+    std::vector<double> completion(problem_.model_count(), 0);
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      const std::size_t device = device_of(segments_[i].front()).index();
+      double start = std::max(free[device], problem_.model(models_[i]).arrival);
+      for (const std::size_t producer : producers_of(i)) start = std::max(start, end[producer]);
+      end[i] = start + lengths[i];
+      free[device] = end[i];
+      completion[models_[i].index()] = std::max(completion[models_[i].index()], end[i]);
+    }
+    double value = 0;
+    for (const ModelId model : problem_.models()) {
+      const double time = completion[model.index()];
+      if (problem_.objective() == Objective::total_completion) {
+        value += problem_.model(model).weight * time;
+      } else {
+        value = std::max(value, time);
+      }
+    }
+    return value;
+  }
+
+  const Problem& problem_;
+  const Placement& placement_;
+  const Units& units_;
+  std::vector<std::vector<std::size_t>> segments_;  // units
+  std::vector<ModelId> models_;
+  std::vector<std::size_t> segment_of_;
+};
+
+// A fused unit starts when the op that bears its time does.
+std::vector<std::pair<double, std::size_t>> start_keys(const Problem& problem, const Units& units,
+                                                       const Schedule& schedule) {
+  std::vector<std::pair<double, std::size_t>> keys(units.count());
+  for (std::size_t unit = 0; unit < units.count(); ++unit) {
+    double start = 0;
+    for (const OpId op : units.ops(unit)) start = std::max(start, schedule.start[op]);
+    keys[unit] = {start, problem.topological_rank(units.ops(unit).front())};
+  }
+  return keys;
+}
+
+std::vector<std::size_t> stages_of_devices(const Problem& problem, const Plan& plan) {
+  std::vector<std::size_t> stage(problem.device_count(), plan.stages.size());
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    for (const DeviceId device : plan.stages[i].devices) stage[device.index()] = i;
+  }
+  return stage;
+}
+
+}  // namespace
+
+std::vector<Segment> segments_of(const Problem& problem, const Plan& plan) {
+  const Units units(problem);
+  Cutting cutting(problem, plan.placement, units);
+  const Table<OpId, double> durations = op_durations(problem, plan.placement);
+  if (plan.schedule) {
+    cutting.cut_schedule(ordered(units, start_keys(problem, units, *plan.schedule)));
+    cutting.join(durations);
+    return cutting.finish(durations);
+  }
+  cutting.cut_pipeline(stages_of_devices(problem, plan));
+  std::vector<Segment> segments = cutting.finish(durations);
+  for (Segment& segment : segments) {
+    for (const Stage& stage : plan.stages) {
+      if (stage.devices.front() == segment.devices.front()) segment.devices = stage.devices;
+    }
+  }
+  return segments;
+}
+
+}  // namespace placewright

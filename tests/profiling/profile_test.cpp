@@ -1,0 +1,237 @@
+// Real OpenVINO on the zoo's small models. Nothing here depends on how long anything takes.
+
+#include "profiling/profile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "formats/input_error.h"
+#include "formats/problem_file.h"
+#include "machine/target_cluster.h"
+#include "problem/problem.h"
+#include "support/folder.h"
+#include "support/program.h"
+#include "support/test_name.h"
+#include "zoo/zoo.h"
+
+namespace placewright {
+namespace {
+
+using placewright::testing::Folder;
+using placewright::testing::run;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+ProfileRequest request_for(const Folder& folder, const std::vector<std::string>& models) {
+  ProfileRequest request;
+  for (const std::string& model : models) {
+    request.files.push_back({make_zoo_model(model, folder.file("")).xml, {}});
+  }
+  request.targets = one_target_per_core();
+  request.measure.repeat = 3;
+  return request;
+}
+
+// No path leaves a group and comes back, also with all groups contracted.
+bool groups_are_acyclic(const Problem& problem) {
+  std::vector<std::set<std::size_t>> before(problem.group_count());
+  for (const OpId op : problem.ops()) {
+    for (const OpId next : problem.successors(op)) {
+      if (problem.group(op) != problem.group(next)) {
+        before[problem.group(next).index()].insert(problem.group(op).index());
+      }
+    }
+  }
+  std::vector<char> done(problem.group_count(), 0);
+  for (std::size_t finished = 0; finished < done.size(); ++finished) {
+    std::size_t next = done.size();
+    for (std::size_t group = 0; group < done.size() && next == done.size(); ++group) {
+      const bool ready =
+          done[group] == 0 && std::all_of(before[group].begin(), before[group].end(),
+                                          [&](std::size_t g) { return done[g] != 0; });
+      if (ready) next = group;
+    }
+    if (next == done.size()) return false;
+    done[next] = 1;
+  }
+  return true;
+}
+
+class ProfileOf : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ProfileOf, IsAValidProblemWhoseTimesSumUpToTheLatency) {
+  const Folder folder;
+  const auto profile = profile_models(openvino_runtime(), request_for(folder, {GetParam()}));
+  ASSERT_TRUE(profile);
+  const Problem problem(profile->draft);
+  ASSERT_EQ(profile->models.size(), 1U);
+  const ModelProfile& model = profile->models.front();
+  EXPECT_EQ(model.ops, problem.op_count());
+  EXPECT_EQ(model.fused, problem.group_count());
+  EXPECT_LT(model.fused, model.ops);
+  ASSERT_EQ(model.kinds.size(), problem.kind_count());
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    double sum = 0;
+    for (const OpId op : problem.ops()) sum += problem.op(op).time[kind];
+    EXPECT_NEAR(sum, model.kinds[kind].latency.milliseconds, 1e-9 * sum);
+    EXPECT_GT(sum, 0);
+    EXPECT_EQ(model.kinds[kind].unsupported, 0U);
+  }
+  EXPECT_TRUE(groups_are_acyclic(problem));
+  EXPECT_EQ(problem.model(ModelId{0}).source->path.find(folder.file("")), 0U);
+  EXPECT_GE(problem.draft().origin.size(), 4U);
+  // Reading what was written gives the same problem.
+  EXPECT_EQ(parse_problem(write_problem(profile->draft), "written").draft, profile->draft);
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ProfileOf,
+                         ::testing::Values("tiny-branches", "tiny-pair", "tiny-bert"),
+                         [](const auto& model) {
+                           return placewright::testing::test_name(model.param);
+                         });
+
+TEST(Profile, SeveralModelsAreOneProblemWithNamesThatLeadBack) {
+  const Folder folder;
+  ProfileRequest request = request_for(folder, {"tiny-pair", "tiny-branches"});
+  request.files.push_back(request.files.front());
+  const auto profile = profile_models(openvino_runtime(), request);
+  ASSERT_TRUE(profile);
+  const Problem problem(profile->draft);
+  ASSERT_EQ(problem.model_count(), 3U);
+  EXPECT_EQ(problem.objective(), Objective::total_completion);
+  EXPECT_EQ(problem.model(ModelId{2}).name, "tiny-pair#2");
+  for (const OpId op : problem.ops()) {
+    const std::string& model = problem.model(problem.op(op).model).name;
+    EXPECT_EQ(problem.op(op).name.find(model + "/"), 0U);
+  }
+}
+
+TEST(Profile, UnequalKindsHaveTimesOfTheirOwn) {
+  const std::vector<int> cores = allowed_cores();
+  if (cores.size() < 2) GTEST_SKIP() << "needs two cores";
+  const Folder folder;
+  ProfileRequest request = request_for(folder, {"tiny-branches"});
+  // They share a core where there are only two: for times that nobody looks at that is good enough.
+  request.targets = {{"CPU", {cores[0]}}, {"CPU", {cores[cores.size() - 2], cores.back()}}};
+  const auto profile = profile_models(openvino_runtime(), request);
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(profile->draft.kinds.size(), 2U);
+  EXPECT_EQ(profile->draft.ops.front().time.size(), 2U);
+  EXPECT_EQ(profile->links.size(), 2U);
+}
+
+TEST(Profile, EndsWhenItIsAskedTo) {
+  const Folder folder;
+  const std::atomic<bool> stop{true};
+  ProfileRequest request = request_for(folder, {"tiny-branches"});
+  request.measure.stop = &stop;
+  EXPECT_FALSE(profile_models(openvino_runtime(), request));
+}
+
+// The zoo's small model with an input of open batch size.
+std::string open_model(const Folder& folder) {
+  ZooModel model = zoo_model("tiny-branches");
+  const std::string closed = "<data shape=\"1,";
+  const auto place = model.xml.find(closed);
+  EXPECT_NE(place, std::string::npos);
+  model.xml.replace(place, closed.size(), "<data shape=\"?,");
+  folder.write("open.bin", model.weights);
+  return folder.write("open.xml", model.xml);
+}
+
+TEST(ProfileVerb, BadInputIsOneSentence) {
+  const Folder folder;
+  const std::string out = folder.file("out.json");
+  const auto expect = [&](const std::vector<std::string>& arguments, int code,
+                          const std::string& words) {
+    for (const char* verb : {"import", "profile"}) {
+      std::vector<std::string> all{verb};
+      all.insert(all.end(), arguments.begin(), arguments.end());
+      all.insert(all.end(), {"-o", out});
+      const auto result = run(all);
+      EXPECT_EQ(result.exit_code, code) << result.err;
+      EXPECT_THAT(result.err, HasSubstr(words));
+      EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+      EXPECT_THAT(folder.read("out.json"), IsEmpty());
+    }
+  };
+  const std::string model = make_zoo_model("tiny-branches", folder.file("")).xml;
+  expect({folder.file("none.xml")}, 3, "no such file");
+  expect({folder.write("text.xml", "hello")}, 3, "no OpenVINO model");
+  expect({folder.write("text.onnx", "hello")}, 3, "no ONNX model");
+  expect({open_model(folder)}, 3, "--shape");
+  expect({model, "--shape", "other=1x3x8x8"}, 3, "no input is called 'other'");
+  expect({model, "--shape", "1x3x"}, 2, "is no shape");
+  expect({model, "--device", "cpu:1023"}, 2, "may use only");
+  expect({model, "--device", "cpu:x"}, 2, "is no set of cores");
+  expect({model, "--device", "TPU"}, 2, "no device 'TPU'");
+}
+
+TEST(ProfileVerb, WritesAProblemThatPlannersTake) {
+  const Folder folder;
+  const std::string model = open_model(folder);
+  const std::string path = folder.file("problem.json");
+  const auto profiled =
+      run({"profile", model, "--shape", "2x3x32x32", "--repeat", "2", "--json", "-o", path});
+  ASSERT_EQ(profiled.exit_code, 0) << profiled.err;
+  const auto document = profiled.json();
+  EXPECT_EQ(document["models"][0]["ops"], 24);
+  EXPECT_LT(document["models"][0]["fused"], 24);
+  const ProblemFile file = read_problem(path);
+  EXPECT_THAT(folder.read("problem.json"), HasSubstr("{\"path\": \"open.xml\""));
+  EXPECT_EQ(file.draft.models.front().source->shapes, std::vector<std::string>{"2x3x32x32"});
+  EXPECT_EQ(run({"plan", path, "--planner", "heft", "-q"}).exit_code, 0);
+  EXPECT_EQ(run({"plan", path, "--objective", "throughput", "--planner", "single", "-q"}).exit_code,
+            0);
+}
+
+TEST(ImportVerb, WritesAModelsGraphWithEstimatedTimes) {
+  const Folder folder;
+  const std::string model = make_zoo_model("tiny-bert", folder.file("")).xml;
+  const std::string path = folder.file("problem.json");
+  const auto imported = run({"import", model, "--objective", "throughput", "-o", path});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  const Problem problem(read_problem(path).draft);
+  EXPECT_EQ(problem.objective(), Objective::throughput);
+  for (const OpId op : problem.ops()) EXPECT_GT(problem.time(op, DeviceId{0}), 0);
+  EXPECT_THAT(problem.draft().origin.front(), HasSubstr("estimated"));
+}
+
+TEST(TuneVerb, ShowsEachRoundAndKeepsAPlanOnlyWhereOneWasMeasured) {
+  const Folder folder;
+  const std::string model = make_zoo_model("tiny-branches", folder.file("")).xml;
+  const std::string plan = folder.file("plan.json");
+  const auto tuned = run({"tune", model, "--objective", "throughput", "--rounds", "2", "--repeat",
+                          "3", "--time-limit", "200ms", "--json", "-o", plan, "--corrected",
+                          folder.file("corrected.json")});
+  const auto document = tuned.json();
+  ASSERT_GE(document["rounds"].size(), 1U) << tuned.err;
+  EXPECT_LE(document["rounds"].size(), 2U);
+  for (const auto& round : document["rounds"]) EXPECT_EQ(round["outputs_equal"], true);
+  // On a machine that others use no round may be valid.
+  EXPECT_EQ(tuned.exit_code, document["best"].is_null() ? 1 : 0) << tuned.err;
+  if (tuned.exit_code == 0) {
+    EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  }
+  const Problem corrected(read_problem(folder.file("corrected.json")).draft);
+  EXPECT_THAT(corrected.draft().origin.back(), HasSubstr("corrected"));
+  EXPECT_EQ(run({"tune", model, "--objective", "call-latency"}).exit_code, 2);
+  EXPECT_EQ(run({"tune", model, "--rounds", "0"}).exit_code, 2);
+}
+
+TEST(DevicesVerb, WritesAClusterFile) {
+  const Folder folder;
+  const std::string path = folder.file("cluster.json");
+  const auto devices = run({"devices", "--json", "-o", path});
+  ASSERT_EQ(devices.exit_code, 0) << devices.err;
+  EXPECT_EQ(devices.json()["cores"].size(), allowed_cores().size());
+  EXPECT_EQ(read_cluster(path).cluster.devices.size(), allowed_cores().size());
+}
+
+}  // namespace
+}  // namespace placewright

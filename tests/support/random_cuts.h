@@ -1,0 +1,67 @@
+// Models of the zoo on made-up devices, and plans that cut them anywhere.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/import.h"
+#include "backends/runtime.h"
+#include "evaluate/placement_plan.h"
+#include "machine/targets.h"
+#include "problem/problem.h"
+#include "running/execution.h"
+#include "support/random_problem.h"
+#include "zoo/zoo.h"
+
+namespace placewright::testing {
+
+// Two devices on the first two cores that may be used; on one core alone both cannot be bound.
+inline std::vector<std::string> core_devices(std::size_t count) {
+  std::vector<std::string> names;
+  for (const int core : allowed_cores()) {
+    if (names.size() < count) names.push_back(name_of({"CPU", {core}}));
+  }
+  return names;
+}
+
+// The model in `folder`, on the devices, with estimated times; transfers cost a little.
+inline ProblemDraft zoo_draft(const std::string& name, const std::string& folder,
+                              const std::vector<std::string>& devices, Objective objective) {
+  const auto files = make_zoo_model(name, folder);
+  const auto model = openvino_runtime().read(files.xml);
+  ProblemDraft draft = draft_of(model->graph(), name, source_of(files.xml, {}, ""));
+  Cluster cluster;
+  cluster.kinds = {{.name = "cpu-1"}};
+  for (const std::string& device : devices) {
+    cluster.devices.push_back({.name = device, .kind = KindId{0}});
+  }
+  for (std::size_t from = 0; from < devices.size(); ++from) {
+    for (std::size_t to = 0; to < devices.size(); ++to) {
+      if (from == to) continue;
+      cluster.links.push_back(
+          {.from = DeviceId{from}, .to = DeviceId{to}, .latency = 0.005, .bandwidth = 5e6});
+    }
+  }
+  estimate_times(draft, model->graph(), cluster, {roofline_of_cores(1)});
+  draft.objective = objective;
+  return draft;
+}
+
+// Runs of ops in topological order change device at random: `cuts` times on average.
+inline Plan random_cut_plan(const Problem& problem, double cuts, RandomSource& random) {
+  Plan plan;
+  plan.placement.assign(problem.op_count(), DeviceId{0});
+  std::size_t device = random.below(problem.device_count());
+  for (const OpId op : problem.topological_order()) {
+    if (random.chance(cuts / static_cast<double>(problem.op_count()))) {
+      device = random.below(problem.device_count());
+    }
+    plan.placement[op] = DeviceId{device};
+  }
+  if (auto made = plan_of_placement(problem, plan.placement)) return std::move(*made);
+  return plan;  // a pipeline that is not contiguous
+}
+
+}  // namespace placewright::testing
