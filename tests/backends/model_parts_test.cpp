@@ -15,6 +15,7 @@
 #include "backends/inputs.h"
 #include "backends/runtime.h"
 #include "support/folder.h"
+#include "support/locations.h"
 #include "support/test_name.h"
 #include "zoo/zoo.h"
 
@@ -114,7 +115,7 @@ std::string content_of(const fs::path& path) {
 
 // The folder of magika's model in the private environment; empty where it is not installed.
 fs::path trained_model_folder() {
-  const fs::path environment = fs::path(PLACEWRIGHT_SOURCE_DIR) / ".deps/venv/lib";
+  const fs::path environment = testing::source_path(".deps/venv/lib");
   std::error_code missing;
   for (const auto& python : fs::directory_iterator(environment, missing)) {
     const fs::path models = python.path() / "site-packages/magika/models";
@@ -157,7 +158,7 @@ TEST(TrainedModel, InPartsKnowsWhatAFileIs) {
                                                  {"zoo/architectures/gpt2.json.xz", "xz"}};
   for (const auto& [name, expected] : files) {
     std::vector<Bytes> input;
-    input.push_back(trained_model_input(content_of(fs::path(PLACEWRIGHT_SOURCE_DIR) / name)));
+    input.push_back(trained_model_input(content_of(testing::source_path(name))));
     const Outputs outputs = run_in_parts(*model, 3, input);
     std::vector<float> scores(outputs.at(0).size() / sizeof(float));
     std::memcpy(scores.data(), outputs[0].data(), outputs[0].size());

@@ -7,11 +7,12 @@
 
 #include "placewright/placewright.h"
 #include "support/folder.h"
+#include "support/locations.h"
 
 namespace placewright {
 namespace {
 
-const std::string kExamples = std::string(PLACEWRIGHT_SOURCE_DIR) + "/examples/";
+const std::string kExamples = testing::source_path("examples/");
 
 TEST(Library, PlansChecksKeepsAndReadsBack) {
   const Problem problem = open_problem(kExamples + "moirai/example-1.json");

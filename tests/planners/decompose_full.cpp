@@ -2,6 +2,7 @@
 
 #include "formats/problem_file.h"
 #include "planners/decompose_checks.h"
+#include "support/locations.h"
 
 namespace placewright {
 namespace {
@@ -23,8 +24,7 @@ TEST(DecomposeAtLength, ProvesPublishedInputs) {
         Known{"GoogLeNet.json", false, 1.24132}, Known{"GoogLeNet.json", true, 1.27811},
         Known{"inceptionv4.json", false, 9.71169}}) {
     SCOPED_TRACE(known.file);
-    ProblemFile file =
-        read_problem(std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/moirai/" + known.file);
+    ProblemFile file = read_problem(testing::source_path("examples/moirai/") + known.file);
     file.draft.rules.congestion = known.congestion;
     const Problem problem(std::move(file.draft));
     PlanRequest request;

@@ -5,6 +5,7 @@
 #include "planners/latency/sweep.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "support/locations.h"
 #include "support/random_plan.h"
 #include "support/random_problem.h"
 #include "verify/verifier.h"
@@ -13,7 +14,7 @@ namespace placewright {
 namespace {
 
 Problem example(const std::string& name, bool congestion) {
-  ProblemFile file = read_problem(std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/moirai/" + name);
+  ProblemFile file = read_problem(testing::source_path("examples/moirai/") + name);
   ProblemDraft draft = std::move(file.draft);
   draft.rules.congestion = congestion;
   return Problem(std::move(draft));

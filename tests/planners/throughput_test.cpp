@@ -13,6 +13,7 @@
 #include "formats/problem_file.h"
 #include "planners/throughput_checks.h"
 #include "planning/service.h"
+#include "support/locations.h"
 #include "support/random_problem.h"
 #include "support/throughput_problem.h"
 #include "verify/verifier.h"
@@ -182,8 +183,8 @@ constexpr Published kPublished[] = {
 
 Problem published(const std::string& file, Contiguity contiguity = Contiguity::joint) {
   ReadOptions options;
-  auto read = read_problem(
-      std::string{PLACEWRIGHT_SOURCE_DIR} + "/examples/msr/throughput/" + file + ".json", options);
+  auto read =
+      read_problem(testing::source_path("examples/msr/throughput/") + file + ".json", options);
   read.draft.rules.contiguity = contiguity;
   return build_problem(read);
 }

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/locations.h"
+
 namespace placewright::testing {
 namespace {
 
@@ -32,7 +34,7 @@ RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const 
   std::fwrite(input.data(), 1, input.size(), in_);
   std::fflush(in_);
   std::rewind(in_);
-  std::string program = PLACEWRIGHT_PROGRAM;
+  std::string program = program_path();
   std::vector<std::string> words = arguments;
   std::vector<char*> argv = {program.data()};
   for (std::string& word : words) argv.push_back(word.data());

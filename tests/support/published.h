@@ -8,11 +8,12 @@
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
 #include "problem/problem.h"
+#include "support/locations.h"
 
 namespace placewright::testing {
 
 inline std::string example_path(const std::string& name) {
-  return std::string(PLACEWRIGHT_SOURCE_DIR) + "/examples/" + name;
+  return source_path("examples/" + name);
 }
 
 inline ProblemFile published_file(const std::string& name, Objective objective) {
