@@ -1,13 +1,12 @@
 #include "analysis/what_if.h"
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "analysis/carried_plan.h"
 #include "analysis/variation.h"
+#include "planners/fan_out.h"
 
 namespace placewright {
 namespace {
@@ -71,7 +70,8 @@ class GridRun {
 
   std::vector<WhatIfAnswer> run(int threads, const WhatIfObserver& observer) {
     std::size_t done = 0;
-    in_parallel(threads, [&](std::size_t i) {
+    const FanOut fan_out{.threads = threads};
+    fan_out.run(answers_.size(), [&](std::size_t i) {
       plan(i);
       const std::lock_guard lock(mutex_);
       ++done;
@@ -79,34 +79,13 @@ class GridRun {
     });
     std::vector<std::optional<Plan>> own;
     for (const WhatIfAnswer& answer : answers_) own.push_back(answer.plan);
-    in_parallel(threads, [&](std::size_t i) { try_other_plans(i, own); });
+    fan_out.run(answers_.size(), [&](std::size_t i) { try_other_plans(i, own); });
     return std::move(answers_);
   }
 
  private:
   [[nodiscard]] bool interrupted() const {
     return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed);
-  }
-
-  // Work on all points; the first exception is thrown again when all threads have ended.
-  void in_parallel(int threads, const std::function<void(std::size_t)>& work) {
-    std::atomic<std::size_t> next{0};
-    std::exception_ptr failure;
-    const auto loop = [&] {
-      try {
-        for (std::size_t i = next++; i < answers_.size(); i = next++) work(i);
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        if (!failure) failure = std::current_exception();
-        next = answers_.size();
-      }
-    };
-    const auto helpers = std::min(static_cast<std::size_t>(std::max(threads, 1)), answers_.size());
-    std::vector<std::thread> running;
-    for (std::size_t i = 1; i < helpers; ++i) running.emplace_back(loop);
-    loop();
-    for (std::thread& thread : running) thread.join();
-    if (failure) std::rethrow_exception(failure);
   }
 
   void plan(std::size_t i) {

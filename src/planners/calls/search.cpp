@@ -7,13 +7,13 @@
 // budget, or when a lower bound is met.
 
 #include <algorithm>
-#include <thread>
 
 #include "bounds/bounds.h"
 #include "evaluate/placement_plan.h"
 #include "planners/calls/annealing.h"
 #include "planners/calls/calls.h"
 #include "planners/calls/walks.h"
+#include "planners/fan_out.h"
 #include "planners/packing.h"
 
 namespace placewright {
@@ -73,15 +73,10 @@ class Search {
 
  private:
   void run_round(std::uint64_t evaluations) {
-    if (workers_.size() == 1) {
-      workers_.front().run(evaluations);
-    } else {
-      std::vector<std::thread> threads;
-      for (Annealing& worker : workers_) {
-        threads.emplace_back([&worker, evaluations] { worker.run(evaluations); });
-      }
-      for (std::thread& thread : threads) thread.join();
-    }
+    FanOut{.threads = control_.budget().threads}.run(workers_.size(), [&](std::size_t number) {
+      // Where there are fewer threads than annealings, some have their turn after the time is over.
+      if (control_.remaining() > 0 && !control_.interrupted()) workers_[number].run(evaluations);
+    });
     const auto& leader = *std::ranges::min_element(workers_, {}, &Annealing::best_value);
     if (leader.best_value() >= best_.value) return;
     auto plan = evaluator_.plan(leader.best());

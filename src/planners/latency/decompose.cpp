@@ -23,11 +23,9 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -36,6 +34,7 @@
 #include "coarsen/cut_nodes.h"
 #include "evaluate/memory.h"
 #include "evaluate/schedule.h"
+#include "planners/fan_out.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/module.h"
 #include "planners/latency/module_search.h"
@@ -194,24 +193,15 @@ class Decomposition {
 
   void search() {
     update_distances();
-    const int count = std::max(1, control_.budget().threads);
-    std::vector<std::thread> helpers;
-    for (int i = 1; i < count; ++i) helpers.emplace_back([this] { work_or_note(); });
-    work_or_note();
-    for (std::thread& helper : helpers) helper.join();
-    if (failure_) std::rethrow_exception(failure_);
+    const int threads = std::max(1, control_.budget().threads);
+    FanOut{.threads = threads, .on_failure = [this] { end(); }}.run(
+        static_cast<std::size_t>(threads), [this](std::size_t) { work(); });
   }
 
-  // What a thread throws is thrown again when all have ended.
-  void work_or_note() {
-    try {
-      work();
-    } catch (...) {
-      const std::lock_guard guard(mutex_);
-      failure_ = std::current_exception();
-      stopped_ = true;
-      idle_.notify_all();
-    }
+  void end() {
+    const std::lock_guard guard(mutex_);
+    stopped_ = true;
+    idle_.notify_all();
   }
 
   void work() {
@@ -421,7 +411,6 @@ class Decomposition {
   std::vector<std::size_t> path_exits_;  // of the best path over schedules seen
   Distances from_begin_;
   Distances to_end_;
-  std::exception_ptr failure_;
   std::mutex mutex_;
   std::mutex control_mutex_;
   std::condition_variable idle_;

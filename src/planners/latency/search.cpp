@@ -6,16 +6,15 @@
 // the best. It ends with the time; it proves nothing.
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "coarsen/cut_nodes.h"
 #include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
+#include "planners/fan_out.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/sweep.h"
 #include "planners/packing.h"
@@ -43,15 +42,9 @@ class Search {
       answer.reason = reason_;
       return answer;
     }
-    if (!stop(0)) {
-      std::vector<std::thread> helpers;
-      for (int i = 1; i < control_.budget().threads; ++i) {
-        helpers.emplace_back([this, i] { work_or_note(static_cast<std::uint64_t>(i)); });
-      }
-      work_or_note(0);
-      for (std::thread& helper : helpers) helper.join();
-      if (failure_) std::rethrow_exception(failure_);
-    }
+    const int threads = std::max(1, control_.budget().threads);
+    FanOut{.threads = threads, .on_failure = [this] { end(); }}.run(
+        static_cast<std::size_t>(threads), [this](std::size_t number) { work(number); });
     if (best_.value < best_plan_->value) take(Sweep(problem_, 0).plan_of(best_));
     answer.plan = std::move(best_plan_);
     return answer;
@@ -106,18 +99,13 @@ class Search {
     return stopped_;
   }
 
-  // What a thread throws is thrown again when all have ended.
-  void work_or_note(std::uint64_t number) {
-    try {
-      work(number);
-    } catch (...) {
-      const std::lock_guard guard(mutex_);
-      failure_ = std::current_exception();
-      stopped_ = true;
-    }
+  void end() {
+    const std::lock_guard guard(mutex_);
+    stopped_ = true;
   }
 
   void work(std::uint64_t number) {
+    if (stop(0)) return;
     Sweep sweep(problem_, control_.budget().seed * 1000 + number);
     sweep.start_from(*best_plan_);
     offer(sweep.current());
@@ -163,7 +151,6 @@ class Search {
   std::optional<Plan> best_plan_;
   bool proved_infeasible_ = false;
   std::string reason_;
-  std::exception_ptr failure_;
   std::mutex mutex_;
   bool stopped_ = false;
   Sequence best_;
