@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <thread>
 #include <utility>
 
 #include <interfaces/highs_c_api.h>
@@ -29,24 +31,43 @@ struct Batch {
 struct Watch {
   const std::atomic<bool>* stop = nullptr;
   const LinearProgressCallback* progress = nullptr;
+  std::exception_ptr failure;  // what the progress callback threw
+
+  [[nodiscard]] bool wants_stop() const {
+    return failure != nullptr || (stop != nullptr && stop->load(std::memory_order_relaxed));
+  }
 };
 
+void report_progress(Watch& watch, int type, const HighsCallbackDataOut& out) {
+  LinearProgress state{out.running_time, out.mip_primal_bound, out.mip_dual_bound, {}};
+  if (type == kHighsCallbackMipImprovingSolution && out.mip_solution != nullptr) {
+    state.incumbent = out.objective_function_value;
+    state.values = {out.mip_solution, static_cast<std::size_t>(out.mip_solution_size)};
+  }
+  try {
+    (*watch.progress)(state);
+  } catch (...) {
+    watch.failure = std::current_exception();
+  }
+}
+
+// HiGHS is not written for exceptions that pass through it: nothing may leave here.
 void on_callback(int type, const char* /*message*/, const HighsCallbackDataOut* out,
                  HighsCallbackDataIn* in, void* data) {
-  const auto& watch = *static_cast<const Watch*>(data);
+  auto& watch = *static_cast<Watch*>(data);
   const bool reports_state =
       type == kHighsCallbackMipImprovingSolution || type == kHighsCallbackMipLogging;
-  if (reports_state && watch.progress != nullptr && *watch.progress) {
-    LinearProgress state{out->running_time, out->mip_primal_bound, out->mip_dual_bound, {}};
-    if (type == kHighsCallbackMipImprovingSolution && out->mip_solution != nullptr) {
-      state.incumbent = out->objective_function_value;
-      state.values = {out->mip_solution, static_cast<std::size_t>(out->mip_solution_size)};
-    }
-    (*watch.progress)(state);
+  if (reports_state && *watch.progress && watch.failure == nullptr) {
+    report_progress(watch, type, *out);
   }
-  if (in != nullptr && watch.stop != nullptr && watch.stop->load(std::memory_order_relaxed)) {
-    in->user_interrupt = 1;
-  }
+  if (in != nullptr && watch.wants_stop()) in->user_interrupt = 1;
+}
+
+// HiGHS ends the program when it cannot make the threads of its pool, and gains nothing from more
+// of them than the machine runs at once.
+int pool_threads(const LinearLimits& limits) {
+  const auto machine = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return std::clamp(limits.threads, 1, machine);
 }
 
 // HiGHS keeps one pool of workers per calling thread and refuses to run with another size than the
@@ -172,7 +193,7 @@ bool LinearProgram::State::cost_is_bounded_below() const {
 
 void LinearProgram::State::apply(const LinearLimits& limits) {
   void* const solver = highs.get();
-  const int threads = std::max(1, limits.threads);
+  const int threads = pool_threads(limits);
   match_worker_pool(threads);
   Highs_setBoolOptionValue(solver, "output_flag", 0);
   Highs_setIntOptionValue(solver, "threads", threads);
@@ -406,7 +427,7 @@ LinearResult LinearProgram::solve(const LinearLimits& limits,
   state.apply(limits);
   state.apply_start();
 
-  Watch watch{limits.stop, &progress};
+  Watch watch{limits.stop, &progress, nullptr};
   void* const solver = state.highs.get();
   Highs_setCallback(solver, on_callback, &watch);
   const std::initializer_list<HighsInt> watched = {
@@ -416,6 +437,7 @@ LinearResult LinearProgram::solve(const LinearLimits& limits,
   const HighsInt run_status = Highs_run(solver);
   for (const HighsInt type : watched) Highs_stopCallback(solver, type);
   Highs_setCallback(solver, nullptr, nullptr);
+  if (watch.failure) std::rethrow_exception(watch.failure);
 
   if (run_status == kHighsStatusError) {
     result.error = "HiGHS failed to run";

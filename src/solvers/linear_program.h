@@ -56,7 +56,7 @@ enum class LinearStatus {
 struct LinearLimits {
   double time_seconds = kUnbounded;
   std::int64_t node_limit = std::numeric_limits<std::int64_t>::max();  // branch-and-bound nodes
-  int threads = 1;
+  int threads = 1;  // at most; no more than the machine runs at once are used
   int seed = 0;
   double mip_gap = 1e-9;                    // relative
   const std::atomic<bool>* stop = nullptr;  // set it from anywhere to end the search soon
@@ -71,7 +71,7 @@ struct LinearProgress {
   std::span<const double> values;
 };
 
-// Called from the solving thread; must not throw.
+// What it throws ends the search, and is thrown again by `solve`.
 using LinearProgressCallback = std::function<void(const LinearProgress&)>;
 
 struct LinearResult {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -208,6 +209,27 @@ TEST(LinearProgram, KeepsAFeasibleStart) {
   });
   EXPECT_TRUE(result.has_solution());
   EXPECT_GE(reports, 1);
+}
+
+TEST(LinearProgram, ThrowsWhatTheProgressCallbackThrew) {
+  for (const int threads : {1, 2}) {
+    LinearProgram program = hard_program();
+    LinearLimits limits;
+    limits.time_seconds = 30;
+    limits.threads = threads;
+    int calls = 0;
+    const auto solve = [&] {
+      (void)program.solve(limits, [&](const LinearProgress&) {
+        ++calls;
+        throw std::runtime_error("the observer failed");
+      });
+    };
+    EXPECT_THROW(solve(), std::runtime_error);
+    EXPECT_EQ(calls, 1);  // not called again on the way out
+    limits.time_seconds = 0.2;
+    const LinearResult again = program.solve(limits);
+    EXPECT_NE(again.status, LinearStatus::error) << again.error;
+  }
 }
 
 TEST(LinearProgram, WorksWithChangingThreadCounts) {
