@@ -1,7 +1,5 @@
 #include "cli/interruption.h"
 
-#include <csignal>
-
 namespace placewright::cli {
 namespace {
 
@@ -16,24 +14,21 @@ void on_signal(int signal) {
   }
 }
 
-void handle_with(void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  sigemptyset(&action.sa_mask);
-  // Reads and writes go on after the signal.
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
 }  // namespace
 
 Interruption::Interruption() {
-  handle_with(on_signal);
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  // Reads and writes go on after the signal.
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, &interrupt_before_);
+  sigaction(SIGTERM, &action, &terminate_before_);
 }
 
 Interruption::~Interruption() {
-  handle_with(SIG_DFL);
+  sigaction(SIGINT, &interrupt_before_, nullptr);
+  sigaction(SIGTERM, &terminate_before_, nullptr);
 }
 
 const std::atomic<bool>* Interruption::flag() const {

@@ -4,10 +4,11 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
 
 namespace placewright::cli {
 
-// Catches SIGINT and SIGTERM while it lives.
+// Catches SIGINT and SIGTERM while it lives; afterwards they are handled as they were before.
 class Interruption {
  public:
   Interruption();
@@ -16,6 +17,10 @@ class Interruption {
   Interruption& operator=(const Interruption&) = delete;
 
   [[nodiscard]] const std::atomic<bool>* flag() const;
+
+ private:
+  struct sigaction interrupt_before_ {};
+  struct sigaction terminate_before_ {};
 };
 
 }  // namespace placewright::cli

@@ -2,9 +2,17 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/folder.h"
 #include "support/program.h"
@@ -38,6 +46,81 @@ TEST(Interruption, GivesTheBestPlanSoFar) {
     EXPECT_LT(result.json()["seconds"].get<double>(), 60);
     EXPECT_EQ(run({"check", plan}).exit_code, 0);
   }
+}
+
+// Whether the signal is in one of the sets that Linux shows of a process: those it catches
+// ("SigCgt"), ignores ("SigIgn"), or has been sent and not yet seen ("ShdPnd").
+bool in_signal_set(pid_t process, const std::string& set, int signal) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string name; status >> name;) {
+    if (name != set + ":") continue;
+    std::uint64_t bits = 0;
+    status >> std::hex >> bits;
+    return (bits >> (signal - 1) & 1U) != 0;
+  }
+  return false;
+}
+
+void wait_while_in_set(bool present, pid_t process, const std::string& set, int signal) {
+  while (in_signal_set(process, set, signal) == present) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+TEST(Interruption, TheSecondSignalEndsTheProgramAtOnce) {
+  for (const auto& [first, second] :
+       {std::pair{SIGINT, SIGINT}, {SIGINT, SIGTERM}, {SIGTERM, SIGTERM}}) {
+    RunningProgram program(kLongSearch);
+    wait_while_in_set(false, program.process(), "SigCgt", first);
+    program.send(first);
+    wait_while_in_set(true, program.process(), "ShdPnd", first);
+    program.send(second);
+    EXPECT_EQ(program.wait().exit_code, 128 + second);
+  }
+}
+
+// A program that writes its plan into a pipe too small for it, so that it lives on after planning
+// until someone reads.
+class BlockedWriter {
+ public:
+  BlockedWriter() {
+    if (pipe(ends_) != 0) throw std::runtime_error("no pipe can be made");
+    fcntl(ends_[1], F_SETPIPE_SZ, 4096);
+    process_ = fork();
+    if (process_ != 0) return;
+    std::signal(SIGINT, SIG_IGN);
+    dup2(ends_[1], STDOUT_FILENO);
+    const std::string problem = example_path("moirai/inceptionv4.json");
+    execl(PLACEWRIGHT_PROGRAM, "placewright", "plan", problem.c_str(), "--planner", "topo", "-o",
+          "-", nullptr);
+    _exit(127);
+  }
+  ~BlockedWriter() {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+    for (const int end : ends_) close(end);
+  }
+  BlockedWriter(const BlockedWriter&) = delete;
+  BlockedWriter& operator=(const BlockedWriter&) = delete;
+
+  void wait_for_output() const {
+    char first = 0;
+    if (read(ends_[0], &first, 1) != 1) throw std::runtime_error("nothing was written");
+  }
+  [[nodiscard]] pid_t process() const { return process_; }
+
+ private:
+  int ends_[2] = {-1, -1};
+  pid_t process_ = -1;
+};
+
+// As for a job that a shell has started in the background: it is not to hear of Ctrl-C.
+TEST(Interruption, AfterPlanningSignalsAreHandledAsBefore) {
+  const BlockedWriter program;
+  program.wait_for_output();
+  EXPECT_TRUE(in_signal_set(program.process(), "SigIgn", SIGINT));
+  EXPECT_FALSE(in_signal_set(program.process(), "SigCgt", SIGINT));
+  EXPECT_FALSE(in_signal_set(program.process(), "SigCgt", SIGTERM));
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ class RunningProgram {
   RunningProgram& operator=(const RunningProgram&) = delete;
 
   void send(int signal) const;
+  [[nodiscard]] pid_t process() const { return process_; }
   ProgramResult wait();
 
  private:
