@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "support/folder.h"
+#include "support/locations.h"
 #include "support/program.h"
 #include "support/published.h"
 
@@ -90,9 +91,10 @@ class BlockedWriter {
     if (process_ != 0) return;
     std::signal(SIGINT, SIG_IGN);
     dup2(ends_[1], STDOUT_FILENO);
+    const std::string program = program_path();
     const std::string problem = example_path("moirai/inceptionv4.json");
-    execl(PLACEWRIGHT_PROGRAM, "placewright", "plan", problem.c_str(), "--planner", "topo", "-o",
-          "-", nullptr);
+    execl(program.c_str(), "placewright", "plan", problem.c_str(), "--planner", "topo", "-o", "-",
+          nullptr);
     _exit(127);
   }
   ~BlockedWriter() {
