@@ -16,12 +16,12 @@ ProblemDraft two_branches() {
   ProblemDraft draft;
   draft.name = "two branches";
   draft.unit = TimeUnit::milliseconds;
-  draft.kinds = {{"fast"}, {"slow"}};
-  draft.devices = {{.name = "gpu", .kind = KindId{0}, .memory = 8},
-                   {.name = "cpu", .kind = KindId{1}}};
-  draft.interconnect = InterconnectKind::links;
-  draft.links = {{.from = DeviceId{0}, .to = DeviceId{1}, .latency = 0.5, .bandwidth = 4},
-                 {.from = DeviceId{1}, .to = DeviceId{0}, .latency = 0.5, .bandwidth = 4}};
+  draft.cluster.kinds = {{"fast"}, {"slow"}};
+  draft.cluster.devices = {{.name = "gpu", .kind = KindId{0}, .memory = 8},
+                           {.name = "cpu", .kind = KindId{1}}};
+  draft.cluster.interconnect = InterconnectKind::links;
+  draft.cluster.links = {{.from = DeviceId{0}, .to = DeviceId{1}, .latency = 0.5, .bandwidth = 4},
+                         {.from = DeviceId{1}, .to = DeviceId{0}, .latency = 0.5, .bandwidth = 4}};
   draft.models = {{.name = "model"}};
 
   // By kind: milliseconds on the fast and on the slow device.

@@ -45,11 +45,11 @@ void add_missing_links(const Problem& problem, std::vector<Constraint>& constrai
 }
 
 void add_link(ProblemDraft& draft, DeviceId from, DeviceId to) {
-  const bool there = std::any_of(draft.links.begin(), draft.links.end(), [&](const Link& link) {
-    return link.from == from && link.to == to;
-  });
-  if (!there) draft.links.push_back({from, to});
-  const std::size_t pair = from.index() * draft.devices.size() + to.index();
+  const bool there =
+      std::any_of(draft.cluster.links.begin(), draft.cluster.links.end(),
+                  [&](const Link& link) { return link.from == from && link.to == to; });
+  if (!there) draft.cluster.links.push_back({from, to});
+  const std::size_t pair = from.index() * draft.cluster.devices.size() + to.index();
   for (Tensor& tensor : draft.tensors) {
     if (!tensor.link_times.empty() && tensor.link_times[pair] == kInfinity) {
       tensor.link_times[pair] = 0;
@@ -60,7 +60,7 @@ void add_link(ProblemDraft& draft, DeviceId from, DeviceId to) {
 void drop(ProblemDraft& draft, const Constraint& constraint) {
   switch (constraint.kind) {
     case ConstraintKind::memory:
-      draft.devices[constraint.index].memory = kInfinity;
+      draft.cluster.devices[constraint.index].memory = kInfinity;
       return;
     case ConstraintKind::pin:
       draft.ops[constraint.index].pinned_to = DeviceId{};
@@ -158,7 +158,7 @@ double factor_filled(const Problem& problem, const Placement& placement, double 
 
 std::string kinds_of(const Problem& problem, OpId op) {
   std::vector<std::string> names;
-  const auto& kinds = problem.draft().kinds;
+  const auto& kinds = problem.draft().cluster.kinds;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (problem.op(op).time[i] < kUnsupported) names.push_back(kinds[i].name);
   }

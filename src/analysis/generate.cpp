@@ -125,38 +125,38 @@ void Generator::check() const {
 // As the published inputs: accelerators of one kind, CPU cores several times slower and without a
 // limit of memory. For call-latency the cores are one device.
 void Generator::add_host_devices() {
-  draft_.interconnect = InterconnectKind::host;
-  draft_.kinds = {{"accelerator", false}, {"cpu", true}};
+  draft_.cluster.interconnect = InterconnectKind::host;
+  draft_.cluster.kinds = {{"accelerator", false}, {"cpu", true}};
   slowness_ = {{1024, 1024}, {1024 * random_.between(6, 12), 1024 + random_.below(2048)}};
   for (std::size_t i = 0; i < options_.accelerators; ++i) {
-    draft_.devices.push_back({.name = fmt::format("acc{}", i), .kind = KindId{0}});
+    draft_.cluster.devices.push_back({.name = fmt::format("acc{}", i), .kind = KindId{0}});
   }
   if (options_.objective == Objective::call_latency) {
-    draft_.devices.push_back({.name = "cpu", .kind = KindId{1}});
+    draft_.cluster.devices.push_back({.name = "cpu", .kind = KindId{1}});
     return;
   }
   for (std::size_t i = 0; i < options_.cores; ++i) {
-    draft_.devices.push_back({.name = fmt::format("cpu{}", i), .kind = KindId{1}});
+    draft_.cluster.devices.push_back({.name = fmt::format("cpu{}", i), .kind = KindId{1}});
   }
 }
 
 // Speeds spread over a factor of 16; a kind may be fast at one sort of op and slow at the other.
 void Generator::add_linked_devices() {
-  draft_.interconnect = InterconnectKind::links;
+  draft_.cluster.interconnect = InterconnectKind::links;
   const std::size_t kinds = std::min(options_.kinds, options_.devices);
   for (std::size_t kind = 0; kind < kinds; ++kind) {
-    draft_.kinds.push_back({fmt::format("kind{}", kind), false});
+    draft_.cluster.kinds.push_back({fmt::format("kind{}", kind), false});
     slowness_.push_back({random_.spread(256, 4), random_.spread(512, 2)});
   }
   for (std::size_t i = 0; i < options_.devices; ++i) {
-    draft_.devices.push_back({.name = fmt::format("d{}", i), .kind = KindId{i % kinds}});
+    draft_.cluster.devices.push_back({.name = fmt::format("d{}", i), .kind = KindId{i % kinds}});
   }
   for (std::size_t from = 0; from < options_.devices; ++from) {
     for (std::size_t to = from + 1; to < options_.devices; ++to) {
       const double latency = milliseconds(1000 * random_.spread(5, 3));
       const auto bandwidth = static_cast<double>(1000 * random_.spread(1000, 4));
-      draft_.links.push_back({DeviceId{from}, DeviceId{to}, latency, bandwidth});
-      draft_.links.push_back({DeviceId{to}, DeviceId{from}, latency, bandwidth});
+      draft_.cluster.links.push_back({DeviceId{from}, DeviceId{to}, latency, bandwidth});
+      draft_.cluster.links.push_back({DeviceId{to}, DeviceId{from}, latency, bandwidth});
     }
   }
 }
@@ -306,14 +306,14 @@ void Generator::limit_memory() {
   for (const Op& op : draft_.ops) weights += op.memory;
   std::vector<double> parts;
   double all_parts = 0;
-  for (const Device& device : draft_.devices) {
-    const bool host = draft_.kinds[device.kind.index()].on_host;
+  for (const Device& device : draft_.cluster.devices) {
+    const bool host = draft_.cluster.kinds[device.kind.index()].on_host;
     parts.push_back(host ? 0 : static_cast<double>(random_.between(1024, 2048)));
     all_parts += parts.back();
   }
   const double total = weights / options_.memory_pressure;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i] > 0) draft_.devices[i].memory = std::floor(total * parts[i] / all_parts);
+    if (parts[i] > 0) draft_.cluster.devices[i].memory = std::floor(total * parts[i] / all_parts);
   }
 }
 

@@ -16,12 +16,13 @@ void divide(std::vector<double>& numbers, double factor) {
 }
 
 bool on_host(const ProblemDraft& draft, const Device& device) {
-  return draft.interconnect == InterconnectKind::host && draft.kinds[device.kind.index()].on_host;
+  return draft.cluster.interconnect == InterconnectKind::host &&
+         draft.cluster.kinds[device.kind.index()].on_host;
 }
 
 std::string name_of_copy(const ProblemDraft& draft, const std::string& name) {
   const auto taken = [&](const std::string& candidate) {
-    return std::any_of(draft.devices.begin(), draft.devices.end(),
+    return std::any_of(draft.cluster.devices.begin(), draft.cluster.devices.end(),
                        [&](const Device& device) { return device.name == candidate; });
   };
   for (int number = 2;; ++number) {
@@ -44,16 +45,16 @@ std::vector<double> kept_entries(const std::vector<double>& table, std::size_t d
 class DeviceRemoval {
  public:
   DeviceRemoval(ProblemDraft& draft, std::vector<std::size_t> kept)
-      : draft_(draft), kept_(std::move(kept)), number_(draft.devices.size()) {
+      : draft_(draft), kept_(std::move(kept)), number_(draft.cluster.devices.size()) {
     for (std::size_t i = 0; i < kept_.size(); ++i) number_[kept_[i]] = DeviceId{i};
   }
 
   void run() {
     move_pins();
-    std::erase_if(draft_.links, [&](const Link& link) {
+    std::erase_if(draft_.cluster.links, [&](const Link& link) {
       return !number_[link.from.index()].valid() || !number_[link.to.index()].valid();
     });
-    for (Link& link : draft_.links) {
+    for (Link& link : draft_.cluster.links) {
       link.from = number_[link.from.index()];
       link.to = number_[link.to.index()];
     }
@@ -61,8 +62,9 @@ class DeviceRemoval {
       tensor.link_times = kept_entries(tensor.link_times, number_.size(), kept_);
     }
     std::vector<Device> devices;
-    for (const std::size_t index : kept_) devices.push_back(std::move(draft_.devices[index]));
-    draft_.devices = std::move(devices);
+    for (const std::size_t index : kept_)
+      devices.push_back(std::move(draft_.cluster.devices[index]));
+    draft_.cluster.devices = std::move(devices);
   }
 
  private:
@@ -73,7 +75,7 @@ class DeviceRemoval {
       if (!device.valid()) {
         throw std::invalid_argument(
             fmt::format("op '{}' is pinned to device '{}', which is not among them", op.name,
-                        draft_.devices[op.pinned_to.index()].name));
+                        draft_.cluster.devices[op.pinned_to.index()].name));
       }
       op.pinned_to = device;
     }
@@ -87,17 +89,17 @@ class DeviceRemoval {
 }  // namespace
 
 ProblemDraft with_memory(ProblemDraft draft, double factor) {
-  for (Device& device : draft.devices) device.memory *= factor;
+  for (Device& device : draft.cluster.devices) device.memory *= factor;
   return draft;
 }
 
 ProblemDraft with_memory(ProblemDraft draft, DeviceId device, double factor) {
-  draft.devices[device.index()].memory *= factor;
+  draft.cluster.devices[device.index()].memory *= factor;
   return draft;
 }
 
 ProblemDraft with_bandwidth(ProblemDraft draft, double factor) {
-  for (Link& link : draft.links) link.bandwidth *= factor;
+  for (Link& link : draft.cluster.links) link.bandwidth *= factor;
   for (Tensor& tensor : draft.tensors) {
     tensor.host_time /= factor;
     divide(tensor.link_times, factor);
@@ -106,10 +108,10 @@ ProblemDraft with_bandwidth(ProblemDraft draft, double factor) {
 }
 
 ProblemDraft with_bandwidth(ProblemDraft draft, DeviceId from, DeviceId to, double factor) {
-  for (Link& link : draft.links) {
+  for (Link& link : draft.cluster.links) {
     if (link.from == from && link.to == to) link.bandwidth *= factor;
   }
-  const std::size_t pair = from.index() * draft.devices.size() + to.index();
+  const std::size_t pair = from.index() * draft.cluster.devices.size() + to.index();
   for (Tensor& tensor : draft.tensors) {
     if (!tensor.link_times.empty()) tensor.link_times[pair] /= factor;
   }
@@ -122,11 +124,11 @@ ProblemDraft with_speed(ProblemDraft draft, double factor) {
 }
 
 ProblemDraft with_speed(ProblemDraft draft, DeviceId device, double factor) {
-  const std::size_t old_kind = draft.devices[device.index()].kind.index();
-  DeviceKind kind = draft.kinds[old_kind];
-  kind.name = fmt::format("{} ({})", kind.name, draft.devices[device.index()].name);
-  draft.devices[device.index()].kind = KindId{draft.kinds.size()};
-  draft.kinds.push_back(std::move(kind));
+  const std::size_t old_kind = draft.cluster.devices[device.index()].kind.index();
+  DeviceKind kind = draft.cluster.kinds[old_kind];
+  kind.name = fmt::format("{} ({})", kind.name, draft.cluster.devices[device.index()].name);
+  draft.cluster.devices[device.index()].kind = KindId{draft.cluster.kinds.size()};
+  draft.cluster.kinds.push_back(std::move(kind));
   for (Op& op : draft.ops) op.time.push_back(op.time[old_kind] / factor);
   return draft;
 }
@@ -143,14 +145,14 @@ ProblemDraft with_batch(ProblemDraft draft, double factor) {
 
 std::size_t countable_devices(const ProblemDraft& draft) {
   return static_cast<std::size_t>(
-      std::count_if(draft.devices.begin(), draft.devices.end(),
+      std::count_if(draft.cluster.devices.begin(), draft.cluster.devices.end(),
                     [&](const Device& device) { return !on_host(draft, device); }));
 }
 
 ProblemDraft with_device_count(ProblemDraft draft, std::size_t count) {
   const std::size_t there = countable_devices(draft);
   if (count == 0) throw std::invalid_argument("at least one device is needed");
-  if (count > there && (draft.interconnect == InterconnectKind::links || there == 0)) {
+  if (count > there && (draft.cluster.interconnect == InterconnectKind::links || there == 0)) {
     throw std::invalid_argument(
         fmt::format("{} devices are asked for, but the cluster has only {}, and another one would "
                     "need links that nobody has stated",
@@ -159,19 +161,19 @@ ProblemDraft with_device_count(ProblemDraft draft, std::size_t count) {
   std::vector<std::size_t> kept;
   std::size_t counted = 0;
   std::size_t last = 0;
-  for (std::size_t i = 0; i < draft.devices.size(); ++i) {
-    const bool counts = !on_host(draft, draft.devices[i]);
+  for (std::size_t i = 0; i < draft.cluster.devices.size(); ++i) {
+    const bool counts = !on_host(draft, draft.cluster.devices[i]);
     if (counts && ++counted > count) continue;
     if (counts) last = i;
     kept.push_back(i);
   }
   for (std::size_t i = there; i < count; ++i) {
-    Device copy = draft.devices[last];
+    Device copy = draft.cluster.devices[last];
     copy.name = name_of_copy(draft, copy.name);
-    draft.devices.push_back(std::move(copy));
-    kept.push_back(draft.devices.size() - 1);
+    draft.cluster.devices.push_back(std::move(copy));
+    kept.push_back(draft.cluster.devices.size() - 1);
   }
-  if (kept.size() < draft.devices.size()) DeviceRemoval(draft, std::move(kept)).run();
+  if (kept.size() < draft.cluster.devices.size()) DeviceRemoval(draft, std::move(kept)).run();
   return draft;
 }
 

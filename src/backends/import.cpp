@@ -157,10 +157,7 @@ std::string model_name_of(const std::string& path) {
 
 void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,
                     const std::vector<Roofline>& kinds) {
-  draft.kinds = cluster.kinds;
-  draft.devices = cluster.devices;
-  draft.interconnect = cluster.interconnect;
-  draft.links = cluster.links;
+  draft.cluster = cluster;
   const std::vector<double> bytes = bytes_touched(graph);
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
     for (const Roofline& roofline : kinds) {

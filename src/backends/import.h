@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "backends/runtime.h"
-#include "formats/cluster_file.h"
 #include "machine/targets.h"
 #include "problem/draft.h"
 

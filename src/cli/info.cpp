@@ -126,7 +126,7 @@ void print_text(const Problem& problem, const FileFacts& facts) {
   TextTable devices({{"device"}, {"kind"}, {"memory", Align::right}, {"lanes", Align::right}});
   for (const DeviceId id : problem.devices()) {
     const Device& device = problem.device(id);
-    devices.add({device.name, problem.draft().kinds[device.kind.index()].name,
+    devices.add({device.name, problem.draft().cluster.kinds[device.kind.index()].name,
                  size_text(device.memory), fmt::format("{}", device.lanes)});
   }
   fmt::print("\n{}\n", devices.text());
@@ -149,7 +149,7 @@ Json devices_json(const Problem& problem) {
   for (const DeviceId id : problem.devices()) {
     const Device& device = problem.device(id);
     devices.push_back({{"name", device.name},
-                       {"kind", problem.draft().kinds[device.kind.index()].name},
+                       {"kind", problem.draft().cluster.kinds[device.kind.index()].name},
                        {"memory", finite_or_null(device.memory)},
                        {"lanes", device.lanes}});
   }

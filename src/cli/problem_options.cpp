@@ -188,7 +188,7 @@ void ProblemOptions::apply_pins_to(ProblemDraft& draft) const {
     const std::size_t split = pin.rfind('=');
     const std::size_t op = index_of_name(draft.ops, pin.substr(0, split), "op");
     draft.ops[op].pinned_to =
-        DeviceId{index_of_name(draft.devices, pin.substr(split + 1), "device")};
+        DeviceId{index_of_name(draft.cluster.devices, pin.substr(split + 1), "device")};
   }
 }
 

@@ -92,10 +92,7 @@ ProblemDraft frame_of(const Problem& fine) {
   frame.unit = draft.unit;
   frame.objective = draft.objective;
   frame.rules = draft.rules;
-  frame.kinds = draft.kinds;
-  frame.devices = draft.devices;
-  frame.interconnect = draft.interconnect;
-  frame.links = draft.links;
+  frame.cluster = draft.cluster;
   frame.models = draft.models;
   return frame;
 }

@@ -76,7 +76,7 @@ class ChainPacking {
 }  // namespace
 
 KindId reference_kind(const Problem& problem) {
-  const auto& kinds = problem.draft().kinds;
+  const auto& kinds = problem.draft().cluster.kinds;
   const auto cpu = std::find_if(kinds.begin(), kinds.end(), [](const DeviceKind& kind) {
     return kind.on_host || named_cpu(kind.name);
   });

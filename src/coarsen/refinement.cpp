@@ -269,8 +269,9 @@ Partition refined(const Problem& problem, const Partition& proposal) {
 }
 
 Partition without_moved_overheads(const Problem& fine, const Problem& coarse, Partition partition) {
-  const bool pays = std::ranges::any_of(
-      fine.draft().devices, [](const Device& device) { return device.receive_overhead > 0; });
+  const bool pays = std::ranges::any_of(fine.draft().cluster.devices, [](const Device& device) {
+    return device.receive_overhead > 0;
+  });
   if (!pays || !is_schedule(fine.objective())) return partition;
   Table<CoarseSet, char> out_of_order(coarse.op_count(), 0);
   for (const TensorId tensor : fine.tensors()) {

@@ -25,7 +25,7 @@ struct Record {
 };
 
 bool any_overhead(const Problem& problem) {
-  const auto& devices = problem.draft().devices;
+  const auto& devices = problem.draft().cluster.devices;
   return std::any_of(devices.begin(), devices.end(), [](const Device& device) {
     return device.send_overhead > 0 || device.receive_overhead > 0;
   });
@@ -268,7 +268,7 @@ Table<OpId, double> upward_ranks(const Problem& problem) {
   // Mean latency and inverse bandwidth over linked pairs serve every tensor without a table.
   double latency = 0;
   double inverse_bandwidth = 0;
-  for (const Link& link : problem.draft().links) {
+  for (const Link& link : problem.draft().cluster.links) {
     latency += link.latency / pairs;
     inverse_bandwidth += 1 / link.bandwidth / pairs;
   }

@@ -166,13 +166,13 @@ std::vector<std::optional<std::size_t>> old_numbers(const std::vector<Record>& o
 }
 
 void move_times(ProblemDraft& draft, const ClusterFile& cluster, const std::string& origin) {
-  const auto old_kinds = old_numbers(draft.kinds, cluster.cluster.kinds);
+  const auto old_kinds = old_numbers(draft.cluster.kinds, cluster.cluster.kinds);
   for (std::size_t kind = 0; kind < old_kinds.size(); ++kind) {
     if (old_kinds[kind]) continue;
     throw InputError(
         cluster.file, fmt::format("/kinds/{}", kind),
         fmt::format("the ops of {} have no times for the kind '{}', only for {}", origin,
-                    cluster.cluster.kinds[kind].name, listed(names_of(draft.kinds))));
+                    cluster.cluster.kinds[kind].name, listed(names_of(draft.cluster.kinds))));
   }
   for (Op& op : draft.ops) {
     std::vector<double> time(old_kinds.size(), kUnsupported);
@@ -187,7 +187,7 @@ void move_pins(ProblemDraft& draft, const ClusterFile& cluster, const std::strin
   const Numbers devices = numbers_by_name(cluster.cluster.devices);
   for (Op& op : draft.ops) {
     if (!op.pinned_to.valid()) continue;
-    const std::string& name = draft.devices[op.pinned_to.index()].name;
+    const std::string& name = draft.cluster.devices[op.pinned_to.index()].name;
     const auto found = devices.find(name);
     if (found == devices.end()) {
       throw InputError(cluster.file, "/devices",
@@ -199,8 +199,8 @@ void move_pins(ProblemDraft& draft, const ClusterFile& cluster, const std::strin
 }
 
 void move_tables(ProblemDraft& draft, const ClusterFile& cluster, const std::string& origin) {
-  const auto old_devices = old_numbers(draft.devices, cluster.cluster.devices);
-  const std::size_t old_count = draft.devices.size();
+  const auto old_devices = old_numbers(draft.cluster.devices, cluster.cluster.devices);
+  const std::size_t old_count = draft.cluster.devices.size();
   for (Tensor& tensor : draft.tensors) {
     if (tensor.link_times.size() != old_count * old_count || tensor.link_times.empty()) continue;
     std::vector<double> times;
@@ -319,19 +319,12 @@ std::string write_cluster(const Cluster& cluster) {
   return text;
 }
 
-Cluster cluster_of(const ProblemDraft& draft) {
-  return {draft.kinds, draft.devices, draft.interconnect, draft.links};
-}
-
 ProblemDraft with_cluster(ProblemDraft draft, const ClusterFile& cluster,
                           const std::string& origin) {
   move_times(draft, cluster, origin);
   move_pins(draft, cluster, origin);
   move_tables(draft, cluster, origin);
-  draft.kinds = cluster.cluster.kinds;
-  draft.devices = cluster.cluster.devices;
-  draft.interconnect = cluster.cluster.interconnect;
-  draft.links = cluster.cluster.links;
+  draft.cluster = cluster.cluster;
   return draft;
 }
 

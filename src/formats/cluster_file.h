@@ -21,15 +21,6 @@
 
 namespace placewright {
 
-struct Cluster {
-  std::vector<DeviceKind> kinds;
-  std::vector<Device> devices;
-  InterconnectKind interconnect = InterconnectKind::links;
-  std::vector<Link> links;
-
-  friend bool operator==(const Cluster&, const Cluster&) = default;
-};
-
 struct ClusterFile {
   Cluster cluster;
   std::string file;    // as messages call it
@@ -42,8 +33,6 @@ ClusterFile read_cluster(const std::string& path);
 ClusterFile parse_cluster(std::string_view text, const std::string& origin);
 
 std::string write_cluster(const Cluster& cluster);
-
-Cluster cluster_of(const ProblemDraft& draft);
 
 // The problem on another cluster. Ops keep the times of the kinds of the same name, pins and tables
 // of transfer times go with the devices of the same name. Throws InputError naming both files (the

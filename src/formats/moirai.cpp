@@ -13,12 +13,13 @@ void read_devices(ProblemDraft& draft, JsonValue devices) {
   for (const JsonValue record : devices.elements()) {
     const auto name = record.find("name");
     Device device;
-    device.name = name ? std::string(name->text()) : fmt::format("d{}", draft.devices.size());
-    device.kind = KindId{draft.kinds.size()};
+    device.name =
+        name ? std::string(name->text()) : fmt::format("d{}", draft.cluster.devices.size());
+    device.kind = KindId{draft.cluster.kinds.size()};
     device.memory = record.at("memory").amount();
     // Times are by device, so each device is a kind of its own.
-    draft.kinds.push_back({device.name, false});
-    draft.devices.push_back(std::move(device));
+    draft.cluster.kinds.push_back({device.name, false});
+    draft.cluster.devices.push_back(std::move(device));
   }
 }
 
@@ -58,7 +59,7 @@ ProblemFile read_moirai(JsonValue root, const std::string& name) {
   ProblemDraft& draft = file.draft;
   draft.name = name;
   draft.objective = Objective::latency;
-  draft.interconnect = InterconnectKind::links;
+  draft.cluster.interconnect = InterconnectKind::links;
   draft.models = {Model{.name = name, .deadline = {}}};
   read_devices(draft, root.at("devices"));
 
@@ -66,7 +67,8 @@ ProblemFile read_moirai(JsonValue root, const std::string& name) {
   const NodeTable table(nodes);
   draft.ops.reserve(nodes.size());
   for (const JsonValue node : nodes.elements()) {
-    draft.ops.push_back(read_node(node, table.names()[draft.ops.size()], draft.devices.size()));
+    draft.ops.push_back(
+        read_node(node, table.names()[draft.ops.size()], draft.cluster.devices.size()));
   }
   if (table.names() != table.ids()) file.op_ids = table.ids();
 
@@ -75,7 +77,7 @@ ProblemFile read_moirai(JsonValue root, const std::string& name) {
     Tensor tensor;
     tensor.producer = table.node(edge.at("source"));
     tensor.consumers = {table.node(edge.at("target"))};
-    tensor.link_times = transfer_table(edge.at("comm"), draft.devices.size());
+    tensor.link_times = transfer_table(edge.at("comm"), draft.cluster.devices.size());
     draft.tensors.push_back(std::move(tensor));
   }
   file.place_of = [origin = root.file()](DraftPart part, std::size_t index) {

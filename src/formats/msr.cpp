@@ -26,13 +26,13 @@ void read_devices(ProblemDraft& draft, JsonValue root) {
   }
   if (accelerators + cpus == 0) root.at("maxFPGAs").fail("there are no devices: maxCPUs is 0 too");
   const double memory = accelerators > 0 ? root.at("maxSizePerFPGA").amount() : 0;
-  draft.kinds = {{"acc", false}, {"cpu", true}};
+  draft.cluster.kinds = {{"acc", false}, {"cpu", true}};
   for (std::int64_t i = 0; i < accelerators; ++i) {
-    draft.devices.push_back(
+    draft.cluster.devices.push_back(
         {.name = fmt::format("acc{}", i), .kind = kAccelerator, .memory = memory});
   }
   for (std::int64_t i = 0; i < cpus; ++i) {
-    draft.devices.push_back({.name = fmt::format("cpu{}", i), .kind = kCpu});
+    draft.cluster.devices.push_back({.name = fmt::format("cpu{}", i), .kind = kCpu});
   }
 }
 
@@ -106,7 +106,7 @@ ProblemFile read_msr(JsonValue root, const std::string& name) {
   ProblemDraft& draft = file.draft;
   draft.name = name;
   draft.objective = Objective::throughput;
-  draft.interconnect = InterconnectKind::host;
+  draft.cluster.interconnect = InterconnectKind::host;
   draft.models = {Model{.name = name, .deadline = {}}};
   read_devices(draft, root);
 

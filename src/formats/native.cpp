@@ -102,15 +102,14 @@ class NativeReader {
     }
     own_cluster_ = given;
     if (!given) return;
-    Cluster cluster = cluster_from_json(root_, unknown_);
+    Cluster& cluster = draft_.cluster;
+    cluster = cluster_from_json(root_, unknown_);
     const std::size_t count = cluster.devices.size();
     if (root_.at("interconnect").find("all")) uniform_link_count_ = count * count - count;
-    draft_.kinds = std::move(cluster.kinds);
-    draft_.devices = std::move(cluster.devices);
-    draft_.interconnect = cluster.interconnect;
-    draft_.links = std::move(cluster.links);
-    for (std::size_t i = 0; i < draft_.kinds.size(); ++i) kinds_.emplace(draft_.kinds[i].name, i);
-    for (std::size_t i = 0; i < count; ++i) devices_.emplace(draft_.devices[i].name, i);
+    for (std::size_t i = 0; i < cluster.kinds.size(); ++i) {
+      kinds_.emplace(cluster.kinds[i].name, i);
+    }
+    for (std::size_t i = 0; i < count; ++i) devices_.emplace(cluster.devices[i].name, i);
   }
 
   void read_models() {
@@ -153,7 +152,7 @@ class NativeReader {
     for (const JsonValue record : ops.elements()) read_op(record);
     // Kinds met late: the ops before them gave no time for them.
     for (Op& op : draft_.ops)
-      op.time.resize(std::max(op.time.size(), draft_.kinds.size()), kUnsupported);
+      op.time.resize(std::max(op.time.size(), draft_.cluster.kinds.size()), kUnsupported);
     ops_.reserve(draft_.ops.size());
     for (std::size_t i = 0; i < draft_.ops.size(); ++i) ops_.emplace(draft_.ops[i].name, i);
   }
@@ -191,10 +190,10 @@ class NativeReader {
 
   void read_times(Op& op, JsonValue time) {
     if (time.is_object()) {
-      op.time.assign(draft_.kinds.size(), kUnsupported);
+      op.time.assign(draft_.cluster.kinds.size(), kUnsupported);
       for (const auto& [kind, value] : time.members()) {
         const std::size_t number = kind_number(kind, value);
-        op.time.resize(draft_.kinds.size(), kUnsupported);
+        op.time.resize(draft_.cluster.kinds.size(), kUnsupported);
         op.time[number] = time_or_null(value);
       }
       return;
@@ -202,9 +201,9 @@ class NativeReader {
     if (!own_cluster_) {
       time.fail("a list of times needs the file's own kinds, expected an object by kind name");
     }
-    if (time.elements().size() != draft_.kinds.size()) {
+    if (time.elements().size() != draft_.cluster.kinds.size()) {
       time.fail(fmt::format("op '{}' has {} times for {} device kinds", op.name, time.size(),
-                            draft_.kinds.size()));
+                            draft_.cluster.kinds.size()));
     }
     op.time.reserve(time.size());
     for (const JsonValue value : time.elements()) op.time.push_back(time_or_null(value));
@@ -214,8 +213,8 @@ class NativeReader {
     const auto found = kinds_.find(std::string(kind));
     if (found != kinds_.end()) return found->second;
     if (own_cluster_) place.fail(fmt::format("no kind is called '{}'", kind));
-    const std::size_t number = draft_.kinds.size();
-    draft_.kinds.push_back({std::string(kind), false});
+    const std::size_t number = draft_.cluster.kinds.size();
+    draft_.cluster.kinds.push_back({std::string(kind), false});
     kinds_.emplace(kind, number);
     return number;
   }
@@ -225,8 +224,8 @@ class NativeReader {
     if (found != devices_.end()) return DeviceId{found->second};
     if (own_cluster_) name.fail(fmt::format("no device is called '{}'", name.text()));
     // The cluster file will have a device of this name; until then a stand-in keeps it.
-    const std::size_t number = draft_.devices.size();
-    draft_.devices.push_back({.name = std::string(name.text()), .kind = {}});
+    const std::size_t number = draft_.cluster.devices.size();
+    draft_.cluster.devices.push_back({.name = std::string(name.text()), .kind = {}});
     devices_.emplace(name.text(), number);
     return DeviceId{number};
   }
@@ -278,7 +277,7 @@ class NativeReader {
       if (const auto time = record.find("time")) tensor.host_time = time->amount();
       if (const auto table = record.find("table")) {
         if (!own_cluster_) table->fail("a table of transfer times needs the file's own devices");
-        tensor.link_times = transfer_table(*table, draft_.devices.size());
+        tensor.link_times = transfer_table(*table, draft_.cluster.devices.size());
       }
     }
   }
@@ -329,7 +328,7 @@ class NativeWriter {
                          name_of(draft_.objective));
     const std::string rules = rules_to_json(draft_.rules);
     if (rules != "{}") text_ += fmt::format("\"rules\": {},\n", rules);
-    append_cluster(text_, cluster_of(draft_));
+    append_cluster(text_, draft_.cluster);
     append_list("models", draft_.models, [this](const Model& model) { append(model); });
     append_list("ops", draft_.ops, [this](const Op& op) { append(op); });
     append_list("tensors", draft_.tensors, [this](const Tensor& tensor) { append(tensor); });
@@ -421,7 +420,7 @@ class NativeWriter {
     append_unless(", \"spread\": ", op.spread, 0);
     if (op.backward) text_ += ", \"backward\": true";
     if (op.pinned_to.valid()) {
-      append_text(", \"pin\": ", draft_.devices[op.pinned_to.index()].name);
+      append_text(", \"pin\": ", draft_.cluster.devices[op.pinned_to.index()].name);
     }
     text_ += ", \"time\": ";
     append_numbers(op.time.data(), op.time.size());
@@ -444,7 +443,7 @@ class NativeWriter {
     append_unless(", \"bytes\": ", tensor.bytes, 0);
     append_unless(", \"time\": ", tensor.host_time, 0);
     if (!tensor.link_times.empty()) {
-      const std::size_t count = draft_.devices.size();
+      const std::size_t count = draft_.cluster.devices.size();
       text_ += ", \"table\": [";
       for (std::size_t from = 0; from < count; ++from) {
         if (from > 0) text_ += ", ";

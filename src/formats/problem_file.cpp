@@ -82,9 +82,9 @@ PlaceOf places_with_cluster(PlaceOf places, const std::string& cluster_file) {
 // A change of objective may renumber the devices (draft.h).
 void change_objective(ProblemFile& file, Objective objective) {
   if (objective == file.draft.objective) return;
-  const std::vector<Device> before = file.draft.devices;
+  const std::vector<Device> before = file.draft.cluster.devices;
   file.draft = with_objective(std::move(file.draft), objective);
-  if (file.draft.devices == before) return;
+  if (file.draft.cluster.devices == before) return;
   file.place_of = [places = std::move(file.place_of)](DraftPart part, std::size_t index) {
     return places(part == DraftPart::device ? DraftPart::problem : part, index);
   };

@@ -28,12 +28,12 @@ void read_devices(ProblemDraft& draft, JsonValue root) {
     for (const JsonValue name : devices->elements()) names.emplace_back(name.text());
   }
   for (const std::string& name : names) {
-    draft.devices.push_back({.name = name, .kind = KindId{draft.kinds.size()}});
-    draft.kinds.push_back({lower_case(name), false});
+    draft.cluster.devices.push_back({.name = name, .kind = KindId{draft.cluster.kinds.size()}});
+    draft.cluster.kinds.push_back({lower_case(name), false});
   }
   for (const DeviceId from : ids<DeviceId>(names.size())) {
     for (const DeviceId to : ids<DeviceId>(names.size())) {
-      if (from != to) draft.links.push_back({.from = from, .to = to});
+      if (from != to) draft.cluster.links.push_back({.from = from, .to = to});
     }
   }
 }
@@ -80,7 +80,7 @@ ModelOps read_ops(ProblemDraft& draft, JsonValue ops, ModelId model) {
     op.name = id ? id->id() : std::to_string(result.in_order.size());
     if (const auto type = record.find("type")) op.type = type->id();
     if (const auto memory = record.find("memory")) op.memory = memory->amount();
-    for (const DeviceKind& kind : draft.kinds)
+    for (const DeviceKind& kind : draft.cluster.kinds)
       op.time.push_back(time_or_null(record.at(kind.name)));
     const OpId number{draft.ops.size()};
     if (!result.by_id.emplace(op.name, number).second) {
@@ -148,7 +148,7 @@ ProblemFile read_talos(JsonValue root, const std::string& name) {
   ProblemDraft& draft = file.draft;
   draft.name = name;
   draft.objective = Objective::total_completion;
-  draft.interconnect = InterconnectKind::links;
+  draft.cluster.interconnect = InterconnectKind::links;
   read_unit(draft, root);
   read_devices(draft, root);
 

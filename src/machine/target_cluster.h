@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/cluster_file.h"
 #include "machine/targets.h"
+#include "problem/cluster.h"
 
 namespace placewright {
 

@@ -76,7 +76,7 @@ class PeakSearch {
 
   std::optional<Plan> with_less_memory() {
     ProblemDraft draft = problem_.draft();
-    for (std::size_t i = 0; i < limits_.size(); ++i) draft.devices[i].memory = limits_[i];
+    for (std::size_t i = 0; i < limits_.size(); ++i) draft.cluster.devices[i].memory = limits_[i];
     return stricter(std::move(draft));
   }
 

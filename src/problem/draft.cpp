@@ -8,14 +8,14 @@ namespace {
 // Keeps the devices for which `keep` holds and renumbers what refers to the others.
 template <class Keep>
 void keep_devices(ProblemDraft& draft, Keep keep) {
-  Table<DeviceId, DeviceId> renamed(draft.devices.size());
+  Table<DeviceId, DeviceId> renamed(draft.cluster.devices.size());
   std::vector<Device> kept;
   for (const DeviceId old : renamed.keys()) {
     if (!keep(old)) continue;
     renamed[old] = DeviceId{kept.size()};
-    kept.push_back(draft.devices[old.index()]);
+    kept.push_back(draft.cluster.devices[old.index()]);
   }
-  draft.devices = std::move(kept);
+  draft.cluster.devices = std::move(kept);
   for (Op& op : draft.ops) {
     if (op.pinned_to.valid()) op.pinned_to = renamed[op.pinned_to];
   }
@@ -25,18 +25,19 @@ void keep_devices(ProblemDraft& draft, Keep keep) {
 
 ProblemDraft with_objective(ProblemDraft draft, Objective objective) {
   draft.objective = objective;
-  if (objective != Objective::call_latency || draft.interconnect != InterconnectKind::host) {
+  if (objective != Objective::call_latency ||
+      draft.cluster.interconnect != InterconnectKind::host) {
     return draft;
   }
-  const auto host_kind = std::find_if(draft.kinds.begin(), draft.kinds.end(),
+  const auto host_kind = std::find_if(draft.cluster.kinds.begin(), draft.cluster.kinds.end(),
                                       [](const DeviceKind& kind) { return kind.on_host; });
-  if (host_kind == draft.kinds.end()) return draft;
-  const KindId kind{static_cast<std::size_t>(host_kind - draft.kinds.begin())};
+  if (host_kind == draft.cluster.kinds.end()) return draft;
+  const KindId kind{static_cast<std::size_t>(host_kind - draft.cluster.kinds.begin())};
 
   // Ops pinned to any of the host devices stay on the host.
   const auto is_host = [&](DeviceId id) {
-    return id.index() < draft.devices.size() &&
-           draft.kinds[draft.devices[id.index()].kind.index()].on_host;
+    return id.index() < draft.cluster.devices.size() &&
+           draft.cluster.kinds[draft.cluster.devices[id.index()].kind.index()].on_host;
   };
   std::vector<OpId> host_ops;
   for (const OpId op : ids<OpId>(draft.ops.size())) {
@@ -47,8 +48,8 @@ ProblemDraft with_objective(ProblemDraft draft, Objective objective) {
     }
   }
   keep_devices(draft, [&](DeviceId id) { return !is_host(id); });
-  const DeviceId cpu{draft.devices.size()};
-  draft.devices.push_back(Device{.name = "cpu", .kind = kind});
+  const DeviceId cpu{draft.cluster.devices.size()};
+  draft.cluster.devices.push_back(Device{.name = "cpu", .kind = kind});
   for (const OpId op : host_ops) draft.ops[op.index()].pinned_to = cpu;
   return draft;
 }

@@ -12,10 +12,7 @@ namespace {
 void require_same_machine(const ProblemDraft& first, const ProblemDraft& other) {
   const std::string who = "'" + other.name + "' cannot join '" + first.name + "': ";
   if (first.unit != other.unit) throw std::invalid_argument(who + "its times have another unit");
-  if (first.kinds != other.kinds || first.devices != other.devices ||
-      first.interconnect != other.interconnect || first.links != other.links) {
-    throw std::invalid_argument(who + "it has other devices");
-  }
+  if (first.cluster != other.cluster) throw std::invalid_argument(who + "it has other devices");
 }
 
 std::string free_name(const std::unordered_set<std::string>& taken, const std::string& name) {

@@ -109,7 +109,7 @@ std::optional<OpId> Problem::find_op(std::string_view name) const {
 
 std::optional<DeviceId> Problem::find_device(std::string_view name) const {
   for (const DeviceId device : devices()) {
-    if (draft_.devices[device.index()].name == name) return device;
+    if (draft_.cluster.devices[device.index()].name == name) return device;
   }
   return std::nullopt;
 }
@@ -121,10 +121,10 @@ bool Problem::group_allowed(GroupId group, DeviceId device) const {
 
 void Problem::check_names_and_numbers() const {
   if (draft_.ops.empty()) reject(DraftPart::problem, 0, "the problem has no ops");
-  if (draft_.devices.empty()) reject(DraftPart::problem, 0, "the problem has no devices");
+  if (draft_.cluster.devices.empty()) reject(DraftPart::problem, 0, "the problem has no devices");
   if (draft_.models.empty()) reject(DraftPart::problem, 0, "the problem has no models");
-  check_unique_names(draft_.kinds, DraftPart::kind, "kind");
-  check_unique_names(draft_.devices, DraftPart::device, "device");
+  check_unique_names(draft_.cluster.kinds, DraftPart::kind, "kind");
+  check_unique_names(draft_.cluster.devices, DraftPart::device, "device");
   check_unique_names(draft_.models, DraftPart::model, "model");
   check_unique_names(draft_.ops, DraftPart::op, "op");
 
@@ -154,13 +154,13 @@ void Problem::check_names_and_numbers() const {
     if (op.model.index() >= draft_.models.size()) {
       reject(DraftPart::op, i, fmt::format("op '{}' belongs to no model", op.name));
     }
-    if (op.time.size() != draft_.kinds.size()) {
+    if (op.time.size() != draft_.cluster.kinds.size()) {
       reject(DraftPart::op, i,
              fmt::format("op '{}' has {} times for {} device kinds", op.name, op.time.size(),
-                         draft_.kinds.size()));
+                         draft_.cluster.kinds.size()));
     }
     for (const double time : op.time) check.not_negative("time", time);
-    if (op.pinned_to.valid() && op.pinned_to.index() >= draft_.devices.size()) {
+    if (op.pinned_to.valid() && op.pinned_to.index() >= draft_.cluster.devices.size()) {
       reject(DraftPart::op, i, fmt::format("op '{}' is pinned to no device", op.name));
     }
   }
@@ -178,9 +178,9 @@ void Problem::check_names_and_numbers() const {
 
 void Problem::check_cluster() const {
   std::size_t host_devices = 0;
-  for (std::size_t i = 0; i < draft_.devices.size(); ++i) {
-    const Device& device = draft_.devices[i];
-    if (device.kind.index() >= draft_.kinds.size()) {
+  for (std::size_t i = 0; i < draft_.cluster.devices.size(); ++i) {
+    const Device& device = draft_.cluster.devices[i];
+    if (device.kind.index() >= draft_.cluster.kinds.size()) {
       reject(DraftPart::device, i, fmt::format("device '{}' has no kind", device.name));
     }
     const NumberCheck check{DraftPart::device, i, "device", device.name};
@@ -192,15 +192,16 @@ void Problem::check_cluster() const {
           DraftPart::device, i,
           fmt::format("device '{}' has {} lanes, expected at least 1", device.name, device.lanes));
     }
-    if (draft_.kinds[device.kind.index()].on_host) ++host_devices;
+    if (draft_.cluster.kinds[device.kind.index()].on_host) ++host_devices;
   }
-  for (std::size_t i = 0; i < draft_.links.size(); ++i) {
-    const Link& link = draft_.links[i];
-    if (link.from.index() >= draft_.devices.size() || link.to.index() >= draft_.devices.size()) {
+  for (std::size_t i = 0; i < draft_.cluster.links.size(); ++i) {
+    const Link& link = draft_.cluster.links[i];
+    if (link.from.index() >= draft_.cluster.devices.size() ||
+        link.to.index() >= draft_.cluster.devices.size()) {
       reject(DraftPart::link, i, "a link joins devices that do not exist");
     }
     const NumberCheck check{DraftPart::link, i, "the link to",
-                            draft_.devices[link.to.index()].name};
+                            draft_.cluster.devices[link.to.index()].name};
     check.finite("latency", link.latency);
     check.not_negative("bandwidth", link.bandwidth);
     if (link.bandwidth == 0) {
@@ -208,7 +209,7 @@ void Problem::check_cluster() const {
     }
   }
   if (draft_.objective == Objective::call_latency) {
-    if (draft_.interconnect != InterconnectKind::host) {
+    if (draft_.cluster.interconnect != InterconnectKind::host) {
       reject(DraftPart::problem, 0,
              "the objective call-latency is defined for a host interconnect only, and this problem "
              "has links");
@@ -358,7 +359,7 @@ void Problem::build_costs() {
   on_host_.assign(device_total, 0);
   for (const DeviceId id : devices()) {
     kind_index_[id] = device(id).kind.index();
-    on_host_[id] = draft_.kinds[kind_index_[id]].on_host ? 1 : 0;
+    on_host_[id] = draft_.cluster.kinds[kind_index_[id]].on_host ? 1 : 0;
   }
   times_.reserve(op_count() * kind_count());
   memory_.assign(op_count(), 0);
@@ -404,7 +405,7 @@ void Problem::build_costs() {
   link_latency_.assign(device_total * device_total, kInfinity);
   link_inverse_bandwidth_.assign(device_total * device_total, 0);
   for (const DeviceId id : devices()) link_latency_[id.index() * device_total + id.index()] = 0;
-  for (const Link& link : draft_.links) {
+  for (const Link& link : draft_.cluster.links) {
     if (link.from == link.to) continue;
     const std::size_t pair = link.from.index() * device_total + link.to.index();
     link_latency_[pair] = link.latency;

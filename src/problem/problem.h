@@ -66,12 +66,12 @@ class Problem {
   [[nodiscard]] TimeUnit unit() const { return draft_.unit; }
   [[nodiscard]] Objective objective() const { return draft_.objective; }
   [[nodiscard]] const Rules& rules() const { return draft_.rules; }
-  [[nodiscard]] InterconnectKind interconnect() const { return draft_.interconnect; }
+  [[nodiscard]] InterconnectKind interconnect() const { return draft_.cluster.interconnect; }
 
   [[nodiscard]] std::size_t op_count() const { return draft_.ops.size(); }
   [[nodiscard]] std::size_t tensor_count() const { return draft_.tensors.size(); }
-  [[nodiscard]] std::size_t device_count() const { return draft_.devices.size(); }
-  [[nodiscard]] std::size_t kind_count() const { return draft_.kinds.size(); }
+  [[nodiscard]] std::size_t device_count() const { return draft_.cluster.devices.size(); }
+  [[nodiscard]] std::size_t kind_count() const { return draft_.cluster.kinds.size(); }
   [[nodiscard]] std::size_t model_count() const { return draft_.models.size(); }
   [[nodiscard]] std::size_t edge_count() const { return successors_.value_count(); }
   [[nodiscard]] IdRange<OpId> ops() const { return ids<OpId>(op_count()); }
@@ -81,7 +81,9 @@ class Problem {
 
   [[nodiscard]] const Op& op(OpId id) const { return draft_.ops[id.index()]; }
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return draft_.tensors[id.index()]; }
-  [[nodiscard]] const Device& device(DeviceId id) const { return draft_.devices[id.index()]; }
+  [[nodiscard]] const Device& device(DeviceId id) const {
+    return draft_.cluster.devices[id.index()];
+  }
   [[nodiscard]] const Model& model(ModelId id) const { return draft_.models[id.index()]; }
   [[nodiscard]] KindId kind_of(DeviceId id) const { return device(id).kind; }
 

@@ -83,7 +83,6 @@ class Profiler {
     ProblemDraft& draft = profile_.draft;
     draft.unit = TimeUnit::milliseconds;
     draft.objective = request_.files.size() > 1 ? Objective::total_completion : Objective::latency;
-    draft.kinds = cluster_.kinds;
     draft.origin.push_back(fmt::format("measured by placewright profile with {} on {}",
                                        runtime_.version(), processor_name()));
     for (std::size_t file = 0; file < request_.files.size(); ++file) add_model(file);
@@ -92,9 +91,7 @@ class Profiler {
     draft.name = fmt::format("{}", fmt::join(names, "+"));
     add_links();
     add_cut_overheads();
-    draft.devices = cluster_.devices;
-    draft.interconnect = cluster_.interconnect;
-    draft.links = cluster_.links;
+    draft.cluster = cluster_;
     for (const std::string& doubt : profile_.doubts) draft.origin.push_back("not valid: " + doubt);
     return std::move(profile_);
   }

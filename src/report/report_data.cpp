@@ -396,7 +396,7 @@ std::string report_data(const Problem& problem, std::span<const ReportedPlan> pl
                {"groupings", groupings_json(problem, plans)},
                {"single", nullptr},
                {"plans", Json::array()}};
-  for (const DeviceKind& kind : problem.draft().kinds) json["kinds"].push_back(kind.name);
+  for (const DeviceKind& kind : problem.draft().cluster.kinds) json["kinds"].push_back(kind.name);
   if (const auto single = best_single_device(problem)) {
     json["single"] = {{"device", single->device.index()}, {"value", number(single->value)}};
   }

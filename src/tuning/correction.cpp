@@ -82,7 +82,7 @@ ProblemDraft corrected(const Problem& problem, const std::vector<Segment>& segme
   std::vector<double> overheads(problem.kind_count(), 0);
   for (std::size_t kind = 0; kind < overheads.size(); ++kind) {
     const std::optional<double> fitted = fitted_overhead(samples, kind);
-    for (Device& device : draft.devices) {
+    for (Device& device : draft.cluster.devices) {
       if (device.kind.index() != kind) continue;
       if (fitted) device.send_overhead = device.receive_overhead = *fitted;
       overheads[kind] = (device.send_overhead + device.receive_overhead) / 2;

@@ -92,10 +92,10 @@ TEST(OpMoves, CostWhatTheVerifierSaysOfTheMovedPlacement) {
 
 TEST(OpMoves, SayWhatHoldsAnOp) {
   ProblemDraft draft;
-  draft.kinds = {{"fast"}, {"slow"}};
-  draft.devices = {device_record("a", KindId{0}, 10), device_record("b", KindId{1}, 4),
-                   device_record("c", KindId{0}, 10)};
-  draft.links = {{DeviceId{0}, DeviceId{1}, 1}, {DeviceId{1}, DeviceId{0}, 1}};
+  draft.cluster.kinds = {{"fast"}, {"slow"}};
+  draft.cluster.devices = {device_record("a", KindId{0}, 10), device_record("b", KindId{1}, 4),
+                           device_record("c", KindId{0}, 10)};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}, 1}, {DeviceId{1}, DeviceId{0}, 1}};
   draft.models = {model_record("m")};
   draft.ops = {op_record("x", {1, 2}, 5), op_record("y", {1, kUnsupported}, 1),
                op_record("z", {1, 3}, 1)};
@@ -203,7 +203,8 @@ TEST(Conflict, IsInfeasibleAndMinimal) {
     options.unsupported = seed % 2 == 1;
     options.missing_links = seed % 4 == 0;
     ProblemDraft draft = random_draft(options, seed);
-    for (Device& device : draft.devices) device.memory *= 0.5 + 0.1 * static_cast<double>(seed % 5);
+    for (Device& device : draft.cluster.devices)
+      device.memory *= 0.5 + 0.1 * static_cast<double>(seed % 5);
     const Problem problem(std::move(draft));
     FeasibilityOracle oracle(registry, Budget{.seconds = 20});
     const Conflict conflict = find_conflict(problem, oracle);
@@ -236,7 +237,7 @@ TEST(Conflict, IsInfeasibleAndMinimal) {
 
 TEST(LeastMemory, IsEnoughAndNearlyTheLeast) {
   ProblemFile file = published_file("moirai/example-1.json", Objective::latency);
-  for (Device& device : file.draft.devices) device.memory *= 0.5;
+  for (Device& device : file.draft.cluster.devices) device.memory *= 0.5;
   const Problem problem(std::move(file.draft));
   const Registry registry = planning_registry();
   FeasibilityOracle oracle(registry, Budget{.seconds = 20});
@@ -246,7 +247,7 @@ TEST(LeastMemory, IsEnoughAndNearlyTheLeast) {
   EXPECT_LT(least->not_enough, least->factor);
   EXPECT_GT(least->not_enough, least->factor * 0.99);
   ProblemDraft enough = problem.draft();
-  for (Device& device : enough.devices) device.memory *= least->factor;
+  for (Device& device : enough.cluster.devices) device.memory *= least->factor;
   EXPECT_EQ(oracle.ask(enough), Verdict::feasible);
 }
 

@@ -113,7 +113,7 @@ TEST(Generate, MemoryPressureIsWeightsOverMemory) {
     double memory = 0;
     std::set<double> different;
     for (const Op& op : draft.ops) weights += op.memory;
-    for (const Device& device : draft.devices) {
+    for (const Device& device : draft.cluster.devices) {
       memory += device.memory;
       different.insert(device.memory);
     }

@@ -37,9 +37,9 @@ TraceArrival arrival(const std::string& model, const std::string& name, double t
 Problem chain(const std::vector<std::pair<double, double>>& times) {
   ProblemDraft draft;
   draft.objective = Objective::total_completion;
-  draft.kinds = {{"cpu"}, {"gpu"}};
-  draft.devices = {{.name = "CPU", .kind = KindId{0}}, {.name = "GPU", .kind = KindId{1}}};
-  draft.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
+  draft.cluster.kinds = {{"cpu"}, {"gpu"}};
+  draft.cluster.devices = {{.name = "CPU", .kind = KindId{0}}, {.name = "GPU", .kind = KindId{1}}};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
   draft.models = {{.name = "m"}};
   for (std::size_t i = 0; i < times.size(); ++i) {
     draft.ops.push_back({.name = std::to_string(i), .time = {times[i].first, times[i].second}});

@@ -16,8 +16,9 @@ namespace {
 
 TEST(Variation, ChangesWhatItSays) {
   const ProblemDraft draft = published_file("moirai/example-1.json", Objective::latency).draft;
-  EXPECT_EQ(with_memory(draft, 2).devices[1].memory, 2 * draft.devices[1].memory);
-  EXPECT_EQ(with_memory(draft, DeviceId{1}, 2).devices[0].memory, draft.devices[0].memory);
+  EXPECT_EQ(with_memory(draft, 2).cluster.devices[1].memory, 2 * draft.cluster.devices[1].memory);
+  EXPECT_EQ(with_memory(draft, DeviceId{1}, 2).cluster.devices[0].memory,
+            draft.cluster.devices[0].memory);
   const Problem same(draft);
   const Problem faster(with_bandwidth(draft, 2));
   const Problem one_way(with_bandwidth(draft, DeviceId{0}, DeviceId{1}, 2));
@@ -57,9 +58,9 @@ TEST(Variation, CopiesAcceleratorsBehindAHost) {
           .draft;
   ASSERT_EQ(countable_devices(draft), 6U);
   EXPECT_EQ(countable_devices(with_device_count(draft, 2)), 2U);
-  EXPECT_EQ(with_device_count(draft, 2).devices.size(), draft.devices.size() - 4);
+  EXPECT_EQ(with_device_count(draft, 2).cluster.devices.size(), draft.cluster.devices.size() - 4);
   const Problem more(with_device_count(draft, 8));
-  EXPECT_EQ(more.device_count(), draft.devices.size() + 2);
+  EXPECT_EQ(more.device_count(), draft.cluster.devices.size() + 2);
 }
 
 TEST(WhatIf, MoreDevicesAndMemoryNeverHurt) {

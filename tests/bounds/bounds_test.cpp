@@ -50,8 +50,8 @@ INSTANTIATE_TEST_SUITE_P(AllObjectives, BoundsBelowBruteForce, ::testing::Values
 // One op of 6 on either of two devices, and two of 3: the work bound is exact for fractions.
 TEST(WorkBound, SharesTheWorkAmongUnequalDevices) {
   ProblemDraft draft;
-  draft.kinds = {{"fast"}, {"slow"}};
-  draft.devices = {{.name = "f", .kind = KindId{0}}, {.name = "s", .kind = KindId{1}}};
+  draft.cluster.kinds = {{"fast"}, {"slow"}};
+  draft.cluster.devices = {{.name = "f", .kind = KindId{0}}, {.name = "s", .kind = KindId{1}}};
   draft.models = {{.name = "m"}};
   for (int i = 0; i < 9; ++i) {
     draft.ops.push_back({.name = std::to_string(i), .time = {1, 2}});
@@ -62,8 +62,9 @@ TEST(WorkBound, SharesTheWorkAmongUnequalDevices) {
 
 TEST(WorkBound, SeesMemoryThatForcesOpsOntoASlowDevice) {
   ProblemDraft draft;
-  draft.kinds = {{"fast"}, {"slow"}};
-  draft.devices = {{.name = "f", .kind = KindId{0}, .memory = 2}, {.name = "s", .kind = KindId{1}}};
+  draft.cluster.kinds = {{"fast"}, {"slow"}};
+  draft.cluster.devices = {{.name = "f", .kind = KindId{0}, .memory = 2},
+                           {.name = "s", .kind = KindId{1}}};
   draft.models = {{.name = "m"}};
   for (int i = 0; i < 6; ++i) {
     draft.ops.push_back({.name = std::to_string(i), .memory = 1, .time = {1, 10}});
@@ -75,8 +76,8 @@ TEST(WorkBound, SeesMemoryThatForcesOpsOntoASlowDevice) {
 TEST(CriticalPath, PaysForTheTransfersThatNoChoiceAvoids) {
   // a runs on d0 only, b on d1 only.
   ProblemDraft draft;
-  draft.kinds = {{"x"}, {"y"}};
-  draft.devices = {{.name = "d0", .kind = KindId{0}}, {.name = "d1", .kind = KindId{1}}};
+  draft.cluster.kinds = {{"x"}, {"y"}};
+  draft.cluster.devices = {{.name = "d0", .kind = KindId{0}}, {.name = "d1", .kind = KindId{1}}};
   draft.models = {{.name = "m"}};
   draft.ops = {{.name = "a", .time = {2, kUnsupported}}, {.name = "b", .time = {kUnsupported, 3}}};
   draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}}, .link_times = {0, 5, 5, 0}}};

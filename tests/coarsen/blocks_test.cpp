@@ -91,8 +91,8 @@ TEST(Blocks, FollowAChainToItsEnd) {
   // Two chains a0 -> a1 -> a2 and b0 -> b1 -> b2 side by side.
   ProblemDraft draft;
   draft.objective = Objective::throughput;
-  draft.kinds = {{"k"}};
-  draft.devices = {{.name = "d", .kind = KindId{0}}};
+  draft.cluster.kinds = {{"k"}};
+  draft.cluster.devices = {{.name = "d", .kind = KindId{0}}};
   draft.models = {{.name = "m"}};
   for (const char* name : {"a0", "b0", "a1", "b1", "a2", "b2"}) {
     draft.ops.push_back({.name = name, .time = {1}});

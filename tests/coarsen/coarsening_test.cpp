@@ -135,8 +135,8 @@ TEST(Coarsening, ColourClassesOfATrainingGraphLoseNothing) {
 TEST(Coarsening, ACycleOfSetsIsBroken) {
   // a -> b -> c with {a, c} proposed: contracting it would need b before and after it.
   ProblemDraft draft;
-  draft.kinds = {{"k"}};
-  draft.devices = {{.name = "d", .kind = KindId{0}}};
+  draft.cluster.kinds = {{"k"}};
+  draft.cluster.devices = {{.name = "d", .kind = KindId{0}}};
   draft.models = {{.name = "m"}};
   for (const char* name : {"a", "b", "c"}) {
     draft.ops.push_back({.name = name, .type = "", .memory = 1, .time = {1.0}});
@@ -159,9 +159,9 @@ struct NamedOp {
 // Which ops end up together, as sets of names.
 std::set<std::set<std::string>> fused(const std::vector<NamedOp>& graph) {
   ProblemDraft draft;
-  draft.kinds = {{"gpu"}, {"cpu"}};
-  draft.devices = {{.name = "gpu", .kind = KindId{0}}, {.name = "cpu", .kind = KindId{1}}};
-  draft.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
+  draft.cluster.kinds = {{"gpu"}, {"cpu"}};
+  draft.cluster.devices = {{.name = "gpu", .kind = KindId{0}}, {.name = "cpu", .kind = KindId{1}}};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
   draft.models = {{.name = "m"}};
   for (const NamedOp& op : graph) {
     draft.ops.push_back({.name = op.name, .type = op.type, .time = {1.0, 2.0}});
@@ -259,9 +259,9 @@ std::vector<std::size_t> packed(const std::vector<std::pair<double, double>>& ti
                                 TimeUnit unit) {
   ProblemDraft draft;
   draft.unit = unit;
-  draft.kinds = {{"CPU"}, {"GPU"}};
-  draft.devices = {{.name = "CPU", .kind = KindId{0}}, {.name = "GPU", .kind = KindId{1}}};
-  draft.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
+  draft.cluster.kinds = {{"CPU"}, {"GPU"}};
+  draft.cluster.devices = {{.name = "CPU", .kind = KindId{0}}, {.name = "GPU", .kind = KindId{1}}};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
   draft.models = {{.name = "m"}};
   for (std::size_t i = 0; i < times.size(); ++i) {
     draft.ops.push_back({.name = std::to_string(i), .time = {times[i].first, times[i].second}});

@@ -243,9 +243,9 @@ TEST(Calls, SplitCountsReturns) {
 ProblemDraft there_and_back() {
   ProblemDraft draft;
   draft.objective = Objective::call_latency;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"acc", false}, {"cpu", true}};
-  draft.devices = {device_record("acc0", KindId{0}), device_record("cpu", KindId{1})};
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"acc", false}, {"cpu", true}};
+  draft.cluster.devices = {device_record("acc0", KindId{0}), device_record("cpu", KindId{1})};
   draft.models = {model_record("model")};
   for (const char* name : {"u", "v", "x"}) draft.ops.push_back(op_record(name, {1, 10}));
   draft.tensors = {tensor_record(OpId{0}, {OpId{1}, OpId{2}}, 2),
@@ -308,10 +308,11 @@ TEST(Calls, ExpertSplits) {
     ProblemFile file =
         published_file("msr/latency/LayerGraphs/" + name + ".json", Objective::call_latency);
     for (std::size_t i = 0; i < more; ++i) {
-      Device device = file.draft.devices.front();
-      const auto cpu = std::ranges::find(file.draft.devices, std::string("cpu"), &Device::name);
-      device.name = "acc" + std::to_string(cpu - file.draft.devices.begin());
-      file.draft.devices.insert(cpu, device);
+      Device device = file.draft.cluster.devices.front();
+      const auto cpu =
+          std::ranges::find(file.draft.cluster.devices, std::string("cpu"), &Device::name);
+      device.name = "acc" + std::to_string(cpu - file.draft.cluster.devices.begin());
+      file.draft.cluster.devices.insert(cpu, device);
     }
     const Problem problem = build_problem(file);
     const Placement placement = expert_placement(name, file, problem);

@@ -155,9 +155,9 @@ TEST(Contiguity, TheRuleDecides) {
   const auto crossed = [](Contiguity rule) {
     ProblemDraft draft;
     draft.objective = Objective::throughput;
-    draft.interconnect = InterconnectKind::host;
-    draft.kinds = {{"acc", false}};
-    draft.devices = {device_record("a", KindId{0}), device_record("b", KindId{0})};
+    draft.cluster.interconnect = InterconnectKind::host;
+    draft.cluster.kinds = {{"acc", false}};
+    draft.cluster.devices = {device_record("a", KindId{0}), device_record("b", KindId{0})};
     draft.models = {model_record("model")};
     for (const char* name : {"u", "v", "x", "y"}) draft.ops.push_back(op_record(name, {1}));
     draft.tensors = {tensor_record(OpId{0}, {OpId{1}}), tensor_record(OpId{2}, {OpId{3}})};
@@ -177,9 +177,9 @@ TEST(Contiguity, TheRuleDecides) {
 TEST(Contiguity, AnOrphanIsAskedToo) {
   ProblemDraft draft;
   draft.objective = Objective::throughput;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"acc", false}};
-  draft.devices = {device_record("a", KindId{0}), device_record("b", KindId{0})};
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"acc", false}};
+  draft.cluster.devices = {device_record("a", KindId{0}), device_record("b", KindId{0})};
   draft.models = {model_record("model")};
   draft.ops = {op_record("u", {1}), op_record("v", {1}), op_record("x", {1}, 0, true),
                op_record("y", {1}, 0, true), op_record("z", {1}, 0, true)};
@@ -201,12 +201,12 @@ TEST(Contiguity, AnOrphanIsAskedToo) {
 TEST(Contiguity, MoreDevicesThanBitsInAWord) {
   ProblemDraft draft;
   draft.objective = Objective::throughput;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"acc", false}};
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"acc", false}};
   draft.models = {model_record("model")};
   constexpr std::size_t kCount = 130;
   for (std::size_t i = 0; i < kCount; ++i) {
-    draft.devices.push_back(device_record("d" + std::to_string(i), KindId{0}));
+    draft.cluster.devices.push_back(device_record("d" + std::to_string(i), KindId{0}));
     draft.ops.push_back(op_record("op" + std::to_string(i), {1}));
     if (i > 0) draft.tensors.push_back(tensor_record(OpId{i - 1}, {OpId{i}}));
   }

@@ -22,11 +22,11 @@ using testing::RandomSource;
 
 ProblemDraft two_ops_and_a_shared_weight() {
   ProblemDraft draft;
-  draft.kinds = {{"gpu", false}};
-  draft.devices = {device_record("a", KindId{0}, 44), device_record("b", KindId{0}, 30)};
+  draft.cluster.kinds = {{"gpu", false}};
+  draft.cluster.devices = {device_record("a", KindId{0}, 44), device_record("b", KindId{0}, 30)};
   draft.models = {model_record("model")};
   draft.ops = {op_record("u", {1}, 10), op_record("v", {1}, 14)};
-  draft.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
   draft.shared_weights = {{"w", 20, {OpId{0}, OpId{1}}}};
   return draft;
 }

@@ -150,10 +150,10 @@ TEST(PipelineEvaluator, DoesNotDrift) {
 TEST(PipelineEvaluator, RecoversFromTheImpossible) {
   ProblemDraft draft;
   draft.objective = Objective::throughput;
-  draft.kinds = {{"gpu", false}, {"npu", false}};
-  draft.devices = {device_record("a", KindId{0}), device_record("b", KindId{0}),
-                   device_record("c", KindId{1})};
-  draft.links = {{DeviceId{0}, DeviceId{1}, 1, kInfinity}};
+  draft.cluster.kinds = {{"gpu", false}, {"npu", false}};
+  draft.cluster.devices = {device_record("a", KindId{0}), device_record("b", KindId{0}),
+                           device_record("c", KindId{1})};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}, 1, kInfinity}};
   draft.models = {model_record("model")};
   draft.ops = {op_record("u", {2, 3}), op_record("v", {5, kUnsupported})};
   draft.tensors = {tensor_record(OpId{0}, {OpId{1}})};

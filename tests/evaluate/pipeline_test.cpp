@@ -387,10 +387,10 @@ TEST(Pipeline, StagesFollowTheGraph) {
 Problem replicated_pair(TrainingMode training, bool backward) {
   ProblemDraft draft;
   draft.objective = Objective::throughput;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"acc", false}};
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"acc", false}};
   for (const char* name : {"a", "b", "c"}) {
-    draft.devices.push_back(device_record(name, KindId{0}));
+    draft.cluster.devices.push_back(device_record(name, KindId{0}));
   }
   draft.models = {model_record("model")};
   draft.ops = {op_record("u", {4}, 10), op_record("v", {6}, 30, backward)};

@@ -17,8 +17,8 @@ using testing::RandomSource;
 // Two devices; a -> b, a -> c; each edge its own tensor of 2 time units; every op takes 3.
 ProblemDraft fork() {
   ProblemDraft draft;
-  draft.kinds = {{"k"}};
-  draft.devices = {{.name = "d0", .kind = KindId{0}}, {.name = "d1", .kind = KindId{0}}};
+  draft.cluster.kinds = {{"k"}};
+  draft.cluster.devices = {{.name = "d0", .kind = KindId{0}}, {.name = "d1", .kind = KindId{0}}};
   draft.models = {{.name = "m"}};
   for (const char* name : {"a", "b", "c"}) draft.ops.push_back({.name = name, .time = {3}});
   const std::vector<double> table{0, 2, 2, 0};
@@ -43,7 +43,7 @@ TEST(ScheduleEvaluator, CountsTransfersBetweenDevicesOnly) {
 
 TEST(ScheduleEvaluator, TransfersQueueAtPortsOnlyUnderCongestion) {
   ProblemDraft draft = fork();
-  draft.devices.push_back({.name = "d2", .kind = KindId{0}});
+  draft.cluster.devices.push_back({.name = "d2", .kind = KindId{0}});
   for (Tensor& tensor : draft.tensors) tensor.link_times = {0, 2, 2, 2, 0, 2, 2, 2, 0};
   const Placement apart = placement_of({0, 1, 2});
   const Problem congested(draft);
@@ -66,8 +66,8 @@ TEST(ScheduleEvaluator, SendsASharedTensorOnceToEachDevice) {
 
 TEST(ScheduleEvaluator, AddsCutOverheadToTheOpsOnBothSides) {
   ProblemDraft draft = fork();
-  draft.devices[0].send_overhead = 0.5;
-  draft.devices[1].receive_overhead = 0.25;
+  draft.cluster.devices[0].send_overhead = 0.5;
+  draft.cluster.devices[1].receive_overhead = 0.25;
   const Problem problem(draft);
   ScheduleEvaluator evaluator(problem);
   EXPECT_EQ(evaluator.value(problem.topological_order(), placement_of({0, 0, 1})), 8.75);
@@ -84,8 +84,8 @@ TEST(ScheduleEvaluator, IsInfiniteWithoutALink) {
 TEST(ScheduleEvaluator, WeighsModelsByArrivalAndWeight) {
   ProblemDraft draft;
   draft.objective = Objective::total_completion;
-  draft.kinds = {{"k"}};
-  draft.devices = {{.name = "d", .kind = KindId{0}}};
+  draft.cluster.kinds = {{"k"}};
+  draft.cluster.devices = {{.name = "d", .kind = KindId{0}}};
   draft.models = {{.name = "one", .weight = 2}, {.name = "two", .arrival = 5}};
   draft.ops = {{.name = "a", .model = ModelId{0}, .time = {3}},
                {.name = "b", .model = ModelId{1}, .time = {4}}};

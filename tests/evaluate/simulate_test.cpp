@@ -66,7 +66,7 @@ TEST(Simulate, PeakIsWhatTheVerifierFinds) {
       ASSERT_TRUE(plan);
       const Simulation simulation = simulate(problem, *plan);
       for (const DeviceId device : problem.devices()) {
-        draft.devices[device.index()].memory = simulation.devices[device].peak;
+        draft.cluster.devices[device.index()].memory = simulation.devices[device].peak;
       }
       EXPECT_FALSE(exceeds_peak(Problem(draft), *plan)) << "seed " << seed;
       EXPECT_FALSE(device_over_peak(Problem(draft), simulation));
@@ -74,8 +74,8 @@ TEST(Simulate, PeakIsWhatTheVerifierFinds) {
         const DeviceSummary& summary = simulation.devices[device];
         if (summary.peak <= summary.resident) continue;
         ProblemDraft tight = draft;
-        tight.devices[device.index()].memory = summary.peak * (1 - 1e-6);
-        if (tight.devices[device.index()].memory < summary.resident) continue;
+        tight.cluster.devices[device.index()].memory = summary.peak * (1 - 1e-6);
+        if (tight.cluster.devices[device.index()].memory < summary.resident) continue;
         ++tightened;
         EXPECT_TRUE(exceeds_peak(Problem(tight), *plan)) << "seed " << seed;
         EXPECT_EQ(device_over_peak(Problem(tight), simulation), device);

@@ -17,14 +17,14 @@ ProblemDraft large_draft(std::size_t op_count, std::size_t device_count) {
   std::uniform_real_distribution<double> time(0, 1);
   ProblemDraft draft;
   draft.name = "large";
-  draft.kinds = {{"a"}, {"b"}, {"c"}, {"d"}};
+  draft.cluster.kinds = {{"a"}, {"b"}, {"c"}, {"d"}};
   draft.models = {{"model", 0, 1, {}}};
   for (std::size_t i = 0; i < device_count; ++i) {
-    draft.devices.push_back({"device" + std::to_string(i), KindId{i % 4}, 16e9});
+    draft.cluster.devices.push_back({"device" + std::to_string(i), KindId{i % 4}, 16e9});
   }
   for (const DeviceId from : ids<DeviceId>(device_count)) {
     for (const DeviceId to : ids<DeviceId>(device_count)) {
-      if (from != to) draft.links.push_back({from, to, 0.001, 1e6});
+      if (from != to) draft.cluster.links.push_back({from, to, 0.001, 1e6});
     }
   }
   for (std::size_t i = 0; i < op_count; ++i) {

@@ -117,7 +117,7 @@ TEST(DamagedFiles, ClustersAndPlansToo) {
   const ProblemFile file =
       read_problem(example_path("msr/throughput/LayerGraphs/bert24_training.json"));
   const Problem problem = build_problem(file);
-  read_damaged(write_cluster(cluster_of(file.draft)), 1, 300,
+  read_damaged(write_cluster(file.draft.cluster), 1, 300,
                [](const std::string& damaged) { (void)parse_cluster(damaged, "damaged.json"); });
   read_damaged(read_whole(example_path("msr/human-experts/bert24_training_expert.json")), 2, 300,
                [&](const std::string& damaged) {

@@ -210,11 +210,12 @@ ProblemDraft elaborate_draft() {
                  3,
                  2,
                  1.0 / 3};
-  draft.kinds = {{"gpu", false}, {"host", true}};
-  draft.devices = {
+  draft.cluster.kinds = {{"gpu", false}, {"host", true}};
+  draft.cluster.devices = {
       {"g0", KindId{0}, 1e9, 2, 0.1, 0.2}, {"g1", KindId{0}}, {"h", KindId{1}, 0.1 + 0.2}};
-  draft.interconnect = InterconnectKind::links;
-  draft.links = {{DeviceId{0}, DeviceId{1}, 1e-300, 5e-324}, {DeviceId{1}, DeviceId{0}, 0.5}};
+  draft.cluster.interconnect = InterconnectKind::links;
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}, 1e-300, 5e-324},
+                         {DeviceId{1}, DeviceId{0}, 0.5}};
   draft.models = {{"first", 0, 1, {}}, {"", 0.7, 2.5, 1e22}};
   draft.models[1].name = "second";
   Op op;
@@ -277,7 +278,7 @@ TEST(OurFormat, TheShorthandForLinksIsWrittenAndRead) {
                                            "short.json")
                                  .draft;
   EXPECT_EQ(draft.name, "short");
-  EXPECT_EQ(draft.links.size(), 3U);
+  EXPECT_EQ(draft.cluster.links.size(), 3U);
   const std::string text = write_problem(draft);
   EXPECT_NE(text.find("\"all\": {\"latency\": 1, \"bandwidth\": 4}"), std::string::npos) << text;
   EXPECT_TRUE(parse_problem(text, "short.json").draft == draft);
@@ -308,7 +309,7 @@ TEST(OurFormat, ManyUnknownKeysAreCounted) {
 
 TEST(ClusterFile, RoundTrip) {
   for (const auto& input : published_inputs()) {
-    const Cluster cluster = cluster_of(read_problem(example_path(input.path)).draft);
+    const Cluster cluster = read_problem(example_path(input.path)).draft.cluster;
     EXPECT_TRUE(parse_cluster(write_cluster(cluster), "cluster.json").cluster == cluster)
         << input.path;
   }

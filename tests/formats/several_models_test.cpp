@@ -101,7 +101,7 @@ TEST(Join, OtherDevicesAreRefused) {
   const ProblemDraft draft =
       testing::published_file("talos/six_ops.json", Objective::total_completion).draft;
   ProblemDraft other = draft;
-  other.devices[0].lanes = 2;
+  other.cluster.devices[0].lanes = 2;
   EXPECT_THROW((void)joined({draft, other}), std::invalid_argument);
   other = draft;
   other.unit = TimeUnit::seconds;

@@ -65,7 +65,7 @@ TEST(Library, ErrorsAreOfTheTwoKindsItPromises) {
 
 TEST(Library, NothingFitsAndStopAreResults) {
   ProblemDraft draft = open_problem(kExamples + "moirai/example-1.json").draft();
-  for (Device& device : draft.devices) device.memory = 1;
+  for (Device& device : draft.cluster.devices) device.memory = 1;
   const Result infeasible = solve(Problem(std::move(draft)));
   EXPECT_EQ(infeasible.status, Status::infeasible);
   EXPECT_FALSE(infeasible.reason.empty());

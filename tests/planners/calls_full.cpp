@@ -37,8 +37,8 @@ ProblemDraft draft_of(std::uint64_t seed, int calls_per_device) {
   options.zero_times = seed % 2 == 0;
   ProblemDraft draft = testing::random_draft(options, 10000 + seed);
   draft.rules.calls_per_device = calls_per_device;
-  for (Device& device : draft.devices) {
-    if (draft.kinds[device.kind.index()].on_host) device.memory = kInfinity;
+  for (Device& device : draft.cluster.devices) {
+    if (draft.cluster.kinds[device.kind.index()].on_host) device.memory = kInfinity;
   }
   return draft;
 }

@@ -48,8 +48,8 @@ ProblemDraft small_draft(std::uint64_t seed, int calls_per_device, std::size_t o
   ProblemDraft draft = random_draft(options, seed);
   draft.rules.calls_per_device = calls_per_device;
   if (seed % 2 == 1) {
-    for (Device& device : draft.devices) {
-      if (draft.kinds[device.kind.index()].on_host) device.memory = kInfinity;
+    for (Device& device : draft.cluster.devices) {
+      if (draft.cluster.kinds[device.kind.index()].on_host) device.memory = kInfinity;
     }
   }
   return draft;
@@ -127,13 +127,13 @@ TEST(CallsExact, IsNoWorseWithMoreMemoryOrAnotherAccelerator) {
     const double before = optimum(draft);
     if (before == kInfinity) continue;
     ProblemDraft larger = draft;
-    for (Device& device : larger.devices) device.memory *= 1.5;
+    for (Device& device : larger.cluster.devices) device.memory *= 1.5;
     EXPECT_LE(optimum(larger), before * (1 + kTolerance)) << seed;
     ProblemDraft more = draft;
-    for (const Device& device : draft.devices) {
-      if (draft.kinds[device.kind.index()].on_host) continue;
-      more.devices.push_back(device);
-      more.devices.back().name = "another";
+    for (const Device& device : draft.cluster.devices) {
+      if (draft.cluster.kinds[device.kind.index()].on_host) continue;
+      more.cluster.devices.push_back(device);
+      more.cluster.devices.back().name = "another";
       break;
     }
     EXPECT_LE(optimum(more), before * (1 + kTolerance)) << seed;
@@ -145,11 +145,11 @@ TEST(CallsExact, IsNoWorseWithMoreMemoryOrAnotherAccelerator) {
 TEST(CallPlanners, NeverMakeCallsThatWaitForEachOther) {
   ProblemDraft draft;
   draft.objective = Objective::call_latency;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"accelerator"}, {"host", true}};
-  draft.devices = {{.name = "acc0", .kind = KindId{0}},
-                   {.name = "acc1", .kind = KindId{0}},
-                   {.name = "cpu", .kind = KindId{1}}};
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"accelerator"}, {"host", true}};
+  draft.cluster.devices = {{.name = "acc0", .kind = KindId{0}},
+                           {.name = "acc1", .kind = KindId{0}},
+                           {.name = "cpu", .kind = KindId{1}}};
   draft.models = {{.name = "m"}};
   for (const char* name : {"a", "b", "c", "d"}) {
     draft.ops.push_back({.name = name, .time = {1, 100}});

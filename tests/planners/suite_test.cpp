@@ -196,8 +196,8 @@ TEST_P(Planners, HandOutNothingWhereNothingFits) {
     options.models = 1;
     ProblemDraft draft = random_draft(options, 5);
     for (Op& op : draft.ops) op.memory = 6;
-    for (Device& device : draft.devices) device.memory = 0;
-    draft.devices[0].memory = draft.devices[1].memory = 10;
+    for (Device& device : draft.cluster.devices) device.memory = 0;
+    draft.cluster.devices[0].memory = draft.cluster.devices[1].memory = 10;
     const Problem problem(std::move(draft));
     if (!fits(GetParam().planner, problem)) continue;
     const auto outcome = make_plan(problem, registry(), repeatable_request(GetParam().planner));
@@ -210,7 +210,7 @@ TEST_P(Planners, HandOutNothingWhereNothingFits) {
 TEST_P(Planners, ProveThatTooLittleMemoryIsInfeasible) {
   ProblemDraft draft = easy_drafts(GetParam().objective).front();
   for (Op& op : draft.ops) op.memory = 6;
-  for (Device& device : draft.devices) device.memory = 10;
+  for (Device& device : draft.cluster.devices) device.memory = 10;
   const Problem problem(std::move(draft));
   if (!fits(GetParam().planner, problem)) return;
   const auto outcome = make_plan(problem, registry(), repeatable_request(GetParam().planner));
@@ -221,7 +221,7 @@ TEST_P(Planners, ProveThatTooLittleMemoryIsInfeasible) {
 
 TEST_P(Planners, RespectPinsAndColocation) {
   for (ProblemDraft& draft : easy_drafts(GetParam().objective)) {
-    draft.ops[0].pinned_to = DeviceId{draft.devices.size() - 1};
+    draft.ops[0].pinned_to = DeviceId{draft.cluster.devices.size() - 1};
     // Neighbours in the order of numbers, so that contiguous sets remain possible.
     draft.colocated.push_back({OpId{0}, OpId{1}});
     draft.ops[1].model = draft.ops[0].model;

@@ -85,13 +85,13 @@ TEST(IdealsAtLength, MoreNeverHurts) {
     const double base = optimum(draft);
 
     ProblemDraft more = draft;
-    Device copy = draft.devices[0];
+    Device copy = draft.cluster.devices[0];
     copy.name = "one more";
-    more.devices.push_back(copy);
+    more.cluster.devices.push_back(copy);
     EXPECT_LE(optimum(more), base * (1 + 1e-9));
 
     ProblemDraft roomy = draft;
-    for (Device& device : roomy.devices) device.memory = kInfinity;
+    for (Device& device : roomy.cluster.devices) device.memory = kInfinity;
     EXPECT_LE(optimum(roomy), base * (1 + 1e-9));
 
     ProblemDraft closer = draft;
@@ -103,7 +103,7 @@ TEST(IdealsAtLength, MoreNeverHurts) {
       for (double& time : op.time) time *= 3;
     }
     for (Tensor& tensor : slower.tensors) tensor.host_time *= 3;
-    for (Device& device : slower.devices) {
+    for (Device& device : slower.cluster.devices) {
       device.send_overhead *= 3;
       device.receive_overhead *= 3;
     }

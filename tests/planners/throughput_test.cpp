@@ -48,7 +48,7 @@ TEST(Ideals, ReplicateStagesAsEnumerationDoes) {
     draft.rules.replica_bandwidth = seed % 3 == 0 ? 0 : 5;
     draft.shared_weights.clear();
     // Link times and overheads of a replicated stage are those of its first device.
-    for (Device& device : draft.devices) device.send_overhead = device.receive_overhead = 0;
+    for (Device& device : draft.cluster.devices) device.send_overhead = device.receive_overhead = 0;
     const auto problem = problem_from(std::move(draft));
     if (!problem) continue;
     SCOPED_TRACE(seed);

@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 ProblemDraft two_ops() {
   ProblemDraft draft;
   draft.name = "two";
-  draft.kinds = {{.name = "k0"}, {.name = "k1"}};
-  draft.devices = {{.name = "d0", .kind = KindId{0}, .memory = 10},
-                   {.name = "d1", .kind = KindId{1}, .memory = 20}};
+  draft.cluster.kinds = {{.name = "k0"}, {.name = "k1"}};
+  draft.cluster.devices = {{.name = "d0", .kind = KindId{0}, .memory = 10},
+                           {.name = "d1", .kind = KindId{1}, .memory = 20}};
   draft.models = {{.name = "m"}};
   draft.ops = {{.name = "a", .memory = 1, .time = {1, 1}},
                {.name = "b", .memory = 1, .time = {1, 1}}};

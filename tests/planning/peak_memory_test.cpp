@@ -31,7 +31,8 @@ ProblemDraft with_tight_peak(ProblemDraft draft, const Registry& registry, doubl
   const Simulation simulation = simulate(problem, *plain.answer.plan);
   for (const DeviceId device : problem.devices()) {
     const DeviceSummary& use = simulation.devices[device];
-    draft.devices[device.index()].memory = use.resident + share * (use.peak - use.resident) + 30;
+    draft.cluster.devices[device.index()].memory =
+        use.resident + share * (use.peak - use.resident) + 30;
   }
   return draft;
 }
@@ -74,8 +75,8 @@ TEST(PeakMemory, EveryPlanHandedOutIsWithinIt) {
 // devices is fine, on one device they must follow each other.
 TEST(PeakMemory, SaysWhichDeviceHoldsTooMuch) {
   ProblemDraft draft;
-  draft.kinds = {{"k"}};
-  draft.devices = {{.name = "only", .kind = KindId{0}, .memory = 150}};
+  draft.cluster.kinds = {{"k"}};
+  draft.cluster.devices = {{.name = "only", .kind = KindId{0}, .memory = 150}};
   draft.models = {{.name = "m"}};
   draft.rules.memory = MemoryModel::peak;
   for (const char* name : {"a", "b", "c"}) draft.ops.push_back({.name = name, .time = {1.0}});
@@ -88,15 +89,15 @@ TEST(PeakMemory, SaysWhichDeviceHoldsTooMuch) {
   EXPECT_NE(outcome.answer.reason.find("'only' would hold 200 bytes at once and has 150 bytes"),
             std::string::npos)
       << outcome.answer.reason;
-  draft.devices[0].memory = 200;
+  draft.cluster.devices[0].memory = 200;
   EXPECT_TRUE(make_plan(Problem(draft), registry, request_for("heft")).answer.plan);
 }
 
 // One lane too many: both chains at once hold twice as much as one after the other.
 TEST(PeakMemory, RunsOneAfterTheOtherWhereBothAtOnceDoNotFit) {
   ProblemDraft draft;
-  draft.kinds = {{"k"}};
-  draft.devices = {{.name = "only", .kind = KindId{0}, .memory = 200, .lanes = 2}};
+  draft.cluster.kinds = {{"k"}};
+  draft.cluster.devices = {{.name = "only", .kind = KindId{0}, .memory = 200, .lanes = 2}};
   draft.models = {{.name = "m"}};
   draft.rules.memory = MemoryModel::peak;
   for (const char* name : {"a", "b", "c", "d"}) draft.ops.push_back({.name = name, .time = {1.0}});

@@ -59,10 +59,10 @@ ProblemDraft with_ops_renumbered(ProblemDraft draft, RandomSource& random) {
 }
 
 ProblemDraft with_devices_renumbered(ProblemDraft draft, RandomSource& random) {
-  const std::size_t count = draft.devices.size();
+  const std::size_t count = draft.cluster.devices.size();
   const auto place = permutation(count, random);
-  draft.devices = permuted(draft.devices, place);
-  for (Link& link : draft.links) {
+  draft.cluster.devices = permuted(draft.cluster.devices, place);
+  for (Link& link : draft.cluster.links) {
     link.from = DeviceId{place[link.from.index()]};
     link.to = DeviceId{place[link.to.index()]};
   }
@@ -82,7 +82,7 @@ ProblemDraft with_devices_renumbered(ProblemDraft draft, RandomSource& random) {
 }
 
 void scale_transfers(ProblemDraft& draft, double factor) {
-  for (Link& link : draft.links) {
+  for (Link& link : draft.cluster.links) {
     link.latency *= factor;
     link.bandwidth /= factor;
   }
@@ -97,7 +97,7 @@ ProblemDraft with_times_scaled(ProblemDraft draft) {
   for (Op& op : draft.ops) {
     for (double& time : op.time) time *= kScale;
   }
-  for (Device& device : draft.devices) {
+  for (Device& device : draft.cluster.devices) {
     device.send_overhead *= kScale;
     device.receive_overhead *= kScale;
   }
@@ -107,9 +107,9 @@ ProblemDraft with_times_scaled(ProblemDraft draft) {
 
 // A device that can run nothing.
 ProblemDraft with_useless_device(ProblemDraft draft) {
-  const std::size_t count = draft.devices.size();
-  draft.devices.push_back({.name = "useless", .kind = KindId{draft.kinds.size()}});
-  draft.kinds.push_back({"useless kind", false});
+  const std::size_t count = draft.cluster.devices.size();
+  draft.cluster.devices.push_back({.name = "useless", .kind = KindId{draft.cluster.kinds.size()}});
+  draft.cluster.kinds.push_back({"useless kind", false});
   for (Op& op : draft.ops) op.time.push_back(kUnsupported);
   for (Tensor& tensor : draft.tensors) {
     if (tensor.link_times.empty()) continue;
@@ -127,7 +127,7 @@ ProblemDraft with_useless_device(ProblemDraft draft) {
 }
 
 ProblemDraft with_more_memory(ProblemDraft draft) {
-  for (Device& device : draft.devices) device.memory *= 1.5;
+  for (Device& device : draft.cluster.devices) device.memory *= 1.5;
   return draft;
 }
 

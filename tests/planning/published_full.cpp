@@ -51,7 +51,8 @@ TEST_P(Published, IsPlannedUnderEveryObjectiveByThePlannersForAll) {
   for (const Objective objective : kObjectives) {
     SCOPED_TRACE(name_of(objective));
     const ProblemFile file = testing::published_file(GetParam(), objective);
-    if (objective == Objective::call_latency && file.draft.interconnect != InterconnectKind::host) {
+    if (objective == Objective::call_latency &&
+        file.draft.cluster.interconnect != InterconnectKind::host) {
       EXPECT_THROW(build_problem(file), InputError);
       continue;
     }

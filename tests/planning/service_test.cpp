@@ -22,11 +22,11 @@ using ::testing::HasSubstr;
 ProblemDraft chain_draft() {
   ProblemDraft draft;
   draft.name = "chain";
-  draft.kinds = {{.name = "fast"}, {.name = "slow"}};
-  draft.devices = {{.name = "d0", .kind = KindId{0}, .memory = 10},
-                   {.name = "d1", .kind = KindId{1}, .memory = 10}};
-  draft.links = {{.from = DeviceId{0}, .to = DeviceId{1}, .latency = 1},
-                 {.from = DeviceId{1}, .to = DeviceId{0}, .latency = 1}};
+  draft.cluster.kinds = {{.name = "fast"}, {.name = "slow"}};
+  draft.cluster.devices = {{.name = "d0", .kind = KindId{0}, .memory = 10},
+                           {.name = "d1", .kind = KindId{1}, .memory = 10}};
+  draft.cluster.links = {{.from = DeviceId{0}, .to = DeviceId{1}, .latency = 1},
+                         {.from = DeviceId{1}, .to = DeviceId{0}, .latency = 1}};
   draft.models = {{.name = "m"}};
   for (const char* name : {"a", "b", "c"}) {
     draft.ops.push_back({.name = name, .memory = 1, .time = {1, 2}});

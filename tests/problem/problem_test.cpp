@@ -16,10 +16,10 @@ using ::testing::HasSubstr;
 // a -> b -> c on two kinds of devices joined by links.
 ProblemDraft chain() {
   ProblemDraft draft;
-  draft.kinds = {{"fast"}, {"slow"}};
-  draft.devices = {{.name = "d0", .kind = KindId{0}, .memory = 10},
-                   {.name = "d1", .kind = KindId{1}, .memory = 20}};
-  draft.links = {{DeviceId{0}, DeviceId{1}, 0.5, 4}, {DeviceId{1}, DeviceId{0}, 1, 2}};
+  draft.cluster.kinds = {{"fast"}, {"slow"}};
+  draft.cluster.devices = {{.name = "d0", .kind = KindId{0}, .memory = 10},
+                           {.name = "d1", .kind = KindId{1}, .memory = 20}};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}, 0.5, 4}, {DeviceId{1}, DeviceId{0}, 1, 2}};
   draft.models = {{.name = "model"}};
   for (const char* name : {"a", "b", "c"}) {
     draft.ops.push_back({.name = name, .memory = 1, .time = {1, 2}});
@@ -54,7 +54,7 @@ TEST(Problem, LinkTimesComeFromLatencyAndBandwidthOrATable) {
 
 TEST(Problem, PairsWithoutALinkAreOutOfReach) {
   ProblemDraft draft = chain();
-  draft.links.pop_back();
+  draft.cluster.links.pop_back();
   const Problem problem(draft);
   EXPECT_FALSE(problem.reachable(TensorId{0}, DeviceId{1}, DeviceId{0}));
   EXPECT_TRUE(problem.reachable(TensorId{0}, DeviceId{0}, DeviceId{1}));
@@ -116,8 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  DraftPart::problem, 0, "'b' -> 'b'"},
         BadDraft{"no_ops", [](ProblemDraft& d) { d.ops.clear(); }, DraftPart::problem, 0, "no ops"},
-        BadDraft{"no_devices", [](ProblemDraft& d) { d.devices.clear(); }, DraftPart::problem, 0,
-                 "no devices"},
+        BadDraft{"no_devices", [](ProblemDraft& d) { d.cluster.devices.clear(); },
+                 DraftPart::problem, 0, "no devices"},
         BadDraft{"twins", [](ProblemDraft& d) { d.ops[2].name = "a"; }, DraftPart::op, 2,
                  "two ops are called 'a'"},
         BadDraft{"negative_time", [](ProblemDraft& d) { d.ops[1].time[0] = -1; }, DraftPart::op, 1,
@@ -167,23 +167,23 @@ INSTANTIATE_TEST_SUITE_P(
                    d.tensors[0].link_times = {1, 1, 1, 0};
                  },
                  DraftPart::tensor, 0, "from device 'd0' to itself"},
-        BadDraft{"dead_link", [](ProblemDraft& d) { d.links[0].bandwidth = 0; }, DraftPart::link, 0,
-                 "leave the link out"},
-        BadDraft{"no_lanes", [](ProblemDraft& d) { d.devices[1].lanes = 0; }, DraftPart::device, 1,
-                 "has 0 lanes"},
+        BadDraft{"dead_link", [](ProblemDraft& d) { d.cluster.links[0].bandwidth = 0; },
+                 DraftPart::link, 0, "leave the link out"},
+        BadDraft{"no_lanes", [](ProblemDraft& d) { d.cluster.devices[1].lanes = 0; },
+                 DraftPart::device, 1, "has 0 lanes"},
         BadDraft{"calls_on_links", [](ProblemDraft& d) { d.objective = Objective::call_latency; },
                  DraftPart::problem, 0, "host interconnect only"}),
     [](const ::testing::TestParamInfo<BadDraft>& sample) { return sample.param.title; });
 
 TEST(WithObjective, CallLatencyHasOneHostDevice) {
   ProblemDraft draft = chain();
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds[1].on_host = true;
-  draft.devices.push_back({.name = "d2", .kind = KindId{1}});
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds[1].on_host = true;
+  draft.cluster.devices.push_back({.name = "d2", .kind = KindId{1}});
   draft.ops[1].pinned_to = DeviceId{2};
   draft = with_objective(std::move(draft), Objective::call_latency);
-  ASSERT_EQ(draft.devices.size(), 2U);
-  EXPECT_EQ(draft.devices[1].name, "cpu");
+  ASSERT_EQ(draft.cluster.devices.size(), 2U);
+  EXPECT_EQ(draft.cluster.devices[1].name, "cpu");
   EXPECT_EQ(draft.ops[1].pinned_to, DeviceId{1});
   EXPECT_NO_THROW(Problem{draft});
 }

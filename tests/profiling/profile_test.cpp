@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "formats/cluster_file.h"
 #include "formats/input_error.h"
 #include "formats/problem_file.h"
 #include "machine/target_cluster.h"
@@ -120,7 +121,7 @@ TEST(Profile, UnequalKindsHaveTimesOfTheirOwn) {
   request.targets = {{"CPU", {cores[0]}}, {"CPU", {cores[cores.size() - 2], cores.back()}}};
   const auto profile = profile_models(openvino_runtime(), request);
   ASSERT_TRUE(profile);
-  EXPECT_EQ(profile->draft.kinds.size(), 2U);
+  EXPECT_EQ(profile->draft.cluster.kinds.size(), 2U);
   EXPECT_EQ(profile->draft.ops.front().time.size(), 2U);
   EXPECT_EQ(profile->links.size(), 2U);
 }

@@ -101,9 +101,9 @@ TEST(DeviceWork, OfAPipelineHasTheBusiestDeviceAtTheValue) {
 // A chain of two ops on two devices, by hand.
 TEST(DeviceMemory, HoldsTensorsFromProducerToReader) {
   ProblemDraft draft;
-  draft.kinds = {{"kind"}};
-  draft.devices = {{"a", KindId{0}}, {"b", KindId{0}}};
-  draft.links = {{DeviceId{0}, DeviceId{1}, 1, kInfinity}};
+  draft.cluster.kinds = {{"kind"}};
+  draft.cluster.devices = {{"a", KindId{0}}, {"b", KindId{0}}};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}, 1, kInfinity}};
   draft.models = {{"model"}};
   draft.ops.resize(2);
   draft.ops[0] = {.name = "make", .memory = 100, .time = {2}};

@@ -39,7 +39,7 @@ TEST(ReportPage, HoldsTheDataWhateverTheNamesAre) {
                                           std::string("\x01\x7f null", 7)};
   for (std::size_t i = 0; i < names.size(); ++i) draft.ops[i].name = names[i];
   draft.name = "<b>problem</b>";
-  draft.devices[0].name = "<img src=x onerror=alert(1)>";
+  draft.cluster.devices[0].name = "<img src=x onerror=alert(1)>";
   const Problem problem(std::move(draft));
   const std::vector<ReportedPlan> plans{some_plan(problem)};
   const auto data = nlohmann::json::parse(data_in(report_page(problem, plans)));

@@ -84,7 +84,7 @@ TEST_P(Segments, KeepTheEndOfAScheduleWhoseTransfersAreFree) {
       {.ops = random.between(2, 30), .devices = random.between(2, 3), .edge_probability = 0.15},
       GetParam());
   for (Tensor& tensor : draft.tensors) {
-    tensor.link_times.assign(draft.devices.size() * draft.devices.size(), 0);
+    tensor.link_times.assign(draft.cluster.devices.size() * draft.cluster.devices.size(), 0);
   }
   const Problem problem(std::move(draft));
   const auto plan = plan_of_placement(problem, random_placement(problem, random));
@@ -119,10 +119,10 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Segments, ::testing::Range<std::uint64_t>(1, 41)
 TEST(SegmentsOfFusedOps, StayTogetherWhereThatClosesNoCycle) {
   // conv -> other -> add and conv -> add: fusing conv with add would put `other` before and behind.
   ProblemDraft draft;
-  draft.kinds = {{.name = "kind"}};
-  draft.devices = {{.name = "a", .kind = KindId{0}}, {.name = "b", .kind = KindId{0}}};
-  draft.links = {{.from = DeviceId{0}, .to = DeviceId{1}},
-                 {.from = DeviceId{1}, .to = DeviceId{0}}};
+  draft.cluster.kinds = {{.name = "kind"}};
+  draft.cluster.devices = {{.name = "a", .kind = KindId{0}}, {.name = "b", .kind = KindId{0}}};
+  draft.cluster.links = {{.from = DeviceId{0}, .to = DeviceId{1}},
+                         {.from = DeviceId{1}, .to = DeviceId{0}}};
   draft.models = {{.name = "model", .deadline = {}}};
   for (const char* name : {"conv", "other", "add", "relu"}) {
     draft.ops.push_back({.name = name, .time = {1}});

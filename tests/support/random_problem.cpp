@@ -18,7 +18,7 @@ class Builder {
       : options_(options), random_(seed) {
     draft_.name = fmt::format("random-{}", seed);
     draft_.objective = options.objective;
-    draft_.interconnect = options.interconnect;
+    draft_.cluster.interconnect = options.interconnect;
     draft_.rules.congestion = options.congestion;
   }
 
@@ -85,11 +85,12 @@ class Builder {
 void Builder::add_devices() {
   const std::size_t hosts = host_device_count();
   if (through_host()) {
-    draft_.kinds = {{"accelerator", false}, {"cpu", true}};
+    draft_.cluster.kinds = {{"accelerator", false}, {"cpu", true}};
   } else {
     // Fewer kinds than devices now and then, so that some devices are alike.
     const std::size_t kinds = random_.between(1, options_.devices);
-    for (std::size_t i = 0; i < kinds; ++i) draft_.kinds.push_back({fmt::format("kind{}", i)});
+    for (std::size_t i = 0; i < kinds; ++i)
+      draft_.cluster.kinds.push_back({fmt::format("kind{}", i)});
   }
   const std::size_t accelerators = options_.devices - std::min(options_.devices, hosts);
   for (std::size_t i = 0; i < options_.devices; ++i) {
@@ -102,14 +103,14 @@ void Builder::add_devices() {
       device.kind = KindId{1};
     } else {
       device.name = fmt::format("{}{}", through_host() ? "acc" : "d", i);
-      device.kind = KindId{through_host() ? 0 : i % draft_.kinds.size()};
+      device.kind = KindId{through_host() ? 0 : i % draft_.cluster.kinds.size()};
     }
     if (options_.lanes) device.lanes = static_cast<int>(random_.between(1, 3));
     if (options_.overheads) {
       device.send_overhead = time(0.1, 2);
       device.receive_overhead = time(0.1, 2);
     }
-    draft_.devices.push_back(device);
+    draft_.cluster.devices.push_back(device);
   }
 }
 
@@ -121,7 +122,7 @@ void Builder::add_links() {
       if (from == to || (options_.missing_links && random_.chance(0.2))) continue;
       has_link_[from.index() * count + to.index()] = 1;
       const double bandwidth = options_.integer_times ? kWholeBandwidth : 4 + 60 * random_.unit();
-      draft_.links.push_back({from, to, time(0.1, 1), bandwidth});
+      draft_.cluster.links.push_back({from, to, time(0.1, 1), bandwidth});
     }
   }
 }
@@ -161,13 +162,13 @@ void Builder::add_ops() {
     op.model = ModelId{model};
     op.memory = static_cast<double>(random_.below(20));
     op.backward = is_backward;
-    for (std::size_t kind = 0; kind < draft_.kinds.size(); ++kind) {
-      op.time.push_back(time(1, draft_.kinds[kind].on_host ? 20 : 10));
+    for (std::size_t kind = 0; kind < draft_.cluster.kinds.size(); ++kind) {
+      op.time.push_back(time(1, draft_.cluster.kinds[kind].on_host ? 20 : 10));
     }
-    if (!options_.unsupported || draft_.kinds.size() < 2 || !random_.chance(0.3)) continue;
+    if (!options_.unsupported || draft_.cluster.kinds.size() < 2 || !random_.chance(0.3)) continue;
     // One kind stays, and it has a device.
-    const std::size_t kept = draft_.devices[random_.below(options_.devices)].kind.index();
-    for (std::size_t kind = 0; kind < draft_.kinds.size(); ++kind) {
+    const std::size_t kept = draft_.cluster.devices[random_.below(options_.devices)].kind.index();
+    for (std::size_t kind = 0; kind < draft_.cluster.kinds.size(); ++kind) {
       if (kind != kept && random_.chance(0.6)) op.time[kind] = kUnsupported;
     }
   }
@@ -226,7 +227,7 @@ void Builder::add_tensors(ModelId model) {
 
 bool Builder::runs_on(OpId op, DeviceId device) const {
   const Op& record = draft_.ops[op.index()];
-  return record.time[draft_.devices[device.index()].kind.index()] < kUnsupported;
+  return record.time[draft_.cluster.devices[device.index()].kind.index()] < kUnsupported;
 }
 
 std::vector<DeviceId> Builder::common_devices(const std::vector<OpId>& ops) const {
@@ -315,7 +316,7 @@ void Builder::bind_memory() {
     largest = std::max(largest, op.memory);
   }
   for (const SharedWeight& weight : draft_.shared_weights) total += weight.bytes;
-  for (Device& device : draft_.devices) {
+  for (Device& device : draft_.cluster.devices) {
     const double share = total / static_cast<double>(options_.devices);
     device.memory = std::max(largest, std::ceil(share * (1.2 + 0.6 * random_.unit())));
   }

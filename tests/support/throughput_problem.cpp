@@ -116,18 +116,18 @@ ProblemDraft random_pipeline(const RandomPipelineOptions& options, std::uint64_t
   // Cores where the options say, and sometimes a second kind of accelerator.
   const bool two_kinds = options.accelerators > 1 && random.chance(0.25);
   if (two_kinds) {
-    draft.kinds.push_back({"slow", false});
+    draft.cluster.kinds.push_back({"slow", false});
     for (Op& op : draft.ops) op.time.push_back(op.time[0] * (1 + random.unit()));
   }
   const bool alike = random.chance(0.8);
-  for (std::size_t i = 0; i < draft.devices.size(); ++i) {
-    Device& device = draft.devices[i];
+  for (std::size_t i = 0; i < draft.cluster.devices.size(); ++i) {
+    Device& device = draft.cluster.devices[i];
     const bool core = i >= options.accelerators;
     device.name = core ? fmt::format("cpu{}", i) : fmt::format("acc{}", i);
     device.kind = KindId{core ? 1U : two_kinds && i % 2 == 1 ? 2U : 0U};
     if (i > 0 && alike) {
-      device.send_overhead = draft.devices[0].send_overhead;
-      device.receive_overhead = draft.devices[0].receive_overhead;
+      device.send_overhead = draft.cluster.devices[0].send_overhead;
+      device.receive_overhead = draft.cluster.devices[0].receive_overhead;
     }
   }
   if (random.chance(0.35)) {
@@ -135,17 +135,17 @@ ProblemDraft random_pipeline(const RandomPipelineOptions& options, std::uint64_t
     for (const Op& op : draft.ops) bytes += op.memory;
     const double share = bytes / static_cast<double>(options.accelerators);
     const double memory = share * (0.7 + 0.9 * random.unit());
-    for (std::size_t i = 0; i < options.accelerators; ++i) draft.devices[i].memory = memory;
-    if (random.chance(0.3)) draft.devices[0].memory *= 1.5;
+    for (std::size_t i = 0; i < options.accelerators; ++i) draft.cluster.devices[i].memory = memory;
+    if (random.chance(0.3)) draft.cluster.devices[0].memory *= 1.5;
     if (random.chance(0.4)) {
-      for (std::size_t i = options.accelerators; i < draft.devices.size(); ++i) {
-        draft.devices[i].memory = memory * random.unit();
+      for (std::size_t i = options.accelerators; i < draft.cluster.devices.size(); ++i) {
+        draft.cluster.devices[i].memory = memory * random.unit();
       }
     }
   }
   if (random.chance(0.2)) {
     draft.ops[random.below(draft.ops.size())].pinned_to =
-        DeviceId{random.below(draft.devices.size())};
+        DeviceId{random.below(draft.cluster.devices.size())};
   }
   draft.rules.contiguity = options.contiguity;
   const std::size_t mode = random.below(4);

@@ -14,9 +14,9 @@ Problem chain_problem() {
   ProblemDraft draft;
   draft.name = "chain";
   draft.unit = TimeUnit::milliseconds;
-  draft.kinds = {{"cpu-1"}};
-  draft.devices = {{"cpu:0", KindId{0}}, {"cpu:1", KindId{0}}};
-  draft.links = {{DeviceId{0}, DeviceId{1}, 0, 1e6}, {DeviceId{1}, DeviceId{0}, 0, 1e6}};
+  draft.cluster.kinds = {{"cpu-1"}};
+  draft.cluster.devices = {{"cpu:0", KindId{0}}, {"cpu:1", KindId{0}}};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}, 0, 1e6}, {DeviceId{1}, DeviceId{0}, 0, 1e6}};
   draft.models = {{"chain"}};
   for (const char* name : {"a", "b", "c"}) {
     Op op;
@@ -46,7 +46,7 @@ TEST(Correction, CountsTransfersAtBothEnds) {
 
 TEST(Correction, ExplainsLongerSegmentsByTheirTransfers) {
   const ProblemDraft draft = corrected(chain_problem(), three_segments(), {11.0, 12.0, 11.0});
-  for (const Device& device : draft.devices) {
+  for (const Device& device : draft.cluster.devices) {
     EXPECT_NEAR(device.send_overhead, 1, 1e-12);
     EXPECT_NEAR(device.receive_overhead, 1, 1e-12);
   }
@@ -58,7 +58,8 @@ TEST(Correction, CorrectedSegmentsTakeWhatTheyTook) {
   const ProblemDraft draft = corrected(chain_problem(), three_segments(), measured);
   const std::vector<double> transfers{1, 2, 1};
   for (std::size_t i = 0; i < 3; ++i) {
-    const double predicted = draft.ops[i].time[0] + transfers[i] * draft.devices[0].send_overhead;
+    const double predicted =
+        draft.ops[i].time[0] + transfers[i] * draft.cluster.devices[0].send_overhead;
     EXPECT_NEAR(predicted, *measured[i], 1e-9);
   }
   EXPECT_EQ(draft.origin.size(), 1U);

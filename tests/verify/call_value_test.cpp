@@ -43,9 +43,9 @@ TEST(CallValue, SplitFollowsTheRule) {
 
 TEST(CallValue, OverheadsAndTensorsBetweenCallsOfOneDevice) {
   Sample sample = device_calls();
-  sample.draft.devices[0].send_overhead = 0.5;
-  sample.draft.devices[0].receive_overhead = 0.25;
-  sample.draft.devices[1].send_overhead = 100;           // the host moves nothing
+  sample.draft.cluster.devices[0].send_overhead = 0.5;
+  sample.draft.cluster.devices[0].receive_overhead = 0.25;
+  sample.draft.cluster.devices[1].send_overhead = 100;   // the host moves nothing
   sample.draft.tensors.push_back(tensor(3, {2}, 5, 2));  // s -> r: out 2, and in again 2
   sample.draft.tensors.push_back(tensor(3, {}, 5, 100));
   sample.plan.calls = {{DeviceId{0}, ops({0}), 0, 4.5},
@@ -58,7 +58,7 @@ TEST(CallValue, OverheadsAndTensorsBetweenCallsOfOneDevice) {
 
 TEST(CallValue, CallsOfTwoDevicesThatWaitForEachOtherHaveNoValue) {
   Sample sample = device_calls();
-  sample.draft.devices = {{"acc0", KindId{0}}, {"acc1", KindId{0}}, {"cpu", KindId{1}}};
+  sample.draft.cluster.devices = {{"acc0", KindId{0}}, {"acc1", KindId{0}}, {"cpu", KindId{1}}};
   // p -> q from acc0 to acc1, r -> s from acc1 to acc0: nobody comes back, yet both wait.
   sample.draft.tensors = {tensor(0, {1}, 5, 1), tensor(2, {3}, 5, 1)};
   sample.plan.placement = placed({0, 1, 1, 0});

@@ -32,9 +32,9 @@ Sample two_stages() {
   Sample sample;
   ProblemDraft& draft = sample.draft;
   draft.objective = Objective::throughput;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"accelerator"}, {"cpu", true}};
-  draft.devices = {
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"accelerator"}, {"cpu", true}};
+  draft.cluster.devices = {
       {"acc0", KindId{0}}, {"acc1", KindId{0}}, {"acc2", KindId{0}}, {"cpu0", KindId{1}}};
   draft.models = {{"model", 0, 1, {}}};
   draft.ops = {op("p", {4, 9}, 8), op("q", {5, 9}, 16), op("r", {6, 9}, 8), op("s", {1, 9}, 8)};
@@ -78,11 +78,11 @@ TEST(PipelineValue, OverlappedAndDuplex) {
 
 TEST(PipelineValue, OverheadsCountAsCompute) {
   Sample sample = two_stages();
-  sample.draft.devices[0].send_overhead = 1;
+  sample.draft.cluster.devices[0].send_overhead = 1;
   EXPECT_DOUBLE_EQ(value_of(sample), 9 + 5 + 2);
   sample.draft.rules.transfers = TransferMode::overlapped;
   EXPECT_DOUBLE_EQ(value_of(sample), 9 + 2);
-  sample.draft.devices[1].receive_overhead = 3;
+  sample.draft.cluster.devices[1].receive_overhead = 3;
   EXPECT_DOUBLE_EQ(value_of(sample), 7 + 2 * 3);
 }
 
@@ -90,12 +90,12 @@ TEST(PipelineValue, OverheadsCountAsCompute) {
 TEST(PipelineValue, LinksCountEachDestination) {
   Sample sample = two_stages();
   ProblemDraft& draft = sample.draft;
-  draft.interconnect = InterconnectKind::links;
-  draft.kinds[1].on_host = false;
+  draft.cluster.interconnect = InterconnectKind::links;
+  draft.cluster.kinds[1].on_host = false;
   for (const std::size_t from : {0U, 1U, 2U, 3U}) {
     for (const std::size_t to : {0U, 1U, 2U, 3U}) {
       if (from != to)
-        draft.links.push_back({DeviceId{from}, DeviceId{to}, from == 0 ? 1.0 : 11.0, 1});
+        draft.cluster.links.push_back({DeviceId{from}, DeviceId{to}, from == 0 ? 1.0 : 11.0, 1});
     }
   }
   EXPECT_DOUBLE_EQ(value_of(sample), 9 + 2 + 2);
@@ -109,9 +109,9 @@ Sample training() {
   Sample sample;
   ProblemDraft& draft = sample.draft;
   draft.objective = Objective::throughput;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"accelerator"}};
-  draft.devices = {{"acc0", KindId{0}}, {"acc1", KindId{0}}, {"acc2", KindId{0}}};
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"accelerator"}};
+  draft.cluster.devices = {{"acc0", KindId{0}}, {"acc1", KindId{0}}, {"acc2", KindId{0}}};
   draft.models = {{"model", 0, 1, {}}};
   draft.ops = {op("f0", {2}, 40), op("f1", {3}, 20), backward_op("b1", {7}, 0),
                backward_op("b0", {5}, 0)};
@@ -234,14 +234,14 @@ TEST(PipelineValue, PeakMemoryHoldsTheSamplesInFlight) {
   Sample sample = training();
   sample.draft.rules.memory = MemoryModel::peak;
   // acc0 is first of two stages: tensors of f0 and of b1, two samples of each.
-  sample.draft.devices[0].memory = 40 + 2 * 2;
+  sample.draft.cluster.devices[0].memory = 40 + 2 * 2;
   // acc1 is last: it receives f0's and makes two.
-  sample.draft.devices[1].memory = 20 + 3;
+  sample.draft.cluster.devices[1].memory = 20 + 3;
   EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
-  sample.draft.devices[0].memory -= 1;
+  sample.draft.cluster.devices[0].memory -= 1;
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
-  sample.draft.devices[0].memory += 1;
-  sample.draft.devices[1].memory -= 1;
+  sample.draft.cluster.devices[0].memory += 1;
+  sample.draft.cluster.devices[1].memory -= 1;
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
 }
 

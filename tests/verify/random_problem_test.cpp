@@ -76,7 +76,7 @@ TEST(RandomProblem, HasWhatIsAskedFor) {
         {.ops = 12, .pins = true, .training = true, .missing_links = true, .integer_times = true},
         seed);
     const Problem problem(draft);
-    missing += 6 - draft.links.size();
+    missing += 6 - draft.cluster.links.size();
     for (const OpId op : problem.ops()) {
       several_outputs += problem.outputs(op).size() > 1 ? 1 : 0;
       pinned += problem.op(op).pinned_to.valid() ? 1 : 0;

@@ -79,12 +79,12 @@ inline Sample links_schedule() {
   Sample sample;
   ProblemDraft& draft = sample.draft;
   draft.objective = Objective::latency;
-  draft.interconnect = InterconnectKind::links;
-  draft.kinds = {{"fast"}, {"slow"}};
-  draft.devices = {{"a", KindId{0}}, {"b", KindId{1}}, {"c", KindId{1}}};
+  draft.cluster.interconnect = InterconnectKind::links;
+  draft.cluster.kinds = {{"fast"}, {"slow"}};
+  draft.cluster.devices = {{"a", KindId{0}}, {"b", KindId{1}}, {"c", KindId{1}}};
   for (const std::size_t from : {0U, 1U, 2U}) {
     for (const std::size_t to : {0U, 1U, 2U}) {
-      if (from != to) draft.links.push_back({DeviceId{from}, DeviceId{to}, 1, 8});
+      if (from != to) draft.cluster.links.push_back({DeviceId{from}, DeviceId{to}, 1, 8});
     }
   }
   draft.models = {{"model", 0, 1, {}}};
@@ -111,9 +111,9 @@ inline Sample host_schedule() {
   Sample sample;
   ProblemDraft& draft = sample.draft;
   draft.objective = Objective::latency;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"accelerator"}, {"cpu", true}};
-  draft.devices = {{"acc0", KindId{0}}, {"acc1", KindId{0}}, {"cpu", KindId{1}}};
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"accelerator"}, {"cpu", true}};
+  draft.cluster.devices = {{"acc0", KindId{0}}, {"acc1", KindId{0}}, {"cpu", KindId{1}}};
   draft.models = {{"model", 0, 1, {}}};
   draft.ops = {op("x", {2, 9}), op("y", {3, 5}), op("z", {2, 9}), op("w", {1, 1})};
   draft.tensors = {tensor(0, {1, 2}, 4, 1), tensor(1, {3}, 4, 7), tensor(2, {3}, 4, 2)};
@@ -135,13 +135,13 @@ inline Sample pipeline() {
   Sample sample;
   ProblemDraft& draft = sample.draft;
   draft.objective = Objective::throughput;
-  draft.interconnect = InterconnectKind::host;
-  draft.kinds = {{"accelerator"}, {"cpu", true}};
-  draft.devices = {{"acc0", KindId{0}},
-                   {"acc1", KindId{0}},
-                   {"acc2", KindId{0}},
-                   {"cpu0", KindId{1}},
-                   {"cpu1", KindId{1}}};
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"accelerator"}, {"cpu", true}};
+  draft.cluster.devices = {{"acc0", KindId{0}},
+                           {"acc1", KindId{0}},
+                           {"acc2", KindId{0}},
+                           {"cpu0", KindId{1}},
+                           {"cpu1", KindId{1}}};
   draft.models = {{"model", 0, 1, {}}};
   draft.ops = {op("p", {4, 8}, 10), op("q", {4, 8}, 10), op("r", {4, 8}, 10)};
   draft.tensors = {tensor(0, {1}, 5, 1), tensor(1, {2}, 5, 1)};
@@ -162,10 +162,10 @@ inline Sample device_calls() {
   Sample sample;
   ProblemDraft& draft = sample.draft;
   draft.objective = Objective::call_latency;
-  draft.interconnect = InterconnectKind::host;
+  draft.cluster.interconnect = InterconnectKind::host;
   draft.rules.calls_per_device = 3;
-  draft.kinds = {{"accelerator"}, {"cpu", true}};
-  draft.devices = {{"acc0", KindId{0}}, {"cpu", KindId{1}}};
+  draft.cluster.kinds = {{"accelerator"}, {"cpu", true}};
+  draft.cluster.devices = {{"acc0", KindId{0}}, {"cpu", KindId{1}}};
   draft.models = {{"model", 0, 1, {}}};
   draft.ops = {op("p", {3, 50}, 10), op("q", {3, 5}, 10), op("r", {3, 50}, 10),
                op("s", {3, 50}, 10)};

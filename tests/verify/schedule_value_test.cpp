@@ -77,7 +77,7 @@ TEST(ScheduleValue, LanesRunOpsAtOnce) {
   sample.plan.schedule->start[OpId{4}] = 3;
   sample.plan.schedule->end[OpId{4}] = 4;
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("device-overlap"));
-  sample.draft.devices[0].lanes = 2;
+  sample.draft.cluster.devices[0].lanes = 2;
   EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
 }
 
@@ -85,10 +85,10 @@ TEST(ScheduleValue, LanesRunOpsAtOnce) {
 // two from y and none from z by w (0.25 each).
 TEST(ScheduleValue, OverheadsBelongToProducerAndFirstConsumer) {
   Sample sample = links_schedule();
-  sample.draft.devices[0].send_overhead = 0.5;
-  sample.draft.devices[1].receive_overhead = 0.25;
-  sample.draft.devices[1].send_overhead = 100;     // b sends nothing
-  sample.draft.devices[0].receive_overhead = 100;  // a receives nothing
+  sample.draft.cluster.devices[0].send_overhead = 0.5;
+  sample.draft.cluster.devices[1].receive_overhead = 0.25;
+  sample.draft.cluster.devices[1].send_overhead = 100;     // b sends nothing
+  sample.draft.cluster.devices[0].receive_overhead = 100;  // a receives nothing
   sample.plan.schedule =
       Schedule{Table<OpId, double>(std::vector<double>{0, 2.5, 4.5, 10.5, 6.5}),
                Table<OpId, double>(std::vector<double>{2.5, 6.5, 6.75, 12, 7.5}),
@@ -101,10 +101,10 @@ TEST(ScheduleValue, OverheadsBelongToProducerAndFirstConsumer) {
 TEST(ScheduleValue, OnlyTheFirstConsumerPaysForReceiving) {
   Sample sample;
   ProblemDraft& draft = sample.draft;
-  draft.kinds = {{"kind"}};
-  draft.devices = {{"a", KindId{0}}, {"b", KindId{0}}};
-  draft.devices[1].receive_overhead = 1;
-  draft.links = {{DeviceId{0}, DeviceId{1}, 1, kInfinity}};
+  draft.cluster.kinds = {{"kind"}};
+  draft.cluster.devices = {{"a", KindId{0}}, {"b", KindId{0}}};
+  draft.cluster.devices[1].receive_overhead = 1;
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}, 1, kInfinity}};
   draft.models = {{"model", 0, 1, {}}};
   // z has the smaller number, but comes after y.
   draft.ops = {op("x", {1}), op("z", {1}), op("y", {1})};
@@ -123,24 +123,24 @@ TEST(ScheduleValue, PeakMemoryCountsTensorsWhileTheyAreAlive) {
   Sample sample = links_schedule();
   sample.draft.rules.memory = MemoryModel::peak;
   sample.draft.tensors.push_back(tensor(4, {}, 16));
-  sample.draft.devices[0].memory = 30 + 32;
-  sample.draft.devices[1].memory = 20 + 24;
+  sample.draft.cluster.devices[0].memory = 30 + 32;
+  sample.draft.cluster.devices[1].memory = 20 + 24;
   EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
-  sample.draft.devices[0].memory = 30 + 31;
+  sample.draft.cluster.devices[0].memory = 30 + 31;
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
-  sample.draft.devices[0].memory = 30 + 32;
-  sample.draft.devices[1].memory = 20 + 23;
+  sample.draft.cluster.devices[0].memory = 30 + 32;
+  sample.draft.cluster.devices[1].memory = 20 + 23;
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
 }
 
 TEST(ScheduleValue, HostMemoryIsNotCounted) {
   Sample sample = host_schedule();
   sample.draft.rules.memory = MemoryModel::peak;
-  sample.draft.devices[2].memory = 0;  // its weights are none, its tensors in host memory
-  sample.draft.devices[0].memory = 4;
-  sample.draft.devices[1].memory = 8;
+  sample.draft.cluster.devices[2].memory = 0;  // its weights are none, its tensors in host memory
+  sample.draft.cluster.devices[0].memory = 4;
+  sample.draft.cluster.devices[1].memory = 8;
   EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
-  sample.draft.devices[1].memory = 7;
+  sample.draft.cluster.devices[1].memory = 7;
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
 }
 

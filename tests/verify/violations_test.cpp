@@ -24,8 +24,8 @@ Sample long_chain() {
   constexpr std::size_t kCount = kListedViolations + 100;
   Sample sample;
   ProblemDraft& draft = sample.draft;
-  draft.kinds = {{"kind"}};
-  draft.devices = {{"device", KindId{0}}};
+  draft.cluster.kinds = {{"kind"}};
+  draft.cluster.devices = {{"device", KindId{0}}};
   draft.models = {{"model", 0, 1, {}}};
   sample.plan.schedule = Schedule{};
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -43,7 +43,7 @@ Sample long_chain() {
 Sample peak_schedule() {
   Sample sample = links_schedule();
   sample.draft.rules.memory = MemoryModel::peak;
-  sample.draft.devices[0].memory = 30 + 3 * 8;
+  sample.draft.cluster.devices[0].memory = 30 + 3 * 8;
   return sample;
 }
 
@@ -53,9 +53,9 @@ Sample training_pipeline() {
   draft.rules.memory = MemoryModel::peak;
   draft.ops[2].backward = true;
   // acc0, the first of three stages: its weights and three samples of the tensor of p.
-  draft.devices[0].memory = 10 + 3 * 5;
+  draft.cluster.devices[0].memory = 10 + 3 * 5;
   // acc1, the second: two samples of both tensors.
-  draft.devices[1].memory = 10 + 2 * 10;
+  draft.cluster.devices[1].memory = 10 + 2 * 10;
   return sample;
 }
 
@@ -115,29 +115,29 @@ std::span<const Case> cases() {
        }},
       {Code::no_link, "from a to b", links_schedule,
        [](Sample& s) {
-         std::erase_if(s.draft.links, [](const Link& link) {
+         std::erase_if(s.draft.cluster.links, [](const Link& link) {
            return link.from == DeviceId{0} && link.to == DeviceId{1};
          });
        }},
       {Code::memory_exceeded, "schedule", links_schedule,
-       [](Sample& s) { s.draft.devices[0].memory = 29; }},
+       [](Sample& s) { s.draft.cluster.devices[0].memory = 29; }},
       {Code::memory_exceeded, "shared weights count once, but they count", links_schedule,
        [](Sample& s) {
-         s.draft.devices[0].memory = 34;
+         s.draft.cluster.devices[0].memory = 34;
          s.draft.shared_weights = {{"shared", 5, ops({0, 1})}};
        }},
       {Code::memory_exceeded, "a replica's", replicated_pipeline,
-       [](Sample& s) { s.draft.devices[2].memory = 9; }},
+       [](Sample& s) { s.draft.cluster.devices[2].memory = 9; }},
       {Code::memory_exceeded, "over all calls", device_calls,
-       [](Sample& s) { s.draft.devices[0].memory = 29; }},
+       [](Sample& s) { s.draft.cluster.devices[0].memory = 29; }},
       {Code::peak_memory_exceeded, "schedule, sender", peak_schedule,
-       [](Sample& s) { s.draft.devices[0].memory -= 1; }},
+       [](Sample& s) { s.draft.cluster.devices[0].memory -= 1; }},
       {Code::peak_memory_exceeded, "schedule, receiver", peak_schedule,
-       [](Sample& s) { s.draft.devices[1].memory = 20 + 3 * 8 - 1; }},
+       [](Sample& s) { s.draft.cluster.devices[1].memory = 20 + 3 * 8 - 1; }},
       {Code::peak_memory_exceeded, "pipeline, first stage", training_pipeline,
-       [](Sample& s) { s.draft.devices[0].memory -= 1; }},
+       [](Sample& s) { s.draft.cluster.devices[0].memory -= 1; }},
       {Code::peak_memory_exceeded, "pipeline, second stage", training_pipeline,
-       [](Sample& s) { s.draft.devices[1].memory -= 1; }},
+       [](Sample& s) { s.draft.cluster.devices[1].memory -= 1; }},
       {Code::value_wrong, "schedule", links_schedule, [](Sample& s) { s.plan.value = 9.9999; }},
       {Code::value_wrong, "not a number", host_schedule, [](Sample& s) { s.plan.value = kNan; }},
       {Code::value_wrong, "pipeline", pipeline, [](Sample& s) { s.plan.value = 6; }},
@@ -161,9 +161,9 @@ std::span<const Case> cases() {
          s.plan.value = 11;
        }},
       {Code::op_duration_wrong, "send overhead left out", links_schedule,
-       [](Sample& s) { s.draft.devices[0].send_overhead = 0.25; }},
+       [](Sample& s) { s.draft.cluster.devices[0].send_overhead = 0.25; }},
       {Code::op_duration_wrong, "receive overhead left out", host_schedule,
-       [](Sample& s) { s.draft.devices[1].receive_overhead = 0.25; }},
+       [](Sample& s) { s.draft.cluster.devices[1].receive_overhead = 0.25; }},
       {Code::starts_before_arrival, "model arrives at 1", links_schedule,
        [](Sample& s) { s.draft.models[0].arrival = 1; }},
       {Code::input_not_arrived, "from another device", links_schedule,
@@ -173,19 +173,19 @@ std::span<const Case> cases() {
        }},
       {Code::input_not_arrived, "on the same device", links_schedule,
        [](Sample& s) {
-         s.draft.devices[0].lanes = 2;
+         s.draft.cluster.devices[0].lanes = 2;
          move_op(s.plan, 1, 1, 4);
        }},
       {Code::input_not_arrived, "in host memory", host_schedule,
        [](Sample& s) {
-         s.draft.devices[2].lanes = 2;
+         s.draft.cluster.devices[2].lanes = 2;
          move_op(s.plan, 1, 2, 7);
        }},
       {Code::device_overlap, "one lane", links_schedule,
        [](Sample& s) { move_op(s.plan, 4, 4.5, 5.5); }},
       {Code::device_overlap, "two lanes, three ops", links_schedule,
        [](Sample& s) {
-         s.draft.devices[0].lanes = 2;
+         s.draft.cluster.devices[0].lanes = 2;
          s.draft.ops.push_back(op("u", {4, 4}));
          s.plan.placement.push_back(DeviceId{0});
          s.plan.schedule->start.push_back(2);

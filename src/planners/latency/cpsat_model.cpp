@@ -33,7 +33,7 @@ ScheduleModel::State::State(const Problem& problem, ScheduleScope scope, double 
       compute_(problem.device_count()),
       out_(problem.device_count()),
       in_(problem.device_count()) {
-  for (const Device& device : problem.draft().devices) {
+  for (const Device& device : problem.draft().cluster.devices) {
     overheads_ |= device.send_overhead > 0 || device.receive_overhead > 0;
   }
   for (const OpId op : scope_.ops) inside_[op] = 1;

@@ -56,7 +56,7 @@ void ScheduleModel::State::measure_ops(Extent& extent) const {
 void ScheduleModel::State::measure_tensors(Extent& extent) const {
   const bool host = problem_.interconnect() == InterconnectKind::host;
   double overhead = 0;
-  for (const Device& device : problem_.draft().devices) {
+  for (const Device& device : problem_.draft().cluster.devices) {
     extent.times.insert(extent.times.end(), {device.send_overhead, device.receive_overhead});
     overhead = std::max({overhead, device.send_overhead, device.receive_overhead});
   }

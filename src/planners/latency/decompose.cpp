@@ -77,7 +77,7 @@ struct Part {
 };
 
 bool has_overheads(const Problem& problem) {
-  const auto& devices = problem.draft().devices;
+  const auto& devices = problem.draft().cluster.devices;
   return std::any_of(devices.begin(), devices.end(), [](const Device& device) {
     return device.send_overhead > 0 || device.receive_overhead > 0;
   });

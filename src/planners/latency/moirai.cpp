@@ -40,7 +40,7 @@ std::string refuses(const Problem& problem) {
   if (problem.rules().memory == MemoryModel::peak) {
     return "its model knows resident memory only, not peak memory";
   }
-  for (const Device& device : problem.draft().devices) {
+  for (const Device& device : problem.draft().cluster.devices) {
     if (device.lanes > 1) {
       return fmt::format("its model runs one op at a time on a device, and '{}' has {} lanes",
                          device.name, device.lanes);

@@ -62,9 +62,9 @@ TEST(SeveralModels, ExactAsBruteForce) {
 ProblemDraft chains(const std::vector<std::vector<std::pair<double, double>>>& models) {
   ProblemDraft draft;
   draft.objective = Objective::total_completion;
-  draft.kinds = {{"cpu"}, {"gpu"}};
-  draft.devices = {{.name = "CPU", .kind = KindId{0}}, {.name = "GPU", .kind = KindId{1}}};
-  draft.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
+  draft.cluster.kinds = {{"cpu"}, {"gpu"}};
+  draft.cluster.devices = {{.name = "CPU", .kind = KindId{0}}, {.name = "GPU", .kind = KindId{1}}};
+  draft.cluster.links = {{DeviceId{0}, DeviceId{1}}, {DeviceId{1}, DeviceId{0}}};
   for (std::size_t i = 0; i < models.size(); ++i) {
     draft.models.push_back({.name = "m" + std::to_string(i)});
     for (std::size_t j = 0; j < models[i].size(); ++j) {
@@ -113,8 +113,8 @@ TEST(SeveralModels, NoCommonOps) {
 
 TEST(SeveralModels, OneDevice) {
   ProblemDraft draft = chains({{{3, 1}}, {{1, 1}}, {{2, 1}}});
-  draft.devices.resize(1);
-  draft.links.clear();
+  draft.cluster.devices.resize(1);
+  draft.cluster.links.clear();
   expect_all(draft, 1 + 3 + 6);
 }
 
@@ -164,7 +164,7 @@ TEST(CompletionLabels, SayWhatTheyCannotDo) {
   draft.colocated.push_back({OpId{0}, OpId{1}});
   EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "ops are colocated");
   draft.colocated.clear();
-  draft.links[0].latency = 1;
+  draft.cluster.links[0].latency = 1;
   EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "transfers wait for each other");
   draft.rules.congestion = false;
   EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "");

@@ -37,15 +37,15 @@ void expect_same(std::optional<double> a, std::optional<double> b, double factor
 // The ops in reverse order of numbers, the devices too.
 ProblemDraft relabelled(ProblemDraft draft) {
   const std::size_t ops = draft.ops.size();
-  const std::size_t devices = draft.devices.size();
+  const std::size_t devices = draft.cluster.devices.size();
   const auto op = [&](OpId id) { return OpId{ops - 1 - id.index()}; };
   const auto device = [&](DeviceId id) {
     return id.valid() ? DeviceId{devices - 1 - id.index()} : id;
   };
   std::reverse(draft.ops.begin(), draft.ops.end());
-  std::reverse(draft.devices.begin(), draft.devices.end());
+  std::reverse(draft.cluster.devices.begin(), draft.cluster.devices.end());
   for (Op& record : draft.ops) record.pinned_to = device(record.pinned_to);
-  for (Link& link : draft.links) {
+  for (Link& link : draft.cluster.links) {
     link.from = device(link.from);
     link.to = device(link.to);
   }
@@ -71,11 +71,11 @@ ProblemDraft scaled(ProblemDraft draft, double factor) {
     tensor.host_time *= factor;
     for (double& time : tensor.link_times) time *= factor;
   }
-  for (Link& link : draft.links) {
+  for (Link& link : draft.cluster.links) {
     link.latency *= factor;
     link.bandwidth /= factor;
   }
-  for (Device& device : draft.devices) {
+  for (Device& device : draft.cluster.devices) {
     device.send_overhead *= factor;
     device.receive_overhead *= factor;
   }
@@ -92,7 +92,7 @@ class ScheduleProperties : public ::testing::TestWithParam<std::uint64_t> {
 // decide where the graph does not; so only without overheads.
 TEST_P(ScheduleProperties, NamesDoNotMatter) {
   ProblemDraft plain = draft();
-  for (Device& device : plain.devices) device.send_overhead = device.receive_overhead = 0;
+  for (Device& device : plain.cluster.devices) device.send_overhead = device.receive_overhead = 0;
   expect_same(exact_value(plain), exact_value(relabelled(plain)));
 }
 
@@ -104,11 +104,11 @@ TEST_P(ScheduleProperties, ADeviceWithoutMemoryThatIsSlowChangesNothing) {
   ProblemDraft more = draft();
   for (Op& op : more.ops) op.memory = std::max(op.memory, 1.0);
   const std::optional<double> before = exact_value(more);
-  Device useless = more.devices.front();
+  Device useless = more.cluster.devices.front();
   useless.name = "useless";
   useless.memory = 0;
-  const std::size_t old = more.devices.size();
-  more.devices.push_back(useless);
+  const std::size_t old = more.cluster.devices.size();
+  more.cluster.devices.push_back(useless);
   for (Tensor& tensor : more.tensors) {
     if (tensor.link_times.empty()) continue;
     std::vector<double> wider;
@@ -127,7 +127,7 @@ TEST_P(ScheduleProperties, ADeviceWithoutMemoryThatIsSlowChangesNothing) {
 TEST_P(ScheduleProperties, MoreMemoryNeverHurts) {
   const std::optional<double> before = exact_value(draft());
   ProblemDraft lifted = draft();
-  for (Device& device : lifted.devices) device.memory = kInfinity;
+  for (Device& device : lifted.cluster.devices) device.memory = kInfinity;
   const std::optional<double> after = exact_value(lifted);
   if (!before) return;
   ASSERT_TRUE(after);

@@ -1,0 +1,58 @@
+// The devices at hand and how they reach each other, without a model.
+
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "problem/ids.h"
+
+namespace placewright {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Devices of one kind run every op in the same time.
+struct DeviceKind {
+  std::string name;
+  bool on_host = false;  // host interconnect: reads and writes host memory for nothing
+
+  friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
+};
+
+struct Device {
+  std::string name;
+  KindId kind;
+  double memory = kInfinity;    // bytes
+  int lanes = 1;                // ops it runs at once
+  double send_overhead = 0;     // time added to the device for each tensor it sends
+  double receive_overhead = 0;  // ... and for each that it receives
+
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+// How one device reaches another: latency + bytes / bandwidth.
+struct Link {
+  DeviceId from;
+  DeviceId to;
+  double latency = 0;
+  double bandwidth = kInfinity;  // bytes per time unit
+
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
+enum class InterconnectKind {
+  host,   // accelerators exchange tensors through host memory: out, then in
+  links,  // each pair of devices has its own link, or none
+};
+
+struct Cluster {
+  std::vector<DeviceKind> kinds;
+  std::vector<Device> devices;
+  InterconnectKind interconnect = InterconnectKind::links;
+  std::vector<Link> links;
+
+  friend bool operator==(const Cluster&, const Cluster&) = default;
+};
+
+}  // namespace placewright
