@@ -1,8 +1,8 @@
 // Placewright as a library: read or build a placement problem, plan it, check it, keep the plan.
 //
 //   const placewright::Problem problem = placewright::open_problem("model.json");
-//   const placewright::Result result = placewright::solve(problem, {.planner = "auto", .seconds =
-//   5}); if (result.plan) placewright::save_result("plan.json", problem, result);
+//   const placewright::Result result = placewright::solve(problem, {.planner = "auto", .seconds = 5});
+//   if (result.plan) placewright::save_result("plan.json", problem, result);
 //
 // This header and the nouns it brings with it (problem/draft.h: a problem as plain records;
 // problem/problem.h: checked and frozen; problem/plan.h: plans, certificates; problem/objective.h:

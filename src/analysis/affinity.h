@@ -1,7 +1,7 @@
 // Affinity: which models to put together on one machine (Talos).
 //
-//   d(a, b) = sum over k <= min(|a|, |b|) of |s(a, k) - s(b, k)|  /  (common op types / all op
-//   types)
+//   d(a, b) = sum over k <= min(|a|, |b|) of |s(a, k) - s(b, k)|
+//             / (common op types / all op types)
 //
 // with s(a, k) the speed-up of the k-th op of model a. Large: where one gains from the accelerator
 // the other does not, so they complement each other. Models without a common op type are not

@@ -66,9 +66,8 @@ struct OnlineRun {
   double total_completion = 0;      // of the models that are complete
   std::vector<OnlineModel> models;  // as in the trace
   std::size_t decisions = 0;
-  DecisionTime latency;  // on the clock
-  DecisionTime
-      processor;  // of this thread: what the latency is on a machine with nothing else to do
+  DecisionTime latency;         // on the clock
+  DecisionTime processor;       // of this thread: the latency on a machine with nothing else to do
   std::size_t planned_ops = 0;  // over all decisions
   double lower_bound = 0;       // with all arrivals known
   std::string fault;            // what the verifier found, or that memory was short; empty: nothing

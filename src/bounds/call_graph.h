@@ -11,9 +11,8 @@
 // With every op in it and one call per device the graph is the problem itself. It becomes a
 // relaxation (every plan of the problem is one of the graph, at no greater latency) by
 //
-//   leaving ops out        a plan without some of its ops is still a plan: calls get shorter,
-//   nothing
-//                          waits for more than before; memory of ops left out is not counted
+//   leaving ops out        a plan without some of its ops is still a plan: calls get shorter and
+//                          nothing waits for more than before; memory of ops left out is not counted
 //   several calls          each call is taken for a device of its own: memory that calls of one
 //                          device share, their waiting for each other and colocation are dropped
 //   shared weights         are not counted, nor is memory of the host

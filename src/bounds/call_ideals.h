@@ -7,9 +7,9 @@
 // bound   For each ideal, use of calls and tensor t that leaves the ideal, the least time from t
 //         being ready to the end of everything, over all ways to go on:
 //
-//           tail(I, u, t) = min over steps I -> J of max(duration + max of the tails of what the
-//                           step makes,   [if the step reads t]
-//                           tail(J, u', t)) [if something after J reads t]
+//           tail(I, u, t) = min over steps I -> J of the larger of
+//             duration + max of the tails of what the step makes    [if the step reads t]
+//             tail(J, u', t)                                        [if something after J reads t]
 //
 //         each tensor by itself, so the tails of two tensors may come from different plans: a lower
 //         bound (a state-space relaxation), and exact on chains. Calls pay for their border, memory

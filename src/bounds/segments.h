@@ -7,8 +7,8 @@
 // the least T for which every op v has a device d with head(v, d) + time(v, d) + tail(v, d) <= T,
 // and for the devices' weights w
 //
-//   sum over ops of min over such devices of w(d) time(v, d)  <=  sum over devices of w(d) lanes(d)
-//   (T - head(d) - tail(d))+
+//   sum over ops v of min over such devices d of w(d) time(v, d)
+//     <=  sum over devices d of w(d) lanes(d) max(0, T - head(d) - tail(d))
 //
 // where heads and tails are critical paths with unavoidable transfers (critical_path.h) and those
 // of a device are the least of its ops: before a tensor can have come there, and after one can

@@ -1,14 +1,14 @@
 // Work bound: all work must be done by the devices there are.
 //
 //   minimise T  subject to  sum over kinds k of x[g, k] = 1 for each colocation group g,
-//                           sum over g of work(g, k) x[g, k] <= capacity(k) T,   sum over g of
-//                           bytes(g) x[g, k] <= memory(k)
+//                           sum over g of work(g, k) x[g, k] <= capacity(k) T for each kind k,
+//                           sum over g of bytes(g) x[g, k] <= memory(k)       for each kind k
 //
 // with x fractional and the devices of a kind taken together. Any prices y >= 0 (time), z >= 0
 // (memory) with sum of capacity(k) y(k) = 1 prove
 //
-//   T >= sum over g of min over k of (y(k) work(g, k) + z(k) bytes(g)) - sum over k of z(k)
-//   memory(k)
+//   T >= sum over g of min over k of (y(k) work(g, k) + z(k) bytes(g))
+//        - sum over k of z(k) memory(k)
 //
 // so the bound is computed from prices, never read off a solver: rounding in HiGHS cannot make it
 // wrong. Prices come from the LP where it is small and from a subgradient search where it is not.

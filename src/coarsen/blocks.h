@@ -22,8 +22,7 @@ using BlockId = Id<struct BlockNoun>;
 struct Blocks {
   Rows<BlockId, OpId> ops;
   Table<OpId, BlockId> block_of;
-  Rows<BlockId, BlockId>
-      successors;  // distinct; where contiguity is asked for, ids ascend along edges
+  Rows<BlockId, BlockId> successors;  // distinct; where contiguity is asked for, ids ascend
 
   [[nodiscard]] std::size_t size() const { return ops.size(); }
   [[nodiscard]] IdRange<BlockId> keys() const { return ids<BlockId>(size()); }

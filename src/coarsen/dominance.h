@@ -5,8 +5,8 @@
 // with nets as sets of blocks (one producer, its readers):
 //
 //   saved on both d and e   a = nets from u that only v reads, b = nets from v that only u reads
-//   new on d or e, at most  p = nets from v that others read, q = nets from others that v reads and
-//   u does not
+//   new on d or e, at most  p = nets from v that others read,
+//                           q = nets from others that v reads and u does not
 //
 // and no other device gets more to do. So if p <= a on the way out and q <= b on the way in
 // (sequential transfers: p + q <= a + b), merging u and v loses nothing. Joint contiguity survives

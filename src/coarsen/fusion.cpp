@@ -4,8 +4,8 @@
 //   convolution  (+ bias) (+ batch normalisation) (+ add) (+ activation)
 //   matrix product (+ add) (+ activation)
 //   elementwise ops in a chain
-//   softmax, layer normalisation, GELU, SiLU and their like where the graph spells them out, with
-//   the elementwise ops and reductions that feed only them
+//   softmax, layer normalisation, GELU, SiLU and their like where the graph spells them out,
+//     with the elementwise ops and reductions that feed only them
 // A producer joins only where nobody outside the set reads it, so every set has a single exit,
 // which all members lead to: contracting such a set makes no cycle. All members run on the same
 // kinds.

@@ -4,13 +4,11 @@
 // as the activities before it on its device or ports allow. Three ways to give the order:
 //
 //   ScheduleEvaluator  a topological order of the ops. Inputs from elsewhere are sent just before
-//   the
-//                      op that needs them. O(ops + tensors), no allocation: the inner loop of
+//                      the op that needs them. O(ops + tensors), no allocation: the inner loop of
 //                      searches.
 //   dispatch           a priority for each op. Events are followed in time; whatever is free takes
-//   the
-//                      most urgent op or transfer that is ready. O((ops + tensors) log + events x
-//                      devices).
+//                      the most urgent op or transfer that is ready.
+//                      O((ops + tensors) log + events x devices).
 //   retime             the start times of another schedule: the order is kept on every device and
 //                      port, the times are made as early as possible. O((ops + tensors) log).
 
@@ -66,8 +64,7 @@ class ScheduleEvaluator {
   Table<DeviceId, double> out_free_;
   Table<DeviceId, double> in_free_;
   Table<ModelId, double> completion_;
-  // Where a tensor with several consumers has arrived: at most min(consumers, devices) entries
-  // each.
+  // Where a tensor with several consumers has arrived: at most min(consumers, devices) entries each.
   std::vector<Arrival> arrivals_;
   Table<TensorId, std::uint32_t> arrivals_begin_;
   Table<TensorId, std::uint32_t> arrivals_count_;

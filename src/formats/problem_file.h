@@ -18,8 +18,8 @@
 //    "ops": [{"name": "conv1", "type": "Convolution", "model": "bert", "memory": 1024,
 //             "flops": 1e6, "spread": 0.02, "backward": false, "pin": "gpu0",
 //             "time": [1.5, null]}],             by kind, or {"gpu": 1.5}; null: not supported
-//    "tensors": [{"name": "x7", "shape": "1x1024 f32", "from": "conv1", "to": ["relu1"], "bytes":
-//    4096,
+//    "tensors": [{"name": "x7", "shape": "1x1024 f32", "from": "conv1", "to": ["relu1"],
+//                 "bytes": 4096,
 //                 "time": 0.2,                   host interconnect
 //                 "table": [[0, 1], [null, 0]]}],  links interconnect; null: no link
 //    "colocate": [["conv1", "relu1"]],

@@ -1,9 +1,8 @@
 // Packing: a placement that fits memory and comes close to what a planner wished for.
 //
 //   minimise  sum over groups g of cost(g, device of g)
-//   so that   resident memory holds on every device, groups go where they are allowed, and tensors
-//   only where
-//             links exist
+//   so that   resident memory holds on every device, groups go where they are allowed, and
+//             tensors only where links exist
 //
 // Greedy planners dead-end when memory is nearly full; they then ignore memory, state what they
 // would have liked as costs, and schedule around the packing. A greedy repair is tried first

@@ -1,7 +1,7 @@
 // The planning service: what every front end calls to get a plan.
 //
-//   request -> choose planner -> prove infeasible, or coarsen -> plan -> expand -> verify -> join
-//   bounds -> outcome
+//   request -> choose planner -> prove infeasible, or coarsen -> plan -> expand -> verify
+//           -> join bounds -> outcome
 //
 // A plan leaves here only after the verifier has accepted it. Infeasible, out of time and
 // interrupted are outcomes. A request that cannot be served as asked (unknown planner or option, a

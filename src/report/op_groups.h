@@ -6,8 +6,7 @@
 //
 //   flat         one group without a frame: the whole graph
 //   blocks       larger graphs: by the leading part of the names ("layer3/attention/...") where
-//   that
-//                divides the ops evenly enough, else bands of layers cut into stretches
+//                that divides the ops evenly enough, else bands of layers cut into stretches
 //   colocated    ops that must share a device
 //   stages       throughput: the stages of one plan
 //   calls        call-latency: the calls of one plan

@@ -80,9 +80,9 @@ struct LinearResult {
   std::vector<double> values;  // one per variable; empty without a solution
   double objective = kUnbounded;
   double dual_bound = -kUnbounded;  // no solution is below this
-  std::vector<double>
-      row_duals;  // LP at its optimum: change of the objective per unit of the row's bound
-  std::vector<double> reduced_costs;  // LP at its optimum
+  // Of an LP at its optimum. A dual is the change of the objective per unit of the row's bound.
+  std::vector<double> row_duals;
+  std::vector<double> reduced_costs;
   double seconds = 0;
 
   bool has_solution() const { return !values.empty(); }

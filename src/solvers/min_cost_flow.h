@@ -1,7 +1,8 @@
 // Minimum-cost flow, by LEMON's network simplex.
 //
-//   minimise sum_a cost_a f_a   subject to   lower_a <= f_a <= capacity_a  and, at every node,
-//   flow out - flow in = supply.
+//   minimise    sum over arcs a of cost(a) f(a)
+//   subject to  lower(a) <= f(a) <= capacity(a)            every arc a
+//               flow out of n - flow into n = supply(n)    every node n
 //
 // Cost: exponential in theory, in practice close to the best known codes; memory linear in nodes
 // and arcs. Limits: flows are integers, so the flow found is integral. Costs are real; inside they

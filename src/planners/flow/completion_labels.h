@@ -4,8 +4,9 @@
 // allow; sorted by start, every best schedule is made so. What is done is a down-set of the graph,
 // and how it was done matters only through
 //
-//   the lanes' free times, when each tensor that is still to be read is where, how far the models
-//   that are not complete have come, and the cost of those that are.
+//   * when each lane is free
+//   * when each tensor that is still to be read is where
+//   * how far the models that are not complete have come, and the cost of those that are
 //
 // Of two labels of one down-set, one that is no worse in all of these has no worse completions, so
 // the other is dropped. Times that cannot matter are first raised to where they would (a lane that

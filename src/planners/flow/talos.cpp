@@ -3,8 +3,7 @@
 //   packing      short neighbours in a chain become one op (chain_groups.h)
 //   flow         the ready ops of each event are shared out by a min-cost flow (flow_rule.h)
 //   refinement   ours: the best of the flow's plan, ASWM, TSAM and the models one after the other
-//   in
-//                the gaps that are left (flow_plan.h), then local search over all ops
+//                in the gaps that are left (flow_plan.h), then local search over all ops
 //
 // `refine=none` is packing and flow alone, with our cost of waiting (flow_rule.h). With refinement
 // the plan is never worse than ASWM's and TSAM's. The flow takes O(events x ready ops x devices);

@@ -1,8 +1,8 @@
 // The schedule of a problem, or of a part of it, as a model for CP-SAT.
 //
 //   decide    a device for each colocation group, a start for each op and each transfer
-//   minimise  the latest end (`latency`) or sum of weight x (completion - arrival)
-//   (`total-completion`)
+//   minimise  the latest end (`latency`),
+//             or the sum of weight x (completion - arrival) (`total-completion`)
 //
 // Method. A literal for each group and device; one start variable per op with an optional interval
 // per device (no overlap where a device has one lane, cumulative otherwise); per tensor a literal
@@ -10,8 +10,8 @@
 // receiver's in-port under congestion (host: one `out`, one `in` per accelerator). Cut overheads
 // make lengths depend on those literals. Memory rows count shared weights once. The rows
 //
-//   start(v) >= sum over d of head(v, d) x[v, d]        makespan >= start(v) + sum over d of
-//   tail(v, d) x[v, d]
+//   start(v) >= sum over d of head(v, d) x[v, d]
+//   makespan >= start(v) + sum over d of tail(v, d) x[v, d]
 //
 // (shortest way to, and from, an op on a device, unavoidable transfers included) and the work of
 // each device are implied; they make the linear relaxation as strong as the simple bounds from the
@@ -78,9 +78,8 @@ struct ScheduleScope {
   Table<OpId, double> tails;  // of readers outside; empty: all 0
   std::vector<Busy> busy;
   std::vector<Tail> after;
-  std::vector<std::vector<OpId>>
-      sequences;       // ops inside that run one after the other, in this order
-  bool memory = true;  // whether memory is limited
+  std::vector<std::vector<OpId>> sequences;  // of ops inside that run one after the other
+  bool memory = true;                        // whether memory is limited
 
   // All ops, nothing given.
   static ScheduleScope whole(const Problem& problem);

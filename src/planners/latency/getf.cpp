@@ -6,8 +6,8 @@
 //
 //   minimise T   subject to   sum over k of x[v,k] = 1,   C[v] <= T,
 //                             C[v] >= C[u] + sum over k of p[v,k] x[v,k]  for each edge u -> v,
-//                             sum over v of p[v,k] x[v,k] <= lanes(k) T,   sum over v of bytes(v)
-//                             x[v,k] <= memory(k)
+//                             sum over v of p[v,k] x[v,k] <= lanes(k) T,
+//                             sum over v of bytes(v) x[v,k] <= memory(k)
 //
 // and op v goes to that group, among those at least as fast as its median share, which has the most
 // speed in total. Within the group ETF chooses (any device where the group has no room left).

@@ -7,13 +7,13 @@
 // hence an optimal one does.
 //
 // Layer by layer (one item more), partial schedules are dropped when
+//
 //   bound      no completion beats the cutoff: earliest ends of all ops to come, by op and device,
-//   with the transfers that the choice
-//              makes unavoidable, tails to the end of the module, and for each device and port the
-//              work that the cutoff forces on it;
+//              with the transfers that the choice makes unavoidable, tails to the end of the module,
+//              and for each device and port the work that the cutoff forces on it;
 //   dominance  another one has the same items done, everything that is still needed on the same
-//   devices, and
-//              nothing of it later.
+//              devices, and nothing of it later.
+//
 // Where a layer is wider than `width` only the most promising are kept, and the least bound of
 // those let go joins the answer's lower bound. A narrow search is a good heuristic; one that never
 // had to let go is a proof.
@@ -148,8 +148,7 @@ class ModuleSearch {
   std::size_t mark_count_ = 0;
 
   std::vector<double> longest_moves_;  // tensor x device of the producer
-  std::vector<double>
-      reach_;  // how long before the present a time of the state at hand still counts
+  std::vector<double> reach_;  // how long before the present a time of the state still counts
   std::vector<double> scratch_times_;
   std::vector<std::uint8_t> scratch_marks_;
   double limit_ = kInfinity;

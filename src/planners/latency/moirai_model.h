@@ -3,15 +3,18 @@
 //   x[v,d]    op v runs on device d                         y[u,a,b]  tensor u goes from a to b
 //   S[v]      start of op v                                 T[u]      start of a transfer
 //   o[i,j]    activity i comes before j: one for each pair of ops, or of transfers, that no path
-//   orders and
-//             that may meet on a device or port
+//             orders and that may meet on a device or port
 //
-//   minimise  makespan                        subject to
-//   sum over d of x[v,d] = 1,  sum over b of y[u,a,b] = x[producer,a],  sum over a of y[u,a,b] =
-//   x[reader,b] T[u] >= S[v] + sum over d of p[v,d] x[v,d],   S[reader] >= T[u] + sum over a, b of
-//   t[u,a,b] y[u,a,b] S[j] >= end(i) - L (3 - o[i,j] - x[i,d] - x[j,d]),   S[i] >= end(j) - L (2 +
-//   o[i,j] - x[i,d] - x[j,d]) the same for transfers on out-ports and in-ports;   memory of the ops
-//   on d <= memory of d
+//   minimise    makespan
+//   subject to  sum over d of x[v,d]   = 1                                       every op v
+//               sum over b of y[u,a,b] = x[producer,a]                           every tensor u and
+//               sum over a of y[u,a,b] = x[reader,b]                             device a, b
+//               T[u]      >= S[producer] + sum over d of p[producer,d] x[producer,d]
+//               S[reader] >= T[u] + sum over a, b of t[u,a,b] y[u,a,b]
+//               S[j] >= end(i) - L (3 - o[i,j] - x[i,d] - x[j,d])                every pair of ops
+//               S[i] >= end(j) - L (2 + o[i,j] - x[i,d] - x[j,d])                and device d
+//               the same for pairs of transfers on out-ports and in-ports
+//               sum over v of bytes(v) x[v,d] <= memory(d)                       every device d
 //
 // A tensor with several readers has one transfer for each device; the host interconnect has `out`
 // and `in`. L is as small as the time windows of i and j allow: an op cannot start before the

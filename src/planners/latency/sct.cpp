@@ -2,8 +2,8 @@
 //
 // An op's favourite child is the one it had better share a device with. A linear program chooses:
 //
-//   minimise w   subject to   s[v] >= s[u] + p[u] + x[u,v] c[u,v]  for each edge,   s[v] + p[v] <=
-//   w,
+//   minimise w   subject to   s[v] >= s[u] + p[u] + x[u,v] c[u,v]  for each edge u -> v,
+//                             s[v] + p[v] <= w,
 //                             sum over children v of x[u,v] >= children(u) - 1,
 //                             sum over parents u of x[u,v] >= parents(v) - 1,   0 <= x <= 1
 //

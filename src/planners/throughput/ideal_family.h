@@ -9,8 +9,8 @@
 // each class cannot run, and above(I) = the transfers of the stage "all blocks not in I". For J
 // inside I
 //
-//   transfers(I \ J) = above(J) + sum over nets e cut by I of (cost of e for I \ J - cost of e for
-//   all \ J)
+//   transfers(I \ J) = above(J)
+//                      + sum over nets e cut by I of (cost of e for I \ J - cost of e for all \ J)
 //
 // since a net that I does not cut lies inside I (both terms agree) or outside (both are 0).
 //

@@ -1,8 +1,8 @@
 // The program over ideals: the best way to cut a model's blocks into stages, with down-sets taken
 // from a family.
 //
-//   best(I, u) = least over J in I, class c, replicas r of max(best(J, u - r c), load of I \ J on r
-//   devices of class c)
+//   best(I, u) = least over J in I, class c, replicas r of
+//                max(best(J, u - r c), load of I \ J on r devices of class c)
 //
 // where u says how many devices of each class are used. Only plans below a cutoff T are looked for.
 // Then stages have bounded work, so with usage u the work of an ideal lies in a window

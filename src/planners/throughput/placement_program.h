@@ -1,14 +1,17 @@
 // PlacementProgram: throughput as an integer program over blocks and devices, for any contiguity
 // rule.
 //
-//   x[v,d]            block v is on device d; each on one
-//   out[e,d], in[e,d] net e leaves d, enters d  (host)     out >= x[producer,d] - x[reader,d],  in
-//   >= x[reader,d] - x[producer,d] move[e,a,b]       net e goes from a to b    (links)    move >=
-//   x[producer,a] + x[reader,b] - 1 loads             of each device and pass, by the transfer
-//   mode, at most the objective (phased: forward + backward) memory            sum of bytes x[v,d],
-//   shared weights once joint             an order of the devices that all edges between blocks
-//   respect: before[a,b] >= x[u,a] + x[v,b] - 1 per device        z[v,i] >= x[v,i]; for edges u ->
-//   v: z[v,i] <= z[u,i], z[v,i] <= x[v,i] - x[u,i] + 1
+//   x[v,d]       block v is on device d; each block on one
+//   out[e,d]     host: net e leaves d          out  >= x[producer,d] - x[reader,d]
+//   in[e,d]      host: net e enters d          in   >= x[reader,d] - x[producer,d]
+//   move[e,a,b]  links: net e goes from a to b move >= x[producer,a] + x[reader,b] - 1
+//   loads        of each device and pass, by the transfer mode, at most the objective
+//                (phased: forward + backward)
+//   memory       sum over v of bytes(v) x[v,d] <= memory(d), shared weights once
+//   joint        contiguity: an order of the devices that all edges between blocks respect
+//                before[a,b] >= x[u,a] + x[v,b] - 1   for edges u -> v
+//   per device   contiguity: z[v,d] >= x[v,d], and for edges u -> v
+//                z[v,d] <= z[u,d],  z[v,d] <= x[v,d] - x[u,d] + 1
 //
 // Devices that are alike are told apart by their first block (joint: by their place in the order).
 // The program is data: `ip` hands it to HiGHS as it is, `cpsat` with whole numbers. No replicas, no

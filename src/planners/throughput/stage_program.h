@@ -6,8 +6,8 @@
 //
 //   after[v,s+1] -> after[v,s];     u before v in the graph: after[u,s] -> after[v,s]
 //   x[v,s] = after[v,s] - after[v,s+1]
-//   out[e,s]  if the producer is at s and some reader is not;  in[e,s]  if a reader is and the
-//             producer is not
+//   out[e,s]  if the producer is at s and some reader is not
+//   in[e,s]   if a reader is at s and the producer is not
 //   y[s,c]    a device of class c works at s; then load and memory of the blocks at s are within
 //             that class's limits
 //
