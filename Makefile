@@ -9,12 +9,14 @@ build: setup
 	@cmake --build --preset release -j $(JOBS)
 
 setup:
-	@scripts/setup
+	@scripts/setup program tests
 
-# The program alone, not the tests: the first demo should not wait for them.
-demo: setup
-	@cmake --preset release --log-level=WARNING
-	@cmake --build --preset release -j $(JOBS) --target placewright_program
+# The program alone: the first demo waits neither for the tests nor for what they need. It shares build/release with the
+# tests, so neither compiles again what the other has.
+demo:
+	@scripts/setup program
+	@[ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING
+	@cmake --build build/release -j $(JOBS) --target placewright_program
 	@examples/demo.sh
 
 test: build
