@@ -1,25 +1,20 @@
 #include "cli/budget_options.h"
 
-#include <fmt/format.h>
+#include <limits>
 
-#include "cli/exit_code.h"
-#include "cli/text.h"
+#include "cli/number_option.h"
 
 namespace placewright::cli {
 
 void BudgetOptions::add_to(CLI::App& verb, Start from) {
   const std::string group = "Budget";
-  verb.add_option("--time-limit", time_limit, "Stop after this time: 500ms, 10s, 2m, 1h")
-      ->group(group)
-      ->capture_default_str();
-  verb.add_option("--steps", steps, "Stop after this much work; repeatable, unlike a time limit")
+  add_duration(verb, "--time-limit", time_limit, "Stop after this time: 500ms, 10s, 2m, 1h")
       ->group(group);
-  verb.add_option("--threads", threads, "Threads that a planner may use")
-      ->group(group)
-      ->capture_default_str();
-  verb.add_option("--seed", seed, "Seed of every random choice")
-      ->group(group)
-      ->capture_default_str();
+  add_number(verb, "--steps", steps, {0, std::numeric_limits<std::uint64_t>::max()},
+             "Stop after this much work; repeatable, unlike a time limit")
+      ->group(group);
+  add_number(verb, "--threads", threads, {1, 1024}, "Threads that a planner may use")->group(group);
+  add_number(verb, "--seed", seed, kAnySeed, "Seed of every random choice")->group(group);
   if (from == Start::none) return;
   verb.add_option("--start", start, "Improve the plan in this file")
       ->group(group)
@@ -28,14 +23,7 @@ void BudgetOptions::add_to(CLI::App& verb, Start from) {
 
 Budget BudgetOptions::budget() const {
   Budget budget;
-  try {
-    budget.seconds = parse_duration(time_limit);
-  } catch (const UsageError& error) {
-    throw UsageError(fmt::format("--time-limit: {}", error.what()));
-  }
-  if (threads < 1) {
-    throw UsageError(fmt::format("--threads: {} is not a number of at least 1", threads));
-  }
+  budget.seconds = parse_duration("--time-limit", time_limit);
   if (steps) budget.steps = *steps;
   budget.threads = threads;
   budget.seed = seed;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/exit_code.h"
-#include "cli/text.h"
+#include "cli/number_option.h"
 #include "planning/suggestion.h"
 
 namespace placewright::cli {
@@ -19,14 +19,11 @@ void CoarseningOptions::add_to(CLI::App& verb) {
       ->group(group)
       ->type_name("NAME")
       ->capture_default_str();
-  verb.add_option("--pack-speedup", speedup_ratio,
-                  "chains: pack while the speed-up is within this factor of the first op's")
-      ->group(group)
-      ->capture_default_str();
-  verb.add_option("--pack-below", longest, "chains: pack ops that take less than this")
-      ->group(group)
-      ->type_name("TIME")
-      ->capture_default_str();
+  add_number(verb, "--pack-speedup", speedup_ratio, {1, kLargestReal},
+             "chains: pack while the speed-up is within this factor of the first op's")
+      ->group(group);
+  add_duration(verb, "--pack-below", longest, "chains: pack ops that take less than this")
+      ->group(group);
 }
 
 CoarsenOptions CoarseningOptions::options() const {
@@ -40,14 +37,9 @@ CoarsenOptions CoarseningOptions::options() const {
         fmt::format("--coarsen: unknown value '{}'{}", method,
                     hint.empty() ? fmt::format(" (known: {})", fmt::join(names, ", ")) : hint));
   }
-  if (!(speedup_ratio >= 1)) throw UsageError("--pack-speedup: expected a number of at least 1");
   options.method = *known;
   options.speedup_ratio = speedup_ratio;
-  try {
-    options.longest_packed = 1e3 * parse_duration(longest);
-  } catch (const UsageError& error) {
-    throw UsageError(fmt::format("--pack-below: {}", error.what()));
-  }
+  options.longest_packed = 1e3 * parse_duration("--pack-below", longest);
   return options;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/budget_options.h"
 #include "cli/explanation_text.h"
 #include "cli/interruption.h"
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/text.h"
@@ -121,13 +122,11 @@ ExitCode explain_problem(const ExplainOptions& options) {
 }
 
 ExitCode explain(const ExplainOptions& options) {
-  static_cast<void>(options.budget.budget());  // wrong flags are found before any file is opened
-  if (options.step <= 0) throw UsageError("--step: expected a percentage above 0");
   const std::string& path = options.plan.path;
   // Standard input can be read only once, and so is taken for a plan.
   const bool is_problem =
       path != "-" && kind_of_file(read_whole(path), input_name(path)) == FileKind::problem;
-  // An expert split looks like no plan of ours; --problem says that it is one.
+  // An expert split is not a plan file of our format; --problem says that it is a plan.
   if (is_problem && options.plan.problem.path.empty()) return explain_problem(options);
   return explain_plan(options, options.plan.read(options.output));
 }
@@ -146,12 +145,12 @@ void add_explain(CLI::App& program, Action& action) {
   options->plan.problem.add_option_to(*verb);
   options->budget.add_to(*verb, BudgetOptions::Start::none);
   verb->add_option("--op", options->op, "Explain this op instead of the plan")->type_name("NAME");
-  verb->add_option("--planner", options->planner, "Who plans again to see what more would bring")
+  verb->add_option("--planner", options->planner,
+                   "The planner that plans again with more resources")
       ->capture_default_str()
       ->type_name("NAME");
-  verb->add_option("--step", options->step, "How much more of something, in per cent")
-      ->capture_default_str()
-      ->type_name("PERCENT");
+  add_number(*verb, "--step", options->step, {0.001, 1e6},
+             "How much more of something, in per cent");
   options->output.add_to(*verb);
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return explain(*options); }; });

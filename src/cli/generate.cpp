@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
 #include "cli/verbs.h"
+#include "formats/cluster_json.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
 #include "planning/suggestion.h"
@@ -49,6 +51,10 @@ ProblemDraft generated(const GenerateVerbOptions& options) {
   GenerateOptions asked = options.generate;
   asked.family = chosen_family(options.family);
   asked.objective = objective_for_flag(options.objective);
+  if (asked.accelerators + asked.cores > kMostDevices) {
+    throw UsageError(fmt::format("--accelerators and --cores: expected at most {} devices together",
+                                 kMostDevices));
+  }
   try {
     return generate(asked);
   } catch (const std::invalid_argument& error) {
@@ -67,31 +73,38 @@ ExitCode generate_problem(const GenerateVerbOptions& options) {
 }
 
 void add_graph_options(CLI::App& verb, GenerateOptions& options) {
-  const auto number = [&](const char* flag, auto& value, const char* help) {
-    verb.add_option(flag, value, help)->group("Graph")->capture_default_str();
+  const auto number = [&]<OptionNumber Number>(const char* flag, Number& value,
+                                               NumberRange<Number> range, const char* help) {
+    add_number(verb, flag, value, range, help)->group("Graph");
   };
-  number("--ops", options.ops, "Ops of all models together, backward ops included");
-  number("--models", options.models, "So many graphs, arriving one after the other");
+  const NumberRange<std::size_t> counts{1, kMostGeneratedOps};
+  number("--ops", options.ops, counts, "Ops of all models together, backward ops included");
+  number("--models", options.models, counts, "Number of graphs, arriving one after the other");
   verb.add_flag("--training", options.training, "Add a backward op for each forward op")
       ->group("Graph");
-  number("--layers", options.layers, "layered: layers; 0 is the square root of the ops");
-  number("--edges", options.edges, "layered: edges of the forward graphs; 0: as --density says");
-  number("--density", options.density, "layered: edges for each op");
-  number("--communication", options.communication, "Multiplies the size of every tensor");
-  number("--unsupported", options.unsupported, "Share of ops that some kinds cannot run, 0 to 1");
-  number("--seed", options.seed, "Seed of every random choice");
+  number("--layers", options.layers, {0, kMostGeneratedOps},
+         "layered: layers (0: the square root of the ops)");
+  number("--edges", options.edges, {0, 100 * kMostGeneratedOps},
+         "layered: edges of the forward graphs (0: as --density says)");
+  number("--density", options.density, {0, 1e6}, "layered: edges for each op");
+  number("--communication", options.communication, {0, 1e6}, "Multiplies the size of every tensor");
+  number("--unsupported", options.unsupported, {0, 1}, "Share of ops that some kinds cannot run");
+  number("--seed", options.seed, kAnySeed, "Seed of every random choice");
 }
 
 void add_cluster_options(CLI::App& verb, GenerateOptions& options) {
-  const auto number = [&](const char* flag, auto& value, const char* help) {
-    verb.add_option(flag, value, help)->group("Cluster")->capture_default_str();
+  const auto count = [&](const char* flag, std::size_t& value, std::size_t least,
+                         const char* help) {
+    add_number(verb, flag, value, {least, kMostDevices}, help)->group("Cluster");
   };
-  number("--devices", options.devices, "Devices, joined by links");
-  number("--kinds", options.kinds, "Kinds of devices; each has its own speeds");
-  number("--accelerators", options.accelerators, "A host interconnect with so many accelerators");
-  number("--cores", options.cores, "... and so many CPU cores");
-  number("--memory-pressure", options.memory_pressure,
-         "Bytes of all weights / memory of all devices; 0: no limit");
+  count("--devices", options.devices, 1, "Devices, joined by links");
+  count("--kinds", options.kinds, 1, "Kinds of devices, each with its own speeds");
+  count("--accelerators", options.accelerators, 0,
+        "A host interconnect with this many accelerators");
+  count("--cores", options.cores, 0, "... and this many CPU cores");
+  add_number(verb, "--memory-pressure", options.memory_pressure, {0, 1e6},
+             "Bytes of all weights / memory of all devices (0: no limit)")
+      ->group("Cluster");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -30,6 +31,9 @@ constexpr const char* kExamples =
     "  placewright online examples/talos/two_chains.json --poisson 20 --seed 7\n"
     "  placewright online bert.json resnet.json --cluster devices.json --poisson 50 --gap 12 "
     "--json";
+
+// Every arrival brings a copy of its model: more ops than this would take gigabytes.
+constexpr std::size_t kMostArrivingOps = 1'000'000;
 
 struct OnlineVerbOptions {
   std::vector<std::string> paths;  // one trace, or the model files
@@ -70,6 +74,13 @@ Played read_trace(const OnlineVerbOptions& options) {
   if (!options.cluster.empty()) cluster = options.cluster;
   if (options.poisson) {
     Problem catalogue = read_catalogue(options, options.paths, cluster);
+    // Models arrive equally often.
+    if (*options.poisson * catalogue.op_count() / catalogue.model_count() > kMostArrivingOps) {
+      throw UsageError(
+          fmt::format("--poisson: {} arrivals bring more than {} ops, the most that are "
+                      "planned",
+                      *options.poisson, kMostArrivingOps));
+    }
     const double gap = options.gap ? *options.gap : mean_time_alone(catalogue);
     ArrivalTrace trace = poisson_trace(catalogue, *options.poisson, gap, options.seed);
     return {std::move(catalogue), std::move(trace)};
@@ -161,11 +172,6 @@ void print_document(const Played& played, const std::vector<OnlineRun>& runs) {
 }
 
 ExitCode online(const OnlineVerbOptions& options) {
-  if (options.gap && !(*options.gap >= 0)) throw UsageError("--gap: expected a time");
-  if (options.poisson && *options.poisson == 0) throw UsageError("--poisson: expected a number");
-  if (!(options.pack_speedup >= 1)) {
-    throw UsageError("--pack-speedup: expected a number of at least 1");
-  }
   const Played played = read_trace(options);
   std::vector<OnlineRun> runs;
   for (const OnlineMethod method : online_methods()) {
@@ -198,20 +204,17 @@ void add_online(CLI::App& program, Action& action) {
   verb->add_option("trace", options->paths, "A trace file; with --poisson, the models' files")
       ->required()
       ->type_name("FILE");
-  verb->add_option("--poisson", options->poisson, "So many arrivals of the files' models at random")
-      ->type_name("COUNT");
-  verb->add_option("--gap", options->gap,
-                   "Mean time between arrivals; by default a model's mean time alone")
-      ->type_name("TIME");
-  verb->add_option("--seed", options->seed, "Of the arrivals")->capture_default_str();
+  add_number(*verb, "--poisson", options->poisson, {1, 1000000},
+             "Number of arrivals, of the files' models at random");
+  add_number(*verb, "--gap", options->gap, {0, kLargestReal},
+             "Mean time between arrivals (default: a model's mean time alone)");
+  add_number(*verb, "--seed", options->seed, kAnySeed, "Seed of the arrivals");
   verb->add_option("--cluster", options->cluster, "The devices, where the model files have none")
       ->type_name("FILE");
-  verb->add_option("--pack-speedup", options->pack_speedup,
-                   "Packing: speed-ups within this ratio; 1: none")
-      ->capture_default_str();
-  verb->add_option("--pack-time", options->pack_time,
-                   "Packing: until a group takes so many ms on the CPU; 0: none")
-      ->capture_default_str();
+  add_number(*verb, "--pack-speedup", options->pack_speedup, {1, kLargestReal},
+             "Packing: speed-ups within this ratio (1: none)");
+  add_number(*verb, "--pack-time", options->pack_time, {0, kLargestReal},
+             "Packing: until a group takes this many ms on the CPU (0: none)");
   options->output.add_to(*verb);
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return online(*options); }; });

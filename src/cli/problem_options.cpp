@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/exit_code.h"
+#include "cli/number_option.h"
 #include "formats/input_error.h"
 #include "formats/text_file.h"
 #include "planning/suggestion.h"
@@ -100,8 +101,10 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
   verb.add_flag_callback(
           "--no-congestion", [this] { congestion = false; }, "Transfers never wait")
       ->group("Problem");
-  verb.add_option("--calls", calls, "call-latency: calls of each accelerator")->group("Problem");
-  verb.add_option("--replicas", replicas, "throughput: devices that may share a stage")
+  add_number(verb, "--calls", calls, {1, 1000000}, "call-latency: calls of each accelerator")
+      ->group("Problem");
+  add_number(verb, "--replicas", replicas, {1, 1000000},
+             "throughput: devices that may share a stage")
       ->group("Problem");
   verb.add_option("--pin", pins, "This op runs on this device; may be given again")
       ->group("Problem")
@@ -176,8 +179,6 @@ void ProblemOptions::apply_rules_to(Rules& rules) const {
   set_if(rules.memory, choice<MemoryModel>("--memory", memory, memory_model_named,
                                            {MemoryModel::resident, MemoryModel::peak}));
   set_if(rules.congestion, congestion);
-  if (calls && *calls < 1) throw UsageError("--calls: expected a number of at least 1");
-  if (replicas && *replicas < 1) throw UsageError("--replicas: expected a number of at least 1");
   set_if(rules.calls_per_device, calls);
   set_if(rules.max_replicas, replicas);
 }

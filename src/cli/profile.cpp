@@ -8,6 +8,7 @@
 
 #include "cli/device_options.h"
 #include "cli/interruption.h"
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
 #include "cli/profile_summary.h"
@@ -45,7 +46,6 @@ ProfileRequest request_of(const ProfileOptions& options, const Runtime& runtime)
   if (options.models.size() > 1 && !options.shapes.texts.empty()) {
     throw UsageError("--shape: of several models it is not clear which one is meant");
   }
-  if (options.repeat < 1) throw UsageError("--repeat: expected a number of at least 1");
   if (!options.objective.empty()) (void)objective_for_flag(options.objective);
   for (const std::string& path : options.models) {
     request.files.push_back({path, options.shapes.texts});
@@ -110,9 +110,8 @@ void add_profile(CLI::App& program, Action& action) {
       ->type_name("FILE");
   options->devices.add_to(*verb);
   options->shapes.add_to(*verb);
-  verb->add_option("--repeat", options->repeat, "Undisturbed runs of each measurement")
-      ->capture_default_str()
-      ->type_name("NUMBER");
+  add_number(*verb, "--repeat", options->repeat, {1, 1000000},
+             "Undisturbed runs of each measurement");
   verb->add_option("--objective", options->objective,
                    "throughput, latency or total-completion; default: latency, of several models "
                    "total-completion")

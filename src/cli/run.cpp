@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/interruption.h"
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_summary.h"
@@ -362,24 +363,19 @@ void add_run(CLI::App& program, Action& action) {
   const auto options = std::make_shared<RunVerbOptions>();
   options->plan.add_to(*verb);
   options->output.add_to(*verb);
-  verb->add_option("--repeat", options->run.repeat, "Samples that count")
+  add_number(*verb, "--repeat", options->run.repeat, {1, 1000000}, "Samples that count")
+      ->group("Run");
+  add_number(*verb, "--warm-up", options->run.warm_up, {0, 1000000}, "Samples before them")
+      ->group("Run");
+  add_number(*verb, "--duration", options->run.duration, {0.01, 86400},
+             "Run for this many seconds instead")
       ->group("Run")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  verb->add_option("--warm-up", options->run.warm_up, "Samples before them")
+      ->default_str("");
+  add_number(*verb, "--slots", options->run.slots, {1, 1000},
+             "Samples on their way in a pipeline (two for each segment)")
       ->group("Run")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1000000));
-  verb->add_option("--duration", options->run.duration, "Run for this many seconds instead")
-      ->group("Run")
-      ->check(CLI::Range(0.01, 86400.0));
-  verb->add_option("--slots", options->run.slots,
-                   "Samples on their way in a pipeline (two for each segment)")
-      ->group("Run")
-      ->check(CLI::Range(1, 1000));
-  verb->add_option("--seed", options->run.seed, "Of the inputs")
-      ->group("Run")
-      ->capture_default_str();
+      ->default_str("");
+  add_number(*verb, "--seed", options->run.seed, kAnySeed, "Seed of the inputs")->group("Run");
   verb->add_flag("--no-compare", options->no_compare,
                  "Do not compare the outputs with those of the unsplit model")
       ->group("Run");

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/gantt.h"
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_summary.h"
@@ -34,7 +36,7 @@ struct SimulateOptions {
   PlanOptions plan;
   OutputOptions output;
   bool gantt = false;
-  int width = 0;
+  std::optional<int> width;
 };
 
 // One thing that happens: an op, a transfer, a call.
@@ -131,7 +133,7 @@ void print_text(const SimulateOptions& options, const Problem& problem, const Pl
   fmt::print("{}: {} {}\n\n", printable(problem.name()), name_of(problem.objective()),
              value_text(plan.value, problem.unit()));
   if (options.gantt) {
-    const int width = options.width > 0 ? options.width : terminal_width(stdout, kGanttWidth);
+    const int width = options.width ? *options.width : terminal_width(stdout, kGanttWidth);
     fmt::print("{}\n", gantt(problem, plan, width));
   } else {
     const auto events = events_of(problem, plan);
@@ -213,9 +215,9 @@ void add_simulate(CLI::App& program, Action& action) {
   options->output.add_to(*verb);
   verb->add_flag("--gantt", options->gantt, "Draw the time line instead of listing it")
       ->group("Output");
-  verb->add_option("--width", options->width, "Columns of the picture (the terminal's, else 100)")
-      ->group("Output")
-      ->check(CLI::Range(40, 10000));
+  add_number(*verb, "--width", options->width, {40, 10000},
+             "Columns of the picture (the terminal's, else 100)")
+      ->group("Output");
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return simulate(*options); }; });
 }

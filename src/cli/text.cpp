@@ -1,12 +1,10 @@
 #include "cli/text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "cli/exit_code.h"
 #include "cli/terminal.h"
 
 namespace placewright::cli {
@@ -37,25 +35,6 @@ std::string rate_text(std::uint64_t steps, double seconds) {
   if (rate >= 1e6) return fmt::format("{:.3g}M steps/s", rate / 1e6);
   if (rate >= 1e3) return fmt::format("{:.3g}k steps/s", rate / 1e3);
   return fmt::format("{:.3g} steps/s", rate);
-}
-
-double parse_duration(const std::string& text) {
-  double amount = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, amount);
-  const std::string_view unit{rest, static_cast<std::size_t>(end - rest)};
-  const double seconds_per_unit = unit.empty() || unit == "s" ? 1
-                                  : unit == "ms"              ? 1e-3
-                                  : unit == "m"               ? 60
-                                  : unit == "h"               ? 3600
-                                                              : 0;
-  if (error != std::errc{} || seconds_per_unit == 0 || !(amount > 0) || std::isinf(amount)) {
-    throw UsageError(
-        fmt::format("'{}' is not a duration: expected a number above 0 and a unit, such as 500ms, "
-                    "10s, 2m or 1h",
-                    text));
-  }
-  return amount * seconds_per_unit;
 }
 
 std::string printable(std::string_view text) {

@@ -1,4 +1,4 @@
-// Numbers, durations and names as the program prints and reads them.
+// Numbers, durations and names as the program prints them.
 
 #pragma once
 
@@ -22,9 +22,6 @@ std::string duration_text(double seconds);
 
 // How fast steps go: "850 steps/s", "12.3k steps/s", "4.56M steps/s"; empty when nobody counted.
 std::string rate_text(std::uint64_t steps, double seconds);
-
-// "10s", "500ms", "2m", "1h", or a bare number of seconds; throws UsageError.
-double parse_duration(const std::string& text);
 
 // A name from a file, safe to print: control characters become "?".
 std::string printable(std::string_view text);

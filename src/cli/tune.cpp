@@ -9,6 +9,7 @@
 #include "cli/budget_options.h"
 #include "cli/device_options.h"
 #include "cli/interruption.h"
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_summary.h"
@@ -90,8 +91,6 @@ ProfileRequest profile_request(const TuneOptions& options, const Runtime& runtim
   if (options.models.size() > 1 && !options.shapes.texts.empty()) {
     throw UsageError("--shape: of several models it is not clear which one is meant");
   }
-  if (options.rounds < 1) throw UsageError("--rounds: expected a number of at least 1");
-  if (options.repeat < 1) throw UsageError("--repeat: expected a number of at least 1");
   if (!options.objective.empty() &&
       objective_for_flag(options.objective) == Objective::call_latency) {
     throw UsageError("--objective: plans for call-latency cannot be run");
@@ -299,13 +298,12 @@ void add_tune(CLI::App& program, Action& action) {
                    "throughput, latency or total-completion; default: latency, of several models "
                    "total-completion")
       ->type_name("NAME");
-  verb->add_option("--planner", options->planner, "Who plans; see 'placewright planners'")
+  verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
       ->capture_default_str()
       ->type_name("NAME");
-  verb->add_option("--rounds", options->rounds, "At most so many plans are run")
-      ->capture_default_str();
-  verb->add_option("--repeat", options->repeat, "Runs of each measurement that count")
-      ->capture_default_str();
+  add_number(*verb, "--rounds", options->rounds, {1, 1000}, "The most plans that are run");
+  add_number(*verb, "--repeat", options->repeat, {1, 1000000},
+             "Runs of each measurement that count");
   options->output.add_to(*verb);
   verb->add_option("-o,--output", options->path, "Write the best measured plan here")
       ->type_name("FILE")

@@ -1,7 +1,6 @@
 #include "analysis/what_if.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -13,12 +12,14 @@
 #include "analysis/variation.h"
 #include "cli/budget_options.h"
 #include "cli/interruption.h"
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "formats/cluster_json.h"
 #include "formats/plan_rows.h"
 #include "formats/text_file.h"
 #include "planning/portfolio.h"
@@ -39,6 +40,7 @@ constexpr const char* kExamples =
     "interconnect: accelerators), the others are factors. --time-limit is for each point.";
 
 constexpr std::size_t kMostPoints = 10000;
+constexpr NumberRange<double> kFactors{1e-9, 1e9};
 
 struct WhatIfOptions {
   ProblemOptions problem;
@@ -54,28 +56,19 @@ struct WhatIfOptions {
   std::string chart;
 };
 
-double parse_number(const char* flag, std::string_view text) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || rest != end || !(number > 0) || std::isinf(number)) {
-    throw UsageError(fmt::format("{}: '{}' is not a number above 0", flag, text));
-  }
-  return number;
-}
-
 // "1-4" or "0.1,1,10", or a mixture; sorted, each once.
-std::vector<double> parse_values(const char* flag, const std::string& text) {
+std::vector<double> parse_values(const char* flag, const std::string& text,
+                                 NumberRange<double> range = kFactors) {
   std::vector<double> values;
   for (std::size_t begin = 0; begin < text.size() || (begin > 0 && begin == text.size());) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string item = text.substr(begin, end - begin);
     const std::size_t dash = item.find('-', 1);
     if (dash == std::string::npos || item[dash - 1] == 'e') {
-      values.push_back(parse_number(flag, item));
+      values.push_back(parse_number(flag, item, range));
     } else {
-      const double first = parse_number(flag, std::string_view{item}.substr(0, dash));
-      const double last = parse_number(flag, std::string_view{item}.substr(dash + 1));
+      const double first = parse_number(flag, std::string_view{item}.substr(0, dash), range);
+      const double last = parse_number(flag, std::string_view{item}.substr(dash + 1), range);
       if (last < first || last - first > static_cast<double>(kMostPoints)) {
         throw UsageError(fmt::format("{}: '{}' is not a range", flag, item));
       }
@@ -90,7 +83,8 @@ std::vector<double> parse_values(const char* flag, const std::string& text) {
 
 WhatIfGrid grid_of(const WhatIfOptions& options) {
   WhatIfGrid grid;
-  for (const double count : parse_values("--devices", options.devices)) {
+  const NumberRange<double> counts{1, static_cast<double>(kMostDevices)};
+  for (const double count : parse_values("--devices", options.devices, counts)) {
     if (count != std::floor(count)) {
       throw UsageError(fmt::format("--devices: {} is not a whole number", count));
     }
@@ -249,7 +243,7 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
   ProblemFile file = options.problem.read();
   options.output.warn(file.warnings);
   const ProblemDraft draft = file.draft;
-  // Faults of the file itself are told as such, not once for each point.
+  // Errors in the file itself are reported once, not for each point.
   static_cast<void>(build_problem(std::move(file)));
   std::vector<WhatIfAnswer> answers;
   {
@@ -293,7 +287,7 @@ void add_what_if(CLI::App& program, Action& action) {
   axis("--speed", options->speed, "Every device's speed times this");
   axis("--batch", options->batch, "Samples at a time: ops and tensors grow in proportion");
   options->budget.add_to(*verb, BudgetOptions::Start::none);
-  verb->add_option("--planner", options->planner, "Who plans; see 'placewright planners'")
+  verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
       ->capture_default_str()
       ->type_name("NAME");
   options->output.add_to(*verb);

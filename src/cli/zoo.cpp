@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -143,7 +144,7 @@ ExitCode zoo(const ZooOptions& options) {
 }  // namespace
 
 void add_zoo(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("zoo", "List the models that come along, or make one");
+  CLI::App* verb = program.add_subcommand("zoo", "List the models that are built in, or make one");
   const auto options = std::make_shared<ZooOptions>();
   verb->add_option("task", options->task, "list or make")->required()->type_name("TASK");
   verb->add_option("names", options->names, "make: the models")->type_name("NAME");
@@ -151,7 +152,7 @@ void add_zoo(CLI::App& program, Action& action) {
       ->type_name("FOLDER")
       ->group("Output")
       ->capture_default_str();
-  verb->add_option("--seed", options->seed, "make: seed of the weights")->capture_default_str();
+  add_number(*verb, "--seed", options->seed, kAnySeed, "make: seed of the weights");
   options->output.add_to(*verb);
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return zoo(*options); }; });
