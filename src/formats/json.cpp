@@ -11,6 +11,7 @@
 #include "formats/input_error.h"
 #include "formats/text_file.h"
 
+#include "formats/utf8.h"
 namespace placewright {
 namespace {
 
@@ -124,7 +125,10 @@ class JsonBuilder {
   }
   bool start_object(std::size_t /*size*/) { return open(Kind::object); }
   bool start_array(std::size_t /*size*/) { return open(Kind::array); }
-  bool end_object() { return close(); }
+  bool end_object() {
+    refuse_equal_keys();
+    return close();
+  }
   bool end_array() { return close(); }
 
   bool parse_error(std::size_t bytes_read, const std::string& last_token,
@@ -181,6 +185,30 @@ class JsonBuilder {
   }
 
   JsonDocument::Stretch store(const std::string& value) {
+  // Of two values under one key the reader would take one, and whoever wrote the file may have
+  // meant the other.
+  void refuse_equal_keys() {
+    const std::size_t object = open_.back();
+    keys_.clear();
+    for (std::size_t child = object + 1; child < document_.nodes_.size();
+         child = document_.nodes_[child].end) {
+      keys_.push_back(child);
+    }
+    const auto key_of = [this](std::size_t child) {
+      return document_.characters(document_.nodes_[child].key);
+    };
+    // Of two equal keys the later one comes second here too, and is the one that is named.
+    std::sort(keys_.begin(), keys_.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(key_of(a), a) < std::pair(key_of(b), b);
+    });
+    const auto equal =
+        std::adjacent_find(keys_.begin(), keys_.end(),
+                           [&](std::size_t a, std::size_t b) { return key_of(a) == key_of(b); });
+    if (equal == keys_.end()) return;
+    key_ = document_.nodes_[*std::next(equal)].key;
+    throw InputError(document_.file_, next_pointer(), "the key is given twice in this object");
+  }
+
     const JsonDocument::Stretch stretch{static_cast<std::uint32_t>(document_.characters_.size()),
                                         static_cast<std::uint32_t>(value.size())};
     document_.characters_ += value;
@@ -209,11 +237,10 @@ class JsonBuilder {
   JsonDocument::Stretch key_{0, 0};
   std::vector<std::size_t> open_;
 };
+  std::vector<std::size_t> keys_;  // of the object that ends; kept for its memory
 
 JsonDocument::JsonDocument(std::string_view text, std::string file) : file_(std::move(file)) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::string_view content = text;
-  if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
+  const std::string_view content = utf8_content(text, file_);
   if (content.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     throw InputError(file_, "", "is empty, expected JSON");
   }
@@ -297,11 +324,10 @@ JsonValue::Children<JsonValue::Member> JsonValue::members() const {
 }
 
 std::optional<JsonValue> JsonValue::find(std::string_view key) const {
-  std::optional<JsonValue> found;
   for (const auto& [name, value] : members()) {
-    if (name == key) found = value;
+    if (name == key) return value;
   }
-  return found;
+  return std::nullopt;
 }
 
 JsonValue JsonValue::at(std::string_view key) const {

@@ -9,6 +9,7 @@
 
 #include "formats/input_error.h"
 #include "formats/text_file.h"
+#include "formats/utf8.h"
 
 namespace placewright {
 namespace {
@@ -104,7 +105,7 @@ class TableReader {
 }  // namespace
 
 SpeedUpTable parse_speed_up_table(std::string_view text, const std::string& origin) {
-  return TableReader(origin).read(text);
+  return TableReader(origin).read(utf8_content(text, origin));
 }
 
 SpeedUpTable read_speed_up_table(const std::string& path) {

@@ -197,6 +197,16 @@ const std::vector<BadInput>& bad_problems() {
       {"a key that needs escapes", native(R"({"name": "x", "time": {"a/b~c": 1}})"),
        "/ops/0/time/a~1b~0c", "no kind is called 'a/b~c'"},
 
+      // keys that are there twice
+      {"a key twice", native(R"({"name": "x", "time": [1], "memory": 1, "memory": 2})"),
+       "/ops/0/memory", "the key is given twice in this object"},
+      {"a key twice, far apart", native(kOps, R"(, "models": [], "ops": [])"), "/ops",
+       "the key is given twice in this object"},
+      {"a key twice where any key may be", native(R"({"name": "x", "time": {"k": 1, "k": 1}})"),
+       "/ops/0/time/k", "the key is given twice in this object"},
+      {"a key twice, once with escapes", R"({"placewright": 1, "placewr\u0069ght": 2})",
+       "/placewright", "the key is given twice in this object"},
+
       // texts that are no JSON
       {"nothing", "", "", "is empty, expected JSON"},
       {"white space", " \n\t", "", "is empty, expected JSON"},
@@ -210,6 +220,13 @@ const std::vector<BadInput>& bad_problems() {
        "is not JSON: unexpected ']'; expected '[', '{', or a literal"},
       {"bytes that are not UTF-8", "{\"nodes\": \"\xff\"}", "line 1, column 12",
        "is not JSON: invalid string: ill-formed UTF-8 byte"},
+      {"UTF-16", std::string("\xFF\xFE{\0", 4), "", "is in UTF-16 or UTF-32, expected UTF-8"},
+      {"UTF-16, most significant byte first", std::string("\xFE\xFF\0{", 4), "",
+       "is in UTF-16 or UTF-32, expected UTF-8"},
+      {"UTF-16 without a mark", std::string("{\0}\0", 4), "",
+       "is in UTF-16 or UTF-32, expected UTF-8"},
+      {"UTF-32", std::string("\0\0\xFE\xFF\0\0\0{", 8), "",
+       "is in UTF-16 or UTF-32, expected UTF-8"},
       {"nesting without end", nested(100000), nested_place(), "is nested deeper than 200 levels"},
   };
   return inputs;
@@ -232,6 +249,12 @@ TEST_P(BadProblem, IsOneSentenceWithFileAndPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BadProblem, ::testing::ValuesIn(bad_problems()));
+
+TEST(BadProblem, AByteOrderMarkIsNone) {
+  const std::string text = native(kOps);
+  EXPECT_EQ(parse_problem("\xEF\xBB\xBF" + text, "marked.json").draft.ops,
+            parse_problem(text, "plain.json").draft.ops);
+}
 
 TEST(BadProblem, NestingUpToTheLimitIsRead) {
   try {

@@ -84,6 +84,14 @@ TEST(SpeedUpTable, FaultsNameTheLine) {
   EXPECT_NE(fault("operator, speedup\nconv, fast\n").find("line 2"), std::string::npos);
   EXPECT_NE(fault("operator, speedup\nconv\n").find("1 cells under 2 titles"), std::string::npos);
   EXPECT_NE(fault(""), "");
+  EXPECT_NE(fault(std::string("o\0p\0", 4)).find("UTF-16"), std::string::npos);
+}
+
+TEST(SpeedUpTable, AByteOrderMarkIsNotPartOfTheFirstTitle) {
+  const SpeedUpTable table =
+      parse_speed_up_table("\xEF\xBB\xBFoperator,speedup\r\nconv,2\r\n", "t.csv");
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows[0].type, "conv");
 }
 
 TEST(Join, TheSameFileTwice) {
