@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_text.h"
 #include "machine/targets.h"
 
 namespace placewright {
@@ -25,7 +26,7 @@ std::string affinity_json(const Problem& problem, const Plan& plan) {
   const nlohmann::ordered_json document = {
       {"device", fmt::format("HETERO:{}", fmt::join(devices, ","))},
       {"affinity", std::move(affinity)}};
-  return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  return json_text(document, 1) + '\n';
 }
 
 std::string affinity_path(const std::string& model_path) {

@@ -58,7 +58,9 @@ void print_table(const Problem& problem, const Comparison& comparison) {
   fmt::print("{}: {} on {} devices\n\n{}\n", printable(problem.name()),
              name_of(problem.objective()), problem.device_count(), table.text());
   for (const PlanOutcome& outcome : comparison.outcomes) {
-    if (!outcome.answer.plan) fmt::print("{}: {}\n", outcome.planner, outcome.answer.reason);
+    if (!outcome.answer.plan) {
+      fmt::print("{}: {}\n", outcome.planner, printable(outcome.answer.reason));
+    }
   }
   fmt::print("best lower bound: {} ({})\n",
              value_text(comparison.bound.lower_bound, problem.unit()), comparison.bound.method);

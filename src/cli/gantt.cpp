@@ -109,7 +109,7 @@ class Canvas {
     if (!plain || inside < std::min<std::size_t>(name.size(), 2)) {
       return '[' + std::string(inside, '=') + ']';
     }
-    const std::string text = printable(name.substr(0, inside));
+    const std::string text = name.substr(0, inside);
     return '[' + text + std::string(inside - text.size(), '=') + ']';
   }
 
@@ -118,10 +118,14 @@ class Canvas {
   double end_;
 };
 
-std::size_t longest_device_name(const Problem& problem) {
+std::string label_of(const Problem& problem, DeviceId device) {
+  return printable(problem.device(device).name);
+}
+
+std::size_t longest_label(const Problem& problem) {
   std::size_t longest = 4;
   for (const DeviceId device : problem.devices()) {
-    longest = std::max(longest, display_width(problem.device(device).name));
+    longest = std::max(longest, display_width(label_of(problem, device)));
   }
   return longest;
 }
@@ -152,7 +156,7 @@ std::string schedule_rows(const Problem& problem, const Plan& plan, const Canvas
       const double start = plan.schedule->start[op];
       const double end = plan.schedule->end[op];
       if (plan.placement[op] == device && end > start) {
-        ops.push_back({problem.op(op).name, start, end});
+        ops.push_back({printable(problem.op(op).name), start, end});
       }
     }
     for (const Transfer& transfer : plan.schedule->transfers) {
@@ -160,7 +164,7 @@ std::string schedule_rows(const Problem& problem, const Plan& plan, const Canvas
       if (transfer.from == device) sends.push_back({"", transfer.start, transfer.end});
       if (transfer.to == device) receives.push_back({"", transfer.start, transfer.end});
     }
-    const std::string& name = problem.device(device).name;
+    const std::string name = label_of(problem, device);
     for (const auto& lane : lanes_of(std::move(ops))) text += canvas.ops_row(name, lane);
     if (!sends.empty()) text += canvas.transfers_row(name + " >", sends);
     if (!receives.empty()) text += canvas.transfers_row(name + " <", receives);
@@ -177,7 +181,7 @@ std::string call_rows(const Problem& problem, const Plan& plan, const Canvas& ca
         calls.push_back({fmt::format("{} ops", call.ops.size()), call.start, call.end});
       }
     }
-    if (!problem.on_host(device)) text += canvas.ops_row(problem.device(device).name, calls);
+    if (!problem.on_host(device)) text += canvas.ops_row(label_of(problem, device), calls);
   }
   return text;
 }
@@ -188,7 +192,7 @@ std::string load_rows(const Problem& problem, const Plan& plan, const Canvas& ca
   for (const DeviceId device : problem.devices()) {
     const double share = plan.value > 0 ? std::min(1.0, uses[device].busy / plan.value) : 0;
     const auto filled = static_cast<std::size_t>(share * static_cast<double>(canvas.cells()));
-    text += canvas.row(problem.device(device).name,
+    text += canvas.row(label_of(problem, device),
                        std::string(filled, '=') + std::string(canvas.cells() - filled, '.'));
   }
   return text;
@@ -197,7 +201,7 @@ std::string load_rows(const Problem& problem, const Plan& plan, const Canvas& ca
 }  // namespace
 
 std::string gantt(const Problem& problem, const Plan& plan, int width) {
-  const std::size_t label_width = longest_device_name(problem) + 2;
+  const std::size_t label_width = longest_label(problem) + 2;
   const Canvas canvas(label_width,
                       std::max(static_cast<std::size_t>(std::max(width, 40)), label_width + 20),
                       problem.objective() == Objective::throughput ? plan.value : end_of(plan));

@@ -182,7 +182,7 @@ ExitCode online(const OnlineVerbOptions& options) {
       throw InputError(options.paths.front(), "", error.what());
     }
     if (!runs.back().fault.empty()) {
-      fmt::print(stderr, "placewright: {}: {}\n", name_of(method), runs.back().fault);
+      fmt::print(stderr, "placewright: {}: {}\n", name_of(method), printable(runs.back().fault));
       return ExitCode::no;
     }
   }

@@ -6,7 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/text.h"
+#include "formats/json_text.h"
+#include "formats/printable.h"
 
 namespace placewright::cli {
 
@@ -26,9 +27,7 @@ void OutputOptions::warn(const std::vector<std::string>& warnings) const {
 }
 
 void print_json(const nlohmann::ordered_json& document) {
-  // Names that are not UTF-8 must not keep an answer from being printed.
-  using Json = nlohmann::ordered_json;
-  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(document, 2));
 }
 
 nlohmann::ordered_json finite_or_null(double number) {

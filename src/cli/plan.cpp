@@ -14,6 +14,7 @@
 #include "cli/problem_options.h"
 #include "cli/progress_line.h"
 #include "cli/verbs.h"
+#include "formats/printable.h"
 #include "formats/text_file.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
@@ -73,7 +74,7 @@ void print(const OutputOptions& output, const Problem& problem, const PlanOutcom
   if (output.json) {
     print_json(outcome_json(problem, outcome));
   } else if (!outcome.answer.plan) {
-    fmt::print(stderr, "placewright: {}\n", no_plan_text(outcome));
+    fmt::print(stderr, "placewright: {}\n", printable(no_plan_text(outcome)));
   } else if (!output.quiet) {
     fmt::print("{}", outcome_text(problem, outcome, output.verbose));
   }
@@ -114,7 +115,7 @@ void add_plan(CLI::App& program, Action& action) {
   options->problem.add_argument_to(*verb);
   options->budget.add_to(*verb);
   options->coarsening.add_to(*verb);
-  verb->add_option("--planner", options->planner, "Who plans; see 'placewright planners'")
+  verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
       ->capture_default_str()
       ->type_name("NAME");
   verb->add_option("--option", options->planner_options,

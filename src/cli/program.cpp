@@ -18,6 +18,7 @@
 #include "formats/input_error.h"
 #include "planning/service.h"
 #include "planning/suggestion.h"
+#include "formats/printable.h"
 
 namespace placewright::cli {
 namespace {
@@ -84,7 +85,7 @@ std::vector<std::string> option_names(const CLI::App& verb) {
 }
 
 ExitCode fail(ExitCode code, const std::string& message) {
-  fmt::print(stderr, "placewright: error: {}\n", message);
+  fmt::print(stderr, "placewright: error: {}\n", printable(message));
   return code;
 }
 

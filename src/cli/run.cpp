@@ -15,6 +15,7 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
+#include "formats/json_text.h"
 #include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
@@ -344,8 +345,7 @@ ExitCode run(const RunVerbOptions& options) {
   const Report report{problem, loaded.plan, result, baselines, milliseconds_in(problem.unit())};
   if (!options.trace.empty()) write_trace(options.trace, report);
   if (!options.path.empty()) {
-    write_whole(options.path,
-                document_of(report).dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+    write_whole(options.path, json_text(document_of(report), 1) + '\n');
   }
   if (options.output.json) {
     print_json(document_of(report));

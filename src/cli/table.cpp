@@ -70,8 +70,8 @@ std::string TextTable::text(std::size_t indent, std::size_t width) const {
   std::vector<std::string> titles;
   std::vector<std::size_t> widths;
   for (const Column& column : columns_) {
-    titles.push_back(column.title);
-    widths.push_back(display_width(column.title));
+    titles.push_back(printable(column.title));
+    widths.push_back(display_width(titles.back()));
   }
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {

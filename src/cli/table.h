@@ -18,7 +18,7 @@ class TextTable {
  public:
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // One cell for each column. Cells are shown as they are, less control characters.
+  // One cell for each column. Cells and titles are shown as `printable` gives them.
   void add(const std::vector<std::string>& cells);
 
   // The titles and the rows, each line with `indent` blanks before it. On a terminal lines fit its

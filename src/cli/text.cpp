@@ -37,14 +37,6 @@ std::string rate_text(std::uint64_t steps, double seconds) {
   return fmt::format("{:.3g} steps/s", rate);
 }
 
-std::string printable(std::string_view text) {
-  std::string safe{text};
-  std::replace_if(
-      safe.begin(), safe.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return safe;
-}
-
 std::size_t display_width(std::string_view text) {
   // Continuation bytes of UTF-8 have the form 10xxxxxx.
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "formats/printable.h"  // names are printed beside these
 #include "problem/objective.h"
 #include "problem/plan.h"
 
@@ -22,9 +23,6 @@ std::string duration_text(double seconds);
 
 // How fast steps go: "850 steps/s", "12.3k steps/s", "4.56M steps/s"; empty when nobody counted.
 std::string rate_text(std::uint64_t steps, double seconds);
-
-// A name from a file, safe to print: control characters become "?".
-std::string printable(std::string_view text);
 
 // Columns that UTF-8 text takes.
 std::size_t display_width(std::string_view text);

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_text.h"
 #include "formats/plan_rows.h"
+#include "formats/printable.h"
 
 namespace placewright {
 namespace {
@@ -26,13 +28,13 @@ const char* colour_of(DeviceId device) {
 }
 
 std::string dump(const Json& document) {
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(document, 1) + '\n';
 }
 
-// A quoted string of the dot language: only the quote and the backslash are special.
+// A quoted string of the dot language, in which the quote and the backslash are special.
 std::string quoted(const std::string& text) {
   std::string result = "\"";
-  for (const char character : text) {
+  for (const char character : with_escapes(text)) {
     if (character == '"' || character == '\\') result += '\\';
     result += character == '\n' ? ' ' : character;
   }

@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/input_error.h"
+#include "formats/json_text.h"
 #include "formats/text_file.h"
-
 #include "formats/utf8.h"
+
 namespace placewright {
 namespace {
 
@@ -49,7 +50,7 @@ std::string line_and_column(std::string_view text, std::size_t position) {
 }
 
 // "NaN", "-Infinity", … around the position, which other programs write although JSON has no such
-// numbers; empty where the text is something else.
+// numbers; empty if the text is something else.
 std::string_view non_finite_literal(std::string_view text, std::size_t position) {
   const auto part_of_word = [](char character) {
     return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
@@ -184,7 +185,6 @@ class JsonBuilder {
     return true;
   }
 
-  JsonDocument::Stretch store(const std::string& value) {
   // Of two values under one key the reader would take one, and whoever wrote the file may have
   // meant the other.
   void refuse_equal_keys() {
@@ -209,6 +209,7 @@ class JsonBuilder {
     throw InputError(document_.file_, next_pointer(), "the key is given twice in this object");
   }
 
+  JsonDocument::Stretch store(const std::string& value) {
     const JsonDocument::Stretch stretch{static_cast<std::uint32_t>(document_.characters_.size()),
                                         static_cast<std::uint32_t>(value.size())};
     document_.characters_ += value;
@@ -236,8 +237,8 @@ class JsonBuilder {
   std::string_view text_;
   JsonDocument::Stretch key_{0, 0};
   std::vector<std::size_t> open_;
-};
   std::vector<std::size_t> keys_;  // of the object that ends; kept for its memory
+};
 
 JsonDocument::JsonDocument(std::string_view text, std::string file) : file_(std::move(file)) {
   const std::string_view content = utf8_content(text, file_);
@@ -424,7 +425,7 @@ void append_quoted(std::string& text, std::string_view content) {
     text += '"';
     return;
   }
-  text += nlohmann::json(content).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  text += json_text(nlohmann::ordered_json(content), -1);
 }
 
 }  // namespace placewright

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "formats/printable.h"
+
 namespace placewright {
 namespace {
 
@@ -122,8 +124,9 @@ PlanRows plan_rows(const Problem& problem, const Plan& plan) {
   return result;
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+std::string csv_field(const std::string& content) {
+  const std::string text = with_escapes(content);
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char character : text) {
     if (character == '"') quoted += '"';

@@ -26,9 +26,10 @@ struct PlanRows {
 
 PlanRows plan_rows(const Problem& problem, const Plan& plan);
 
-// Comma-separated values (RFC 4180): a field with a comma, quote or line break is quoted.
+// Comma-separated values (RFC 4180): a field with a comma, quote or line feed is quoted. Characters
+// on which a terminal acts are escaped (printable.h).
 std::string csv_text(const PlanRows& rows);
-std::string csv_field(const std::string& text);
+std::string csv_field(const std::string& content);
 
 // The tensor's name; its producer's where it has none.
 std::string tensor_name(const Problem& problem, TensorId tensor);

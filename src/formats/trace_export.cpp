@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_text.h"
 #include "formats/plan_rows.h"
 #include "problem/time_unit.h"
 
@@ -307,9 +308,7 @@ class Trace {
 
 std::string trace_json(const Problem& problem, const Plan& plan,
                        std::span<const MeasuredSlice> measured) {
-  // Names come from files and need not be valid UTF-8.
-  return Trace(problem, plan, measured).run().dump(1, ' ', false, Json::error_handler_t::replace) +
-         '\n';
+  return json_text(Trace(problem, plan, measured).run(), 1) + '\n';
 }
 
 }  // namespace placewright

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_text.h"
 #include "problem/time_unit.h"
 #include "report/alternatives.h"
 #include "report/critical_chain.h"
@@ -402,7 +403,7 @@ std::string report_data(const Problem& problem, std::span<const ReportedPlan> pl
   }
   for (const ReportedPlan& plan : plans) json["plans"].push_back(plan_json(problem, plan));
   // Names that are not UTF-8 must not keep the page from being written.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json, -1);
 }
 
 }  // namespace placewright
