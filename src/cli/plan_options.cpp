@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/exit_code.h"
 #include "cli/planner_text.h"
 #include "evaluate/placement_plan.h"
 #include "formats/input_error.h"
@@ -33,15 +34,22 @@ PlanFile parse_with_plan(const std::string& text, const std::string& path, const
       file.reason.empty() ? "holds no plan" : fmt::format("holds no plan: {}", file.reason));
 }
 
-// A plan says nothing about a problem that has changed since.
-void require_same_problem(const PlanReference& reference, const ProblemFile& file,
-                          const std::string& plan_path) {
-  const std::string& digest = reference.problem.digest;
-  if (reference.embedded || digest.empty() || digest == file.digest) return;
-  throw InputError(input_name(plan_path), "/problem/digest",
-                   fmt::format("'{}' has changed since the plan was made; give it as --problem to "
-                               "use it all the same",
-                               file.file));
+// A file that a plan refers to, as it was then and as it is now.
+struct ReferredFile {
+  std::string_view pointer;  // of the digest in the plan
+  const std::string& path;
+  const std::string& digest_then;
+  const std::string& digest_now;
+  std::string_view option;  // with which the file can be given apart
+};
+
+// A plan says nothing about a file that has changed since.
+void require_unchanged(const ReferredFile& file, const std::string& plan_path) {
+  if (file.digest_then.empty() || file.digest_then == file.digest_now) return;
+  throw InputError(input_name(plan_path), std::string{file.pointer},
+                   fmt::format("'{}' has changed since the plan was made; give it as {} to use it "
+                               "all the same",
+                               file.path, file.option));
 }
 
 }  // namespace
@@ -57,11 +65,23 @@ PlanWithProblem PlanOptions::read(const OutputOptions& output) const {
   problem.check();
   const std::string text = read_whole(path);
   PlanReference reference = peek_plan(text, path);
+  const ProblemReference named = reference.problem;
   problem.override(reference);
   const bool apart = !problem.path.empty();
   ProblemFile file = problem_of_plan(
       reference, path, apart ? std::optional<std::string>(problem.path) : std::nullopt);
-  if (!apart) require_same_problem(reference, file, path);
+  const bool embedded = reference.embedded && !apart;
+  if (embedded && !problem.cluster.empty()) {
+    throw UsageError("--cluster: the plan holds its own problem and devices; give --problem too");
+  }
+  if (!embedded && !apart) {
+    require_unchanged({"/problem/digest", file.file, named.digest, file.digest, "--problem"}, path);
+  }
+  if (!embedded && problem.cluster.empty()) {
+    require_unchanged({"/problem/cluster/digest", named.cluster_path, named.cluster_digest,
+                       file.cluster_digest, "--cluster"},
+                      path);
+  }
   problem.apply_to(file.draft);
   output.warn(file.warnings);
 
@@ -84,7 +104,7 @@ ProblemReference reference_to(const ProblemFile& file, const ProblemOptions& opt
   if (!options.format.empty()) reference.format = file.format;
   if (!options.cluster.empty()) {
     reference.cluster_path = options.cluster;
-    reference.cluster_digest = digest_of(read_whole(options.cluster));
+    reference.cluster_digest = file.cluster_digest;
   }
   return reference;
 }

@@ -114,6 +114,13 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
 }
 
 void ProblemOptions::check() const {
+  std::vector<std::string> files = more;
+  files.push_back(path);
+  // The cluster is read once for each model.
+  for (std::size_t i = 0; i <= more.size(); ++i) files.push_back(cluster);
+  if (std::count(files.begin(), files.end(), "-") > 1) {
+    throw UsageError("-: standard input can be read only once");
+  }
   Rules unused;
   apply_rules_to(unused);
   chosen_objective(objective);
