@@ -11,7 +11,7 @@ enum class ExitCode {
   no = 1,         // the answer is no: infeasible, unknown, check failed
   usage = 2,      // the command line is wrong
   bad_input = 3,  // a file cannot be read, understood or written
-  fault = 4,      // a mistake of ours
+  fault = 4,      // an internal error
 };
 
 // The command line asks for something that makes no sense; the message is one sentence.

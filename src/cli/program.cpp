@@ -1,7 +1,9 @@
 #include "cli/program.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -16,9 +18,9 @@
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
+#include "formats/printable.h"
 #include "planning/service.h"
 #include "planning/suggestion.h"
-#include "formats/printable.h"
 
 namespace placewright::cli {
 namespace {
@@ -37,7 +39,7 @@ constexpr const char* kExamples =
     "\n"
     "'placewright VERB --help' explains a verb. Exit codes: 0 a plan or a clean answer, 1 the "
     "answer\n"
-    "is no, 2 wrong usage, 3 bad input, 4 a fault of ours.";
+    "is no, 2 wrong usage, 3 bad input, 4 internal error.";
 
 void build_command_line(CLI::App& program, Action& action) {
   program.set_version_flag("--version", "placewright " PLACEWRIGHT_VERSION);
@@ -145,8 +147,26 @@ ExitCode run_action(const Action& action) {
     if (std::ferror(stdout) != 0) {
       return fail(ExitCode::bad_input, "standard output: cannot be written");
     }
-    return fail(ExitCode::fault, fmt::format("a fault of ours: {}", error.what()));
+    return fail(ExitCode::fault, fmt::format("internal error: {}", error.what()));
   }
+}
+
+// For exceptions that leave a thread of some library, which nobody can catch: the program ends, but
+// with its own exit code and a sentence. Files are whole also then (formats/text_file.h).
+[[noreturn]] void end_with_a_sentence() {
+  try {
+    if (const std::exception_ptr current = std::current_exception()) {
+      std::rethrow_exception(current);
+    }
+    fail(ExitCode::fault, "internal error: the program was asked to terminate");
+  } catch (const std::bad_alloc&) {
+    fail(ExitCode::fault, "out of memory");
+  } catch (const std::exception& error) {
+    fail(ExitCode::fault, fmt::format("internal error: {}", error.what()));
+  } catch (...) {
+    fail(ExitCode::fault, "internal error: an unknown exception");
+  }
+  std::_Exit(static_cast<int>(ExitCode::fault));
 }
 
 ExitCode run(int argc, char** argv) {
@@ -173,6 +193,9 @@ ExitCode run(int argc, char** argv) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
+  // A write beyond the limit on file sizes is an error of that write, not the end of the program.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::set_terminate(end_with_a_sentence);
   return static_cast<int>(run(argc, argv));
 }
 

@@ -67,7 +67,7 @@ void require_valid_start(const Problem& problem, const Plan* start) {
       fmt::format("the start plan is not valid for this problem: {}", violations.front().message));
 }
 
-// The problem as the request has it coarsened; nothing where it asks for none.
+// The problem as the request has it coarsened; nullopt if it asks for none.
 std::optional<Coarsening> coarsened(const Problem& problem, const PlanRequest& request) {
   if (request.coarsening.method == CoarsenMethod::none) return std::nullopt;
   return std::optional<Coarsening>(std::in_place, problem, request.coarsening);
@@ -163,7 +163,7 @@ void explain_missing_plan(PlanOutcome& outcome) {
   if (answer.plan) return;
   if (!outcome.fault.empty()) {
     answer.proved_infeasible = false;
-    answer.reason = fmt::format("a fault of ours: {}", outcome.fault);
+    answer.reason = fmt::format("internal error: {}", outcome.fault);
   } else if (answer.reason.empty()) {
     answer.reason = fmt::format("planner '{}' found no plan", outcome.planner);
   }

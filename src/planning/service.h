@@ -6,7 +6,7 @@
 // A plan leaves here only after the verifier has accepted it. Infeasible, out of time and
 // interrupted are outcomes. A request that cannot be served as asked (unknown planner or option, a
 // planner that does not serve the objective, a start plan that is not valid) is a RequestError. A
-// planner of ours that fails is an outcome with `fault`, never a wrong plan.
+// planner that fails is an outcome with `fault`, never a wrong plan.
 //
 // With coarsening the planner sees the smaller problem (coarsening.h). Its bounds and proofs are
 // kept only where the coarsening loses nothing; else the certificate is that of the problem itself.
@@ -52,7 +52,7 @@ struct PlanOutcome {
   std::string planner;
   Settings settings;
   double seconds = 0;
-  std::string fault = {};  // a mistake of ours, in one sentence; then there is no plan
+  std::string fault = {};  // an internal error, in one sentence; then there is no plan
   std::optional<CoarseningSummary> coarsening = {};
 
   [[nodiscard]] double value() const { return answer.value(); }

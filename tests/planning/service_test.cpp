@@ -92,7 +92,7 @@ TEST(Service, NeverHandsOutAWrongPlan) {
   const auto outcome = outcome_of(wrong(), Problem(chain_draft()));
   EXPECT_FALSE(outcome.answer.plan);
   EXPECT_THAT(outcome.fault, HasSubstr("wrong plan"));
-  EXPECT_THAT(outcome.answer.reason, HasSubstr("fault of ours"));
+  EXPECT_THAT(outcome.answer.reason, HasSubstr("internal error: "));
   EXPECT_EQ(outcome.answer.status(), Status::unknown);
 }
 
