@@ -111,7 +111,7 @@ struct Finding {
   std::string message;
 };
 
-// Checks a plan from first principles, whoever made it; empty: it is valid.
+// Checks any plan from first principles; the answer is empty if it is valid.
 std::vector<Finding> check_plan(const Problem& problem, const Plan& plan);
 
 // The plan that a bare placement stands for: the better of two list schedules, one stage for each

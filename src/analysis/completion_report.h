@@ -17,7 +17,7 @@ namespace placewright {
 struct ModelCompletion {
   double completion = 0;           // when its last op ends; its arrival where it has none
   double alone = 0;                // time taken with all devices to itself
-  std::optional<double> slowdown;  // nothing where it takes no time alone
+  std::optional<double> slowdown;  // nullopt if it takes no time alone
   bool late = false;               // after its deadline
   std::size_t ops = 0;
   std::size_t packed_ops = 0;  // NOD

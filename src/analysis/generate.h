@@ -47,7 +47,7 @@ struct GenerateOptions {
 
   std::size_t devices = 4;       // joined by links, where there are no accelerators or cores
   std::size_t kinds = 3;         // links: kinds of devices, at most one for each device
-  std::size_t accelerators = 0;  // a host interconnect: so many accelerators ...
+  std::size_t accelerators = 0;  // a host interconnect: number of accelerators ...
   std::size_t cores = 0;         // ... and CPU cores
   double memory_pressure = 0;    // bytes of all weights / memory of all devices; 0: no limit
   double communication = 1;      // multiplies the tensors' sizes

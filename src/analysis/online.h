@@ -1,7 +1,7 @@
 // Models that arrive, and may be cancelled, while others run.
 //
 // A trace names copies of the models of a problem (the catalogue), each with its time of arrival.
-// Whoever plans knows nothing of later events. At every event all that has started stays as it is,
+// The planner knows nothing of later events. At every event all that has started stays as it is,
 // and only the ops that have not started are planned again, to the end. Ops of a cancelled model
 // that have started run on; the others never start, and the model does not count.
 //

@@ -25,7 +25,7 @@ std::vector<Value> or_as_it_is(const std::vector<Value>& values, Value as_it_is)
   return values.empty() ? std::vector<Value>{as_it_is} : values;
 }
 
-// The plan with the devices of another problem that have the same names; nothing where one that it
+// The plan with the devices of another problem that have the same names; nullopt if one that it
 // uses is not there.
 std::optional<Plan> renumbered(Plan plan, const Problem& from, const Problem& to) {
   Table<DeviceId, DeviceId> number(from.device_count());

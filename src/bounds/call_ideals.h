@@ -61,7 +61,7 @@ class CallIdeals {
   [[nodiscard]] bool exact() const { return !graph_.relaxed && counted_ && whole_; }
 
   // Computes the tails, once, and answers the bound of the whole: infinite when the graph has no
-  // plan, nothing when told to stop.
+  // plan, nullopt when asked to stop.
   std::optional<double> bound(const Stop& stop);
 
   struct Walk {

@@ -213,7 +213,7 @@ double segment_bound(const Problem& problem) {
   if (problem.model_count() != 1 || 8 * edges * devices * devices * devices > kMostWork) return 0;
   std::vector<std::size_t> places(problem.op_count());
   std::vector<double> distance(1,
-                               0.0);  // by device of the cut node before; one where there is none
+                               0.0);  // by device of the cut node before; one if there is none
   for (const CutSegment& segment : cut_segments(problem)) {
     SegmentTimes times(problem, segment, places);
     std::vector<double> next(times.exits(), kInfinity);

@@ -64,7 +64,7 @@ std::vector<SpeedUpProfile> read_profiles(const AffinityOptions& options) {
   return profiles;
 }
 
-// The model with the largest affinity; nothing where none is comparable.
+// The model with the largest affinity; nullopt if none is comparable.
 std::optional<std::size_t> best_partner(const Matrix& matrix, std::size_t model) {
   std::optional<std::size_t> best;
   for (std::size_t other = 0; other < matrix.size(); ++other) {

@@ -1,4 +1,4 @@
-// What a person, or a program, is told of a plan.
+// A plan as text for people and as JSON for programs.
 
 #pragma once
 

@@ -87,7 +87,7 @@ ReportedPlan reported(PlanWithProblem& loaded, const std::string& label) {
   return {label, std::move(file)};
 }
 
-// Gives each run to the plan that was run. Throws InputError where there is none.
+// Gives each run to the plan that was run. Throws InputError if there is none.
 void add_runs(const ReportOptions& options, const Problem& problem,
               std::vector<ReportedPlan>& plans) {
   const OutputOptions output{.quiet = options.quiet};

@@ -1,4 +1,4 @@
-// One line on stderr that says what the program is at; nothing where stderr is not a terminal.
+// One line on stderr that says what the program is doing, if stderr is a terminal.
 
 #pragma once
 

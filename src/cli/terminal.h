@@ -10,7 +10,7 @@ namespace placewright::cli {
 
 bool is_terminal(std::FILE* stream);
 
-// Columns of the terminal behind the stream, or `otherwise` where there is none.
+// Columns of the terminal behind the stream, or `otherwise` if there is none.
 int terminal_width(std::FILE* stream, int otherwise);
 
 enum class Colour { green, yellow, red, bold };

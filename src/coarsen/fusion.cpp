@@ -175,7 +175,7 @@ class Fusion {
   }
 
   // The light ops between a fork and the op at which all its branches meet again, that op last;
-  // empty where there is no such op nearby.
+  // empty if there is no such op nearby.
   [[nodiscard]] std::vector<OpId> diamond(OpId fork) const {
     std::vector<OpId> inside;
     const auto forks = problem_.successors(fork);

@@ -12,7 +12,7 @@ namespace placewright {
 Partition refined(const Problem& problem, const Partition& proposal);
 
 // The sets whose readers would bear a receive overhead that others bear in the fine problem are
-// split up; the same partition where there are none.
+// split up; the same partition if there are none.
 Partition without_moved_overheads(const Problem& fine, const Problem& coarse, Partition partition);
 
 // Every op alone.

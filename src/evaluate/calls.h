@@ -33,7 +33,7 @@ namespace placewright {
 std::vector<Call> split_into_calls(const Problem& problem, const Placement& placement);
 
 // The plan with the times of its calls, in order of start, and the value. The calls of one
-// accelerator run in the order given; empty ones are left out. Nothing where they deadlock. Throws
+// accelerator run in the order given; empty ones are left out. Nullopt if they deadlock. Throws
 // std::invalid_argument unless the calls hold every op of the accelerators once, on its device.
 std::optional<Plan> call_plan(const Problem& problem, Placement placement, std::vector<Call> calls);
 
@@ -72,7 +72,7 @@ class CallEvaluator {
   [[nodiscard]] double end(OpId op) const;
   // The ops of the nodes on one longest path, last node first; empty after a deadlock.
   [[nodiscard]] std::vector<OpId> critical_ops() const;
-  // The assignment as a plan; nothing where it deadlocks or needs a host that is not there.
+  // The assignment as a plan; nullopt if it deadlocks or needs a host that is absent.
   [[nodiscard]] std::optional<Plan> plan(std::span<const Slot> slot_of_op);
 
  private:

@@ -6,7 +6,7 @@
 namespace placewright {
 namespace {
 
-// Sums drift by rounding; after this many moves they are made anew.
+// Sums drift by rounding; after this many moves they are summed again.
 constexpr std::uint32_t kMovesBetweenSums = 1U << 20U;
 
 // Up to this many devices each tensor has a count for each device.

@@ -35,7 +35,7 @@ struct Simulation {
 // The plan must be complete and valid apart from memory.
 Simulation simulate(const Problem& problem, const Plan& plan);
 
-// The device that exceeds its memory by most when tensors count; nothing where all are within.
+// The device that exceeds its memory by most when tensors count; nullopt if none does.
 std::optional<DeviceId> device_over_peak(const Problem& problem, const Simulation& simulation);
 
 }  // namespace placewright

@@ -9,7 +9,7 @@
 namespace placewright {
 
 // "FILE: PLACE: message". The place is a JSON pointer ("/nodes/12/time"), or "line 3, column 7"
-// where the text is no JSON; it is empty where the file as a whole is at fault.
+// if the text is not JSON; it is empty if the file as a whole is at fault.
 class InputError : public std::runtime_error {
  public:
   InputError(std::string file, std::string place, std::string message)

@@ -8,7 +8,7 @@
 namespace placewright {
 namespace {
 
-// The names of all nodes, or nothing where one has none or two have the same.
+// The names of all nodes; empty if one has none or two have the same.
 std::vector<std::string> unique_names(JsonValue nodes) {
   std::vector<std::string> names;
   names.reserve(nodes.size());

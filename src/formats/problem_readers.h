@@ -44,7 +44,7 @@ class NodeTable {
 
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
-  // The node with the id that an edge gives; throws where there is none.
+  // The node with the id that an edge gives; throws if there is none.
   [[nodiscard]] OpId node(JsonValue id) const;
 
  private:

@@ -18,7 +18,7 @@ namespace placewright {
 struct RuntimeDevice {
   std::string name;       // "CPU", "GPU.0"
   std::string full_name;  // "Intel(R) …"
-  double memory = 0;      // bytes; 0: not told
+  double memory = 0;      // bytes; 0: not known
 };
 
 // Where a part runs: an OpenVINO device, and for `CPU` the cores.

@@ -9,7 +9,7 @@
 
 namespace placewright {
 
-// A planner of ours made a plan that the verifier refuses: never the user's mistake.
+// A planner made a plan that the verifier refuses: an internal error, never the user's mistake.
 class WrongPlan : public std::logic_error {
  public:
   using std::logic_error::logic_error;

@@ -1,7 +1,7 @@
 // The planner `auto`: runs the other planners that fit within one budget and keeps the best.
 //
 // Order: quick heuristics, then exact planners, then those that improve as long as there is time.
-// Whoever comes later starts from the best plan so far and gets its share (PlannerEntry::share) of
+// A later planner starts from the best plan so far and gets its share (PlannerEntry::share) of
 // the time that is left, so that what a quick planner does not use goes to the long ones. It ends
 // as soon as the best plan meets the best bound, or one planner proves that nothing fits.
 //

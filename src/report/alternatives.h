@@ -15,7 +15,7 @@ struct SingleDevice {
   double value = kInfinity;
 };
 
-// The best plan that uses one device only; nothing where no device runs every op or holds them all.
+// The best plan that uses one device only; nullopt if no device can run and hold every op.
 std::optional<SingleDevice> best_single_device(const Problem& problem);
 
 enum class MoveVerdict {

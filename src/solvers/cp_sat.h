@@ -46,7 +46,7 @@ struct CpTerm {
   std::int64_t coefficient = 1;
 };
 
-// Sum of terms plus an offset. Made from a variable or a constant without ado.
+// Sum of terms plus an offset. Converts implicitly from a variable or a constant.
 struct CpExpression {
   std::vector<CpTerm> terms;
   std::int64_t offset = 0;

@@ -24,7 +24,7 @@ struct ForwardGraph {
 ForwardGraph forward_graph(const Problem& problem);
 
 // Stages in an order in which each feeds only later ones, of several candidates the smallest
-// position first; empty where they wait for each other in a circle.
+// position first; empty if they wait for each other in a circle.
 std::vector<std::size_t> feeding_order(const Problem& problem, const std::vector<Stage>& stages);
 
 // joint: no circle of stages; and, when `listed_by_plan`, no stage feeds an earlier one.

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 const std::string kExample1 = example_path("moirai/example-1.json");
 
-// A small valid problem of ours, as a place to put mistakes into.
+// A small valid problem in our own format, as a place to put mistakes into.
 nlohmann::json small_problem() {
   return nlohmann::json::parse(R"({
     "placewright": "problem", "version": 1, "name": "small", "unit": "ms", "objective": "latency",
