@@ -26,20 +26,7 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/PlacewrightConfig.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/PlacewrightConfigVersion.cmake"
   DESTINATION "${package_dir}")
 
-# Public headers. Inside the house the nouns are "problem/…"; installed they are "placewright/problem/…", so that
-# nothing but our own folder appears on a consumer's include path.
-set(public_headers "${PROJECT_SOURCE_DIR}/include/placewright/placewright.h")
-foreach(noun IN ITEMS draft ids objective plan problem)
-  list(APPEND public_headers "${PROJECT_SOURCE_DIR}/src/problem/${noun}.h")
-endforeach()
-foreach(header IN LISTS public_headers)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
-  file(READ "${header}" text)
-  string(REPLACE "#include \"problem/" "#include \"placewright/problem/" text "${text}")
-  string(REGEX REPLACE ".*/(src|include/placewright)/" "" name "${header}")
-  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/public/placewright/${name}" CONTENT "${text}" @ONLY)
-endforeach()
-install(DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/public/placewright" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/placewright" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
 if(PLACEWRIGHT_HIGHS_LIBRARY)
   get_filename_component(highs_name "${PLACEWRIGHT_HIGHS_LIBRARY}" NAME)

@@ -14,7 +14,8 @@ if(OpenVINO_FOUND)
   get_target_property(openvino_headers openvino::runtime INTERFACE_INCLUDE_DIRECTORIES)
   # As system headers: they are not ours to keep free of warnings.
   target_include_directories(placewright_openvino SYSTEM PRIVATE ${openvino_headers})
-  target_include_directories(placewright_openvino PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_include_directories(placewright_openvino PRIVATE
+    $<TARGET_PROPERTY:placewright,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(placewright_openvino PRIVATE openvino::runtime fmt::fmt placewright_compile_options)
   # An installed plugin goes on using the OpenVINO that it was built with.
   get_target_property(openvino_library openvino::runtime IMPORTED_LOCATION_RELEASE)

@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = fuzzing::text_of(data, size);
   try {
     kind_of_file(text, "fuzzed");
-    const PlanFile file = parse_plan(text, "fuzzed", graph.problem, graph.file.op_ids);
+    const PlanFile file = PlanDocument(text, "fuzzed").read(graph.problem, graph.file.op_ids);
     fuzzing::require(!file.has_plan() || file.plan.placement.size() == graph.problem.op_count());
   } catch (const InputError&) {
   }

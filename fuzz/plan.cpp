@@ -23,13 +23,15 @@ const Problem& small_problem() {
 }
 
 void read_plan_text(std::string_view text) {
-  const PlanReference reference = peek_plan(text, "fuzzed");
+  const PlanDocument document(text, "fuzzed");
+  PlanReference reference = document.reference();
   std::optional<Problem> embedded;
-  if (reference.embedded) embedded.emplace(build_problem(*reference.embedded));
+  if (reference.embedded) embedded.emplace(build_problem(std::move(*reference.embedded)));
   const Problem& problem = embedded ? *embedded : small_problem();
-  const PlanFile file = parse_plan(text, "fuzzed", problem);
+  const PlanFile file = document.read(problem);
   if (!file.has_plan()) return;
-  const PlanFile again = parse_plan(write_plan(problem, file, {.embed = true}), "written", problem);
+  const PlanFile again =
+      PlanDocument(write_plan(problem, file, {.embed = true}), "written").read(problem);
   fuzzing::require(again.plan == file.plan);
 }
 

@@ -22,17 +22,4 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Reads a problem in the given format, checks it and asks that our own format keeps it whole.
-inline void read_problem_text(std::string_view text, Format format) {
-  ReadOptions options;
-  options.format = format;
-  try {
-    const ProblemFile file = parse_problem(text, "fuzzed", options);
-    const Problem problem = build_problem(file);
-    const std::string written = write_problem(file.draft);
-    require(parse_problem(written, "written").draft == problem.draft());
-  } catch (const InputError&) {
-  }
-}
-
 }  // namespace placewright::fuzzing

@@ -42,11 +42,11 @@ ProblemDraft two_branches() {
 void print_best(ProblemDraft draft, Objective objective) {
   draft.objective = objective;
   const Problem problem(std::move(draft));
-  const Result result = solve(problem, {.seconds = 1});
-  if (!result.plan) return;
-  std::printf("%s: %.4g ms;", name_of(objective).data(), result.plan->value);
+  const PlanOutcome outcome = solve(problem, {.budget = {.seconds = 1}});
+  if (!outcome.answer.plan) return;
+  std::printf("%s: %.4g ms;", name_of(objective).data(), outcome.value());
   for (const OpId op : problem.ops()) {
-    const Device& device = problem.device(result.plan->placement[op]);
+    const Device& device = problem.device(outcome.answer.plan->placement[op]);
     std::printf(" %s on %s;", problem.op(op).name.c_str(), device.name.c_str());
   }
   std::printf("\n");

@@ -1,4 +1,4 @@
-// problem/problem.h, problem/plan.h: a placement of one's own as a plan, what the verifier says of
+// problem/problem.h, problem/plan.h, verify/verifier.h: a placement of one's own as a plan, what the verifier says of
 // it, and when everything happens.
 //
 //   own_placement PROBLEM
@@ -33,8 +33,8 @@ int main(int argc, char** argv) try {
     return 1;
   }
   std::printf("%s %.6g\n", name_of(problem.objective()).data(), plan->value);
-  for (const Finding& finding : check_plan(problem, *plan)) {
-    std::printf("%s: %s\n", finding.code.c_str(), finding.message.c_str());
+  for (const Violation& found : verify(problem, *plan)) {
+    std::printf("%s: %s\n", name_of(found.code).data(), found.message.c_str());
   }
   if (plan->schedule) {
     std::printf("%zu transfers; the last op starts at %.6g\n", plan->schedule->transfers.size(),

@@ -1,133 +1,106 @@
 // Placewright as a library: read or build a placement problem, plan it, check it, keep the plan.
 //
-//   const placewright::Problem problem = placewright::open_problem("model.json");
-//   const placewright::Result result = placewright::solve(problem, {.planner = "auto", .seconds = 5});
-//   if (result.plan) placewright::save_result("plan.json", problem, result);
+//   using namespace placewright;
+//   const Problem problem = open_problem("model.json");
+//   const PlanOutcome outcome = solve(problem, {.planner = "auto", .budget = {.seconds = 5}});
+//   if (outcome.answer.plan) save_plan("plan.json", problem, outcome);
 //
-// This header and the nouns it brings with it (problem/draft.h: a problem as plain records;
-// problem/problem.h: checked and frozen; problem/plan.h: plans, certificates; problem/objective.h:
-// objectives and rules; problem/ids.h: ids and tables) are the whole public interface. Everything
-// is in the namespace placewright.
+// This header and those that it includes are the whole public interface, and the words that the
+// program itself is written in: problem/ (a problem as plain records, checked and frozen; plans and
+// certificates), planners/planner.h (what a planner is, its options, budget and progress),
+// planning/plan_request.h (what is asked, and the outcome), verify/verifier.h (what is wrong with a
+// plan), formats/ (how files are read, and what a plan file keeps). Everything is in the namespace
+// placewright.
 //
 // Errors are exceptions whose message is one sentence: std::runtime_error for what is wrong with a
 // file or a draft (the sentence names the file and the place in it, or the record), and
-// std::invalid_argument for a task that makes no sense (an unknown planner or option). "Nothing
-// fits", "no plan found" and "time is up" are not errors but results. Nothing prints, nothing ends
-// the program. Functions may be called from several threads at once; a Problem may be shared by
+// std::invalid_argument for a request that makes no sense (an unknown planner, option or format).
+// "Nothing fits", "no plan found" and "time is up" are not errors but outcomes. Nothing prints, nothing
+// ends the program. Functions may be called from several threads at once; a Problem may be shared by
 // them.
 
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
-#include <limits>
-#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "problem/draft.h"
-#include "problem/ids.h"
-#include "problem/objective.h"
-#include "problem/plan.h"
-#include "problem/problem.h"
+#include "placewright/formats/plan_record.h"
+#include "placewright/formats/read_options.h"
+#include "placewright/planners/planner.h"
+#include "placewright/planning/plan_request.h"
+#include "placewright/problem/draft.h"
+#include "placewright/problem/ids.h"
+#include "placewright/problem/objective.h"
+#include "placewright/problem/plan.h"
+#include "placewright/problem/problem.h"
+#include "placewright/verify/verifier.h"
 
 namespace placewright {
 
 // "0.1.0"
 std::string_view library_version();
 
-// How to read a problem file; the defaults let the file decide.
-struct OpenOptions {
-  std::string format = {};  // "placewright", "moirai", "msr", "talos"; empty: recognised by content
-  std::optional<Objective> objective = {};  // absent: the file's, or its format's usual one
-  std::string cluster = {};                 // path of a cluster file that gives the devices
-};
-
 // A problem from a file, of our own format or a published one. A problem made in code is
-// `Problem(draft)`, which throws InvalidProblem (a std::runtime_error) when the draft breaks a
-// rule.
-Problem open_problem(const std::string& path, const OpenOptions& options = {});
+// `Problem(draft)`, which throws InvalidProblem (a std::runtime_error) when the draft breaks a rule.
+Problem open_problem(const std::string& path, const ReadOptions& options = {});
 
 // The same from text in memory; `origin` is what messages call it.
 Problem read_problem_text(std::string_view text, const std::string& origin,
-                          const OpenOptions& options = {});
+                          const ReadOptions& options = {});
 
 // In our own format. Written whole or not at all.
 void save_problem(const std::string& path, const Problem& problem);
 
-// A planner as `placewright planners` lists it.
-struct PlannerDescription {
-  std::string name;
-  std::string summary;
-  std::vector<Objective> objectives;
-  bool exact = false;                          // proves its plans optimal, given time
-  std::map<std::string, std::string> options;  // name to what it does
-};
+// Every planner, as `placewright planners` lists them.
+std::vector<PlannerEntry> available_planners();
 
-std::vector<PlannerDescription> available_planners();
-
-// How far a planner has come.
-struct Milestone {
-  std::string planner;
-  double seconds = 0;
-  double value = kInfinity;  // of the best plan so far; infinite: none yet
-  double lower_bound = 0;
-};
-
-// What to do, and how much to spend on it.
-struct Task {
-  std::string planner = "auto";                                     // one of available_planners()
-  std::map<std::string, std::string> options = {};                  // of the planner, as text
-  double seconds = 10;                                              // time limit
-  std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();  // work limit; repeatable
-  int threads = 1;
-  std::uint64_t seed = 1;
-  const Plan* start = nullptr;              // improve this one
-  const std::atomic<bool>* stop = nullptr;  // set it to end early with the best so far
-  std::function<void(const Milestone&)> on_milestone = {};  // called in the planning thread
-};
-
-struct Result {
-  Status status = Status::unknown;
-  std::optional<Plan> plan;  // accepted by the verifier
-  Certificate certificate;   // no plan has a value below its lower bound
-  std::string reason;        // no plan: why
-  std::string planner;
-  double seconds = 0;
-  std::uint64_t seed = 1;
-
-  // (value - bound) / value; infinite without a plan.
-  [[nodiscard]] double gap() const;
-};
-
-Result solve(const Problem& problem, const Task& task = {});
-
-// What is wrong with a plan: a code in kebab case ("memory-exceeded") and one sentence.
-struct Finding {
-  std::string code;
-  std::string message;
-};
-
-// Checks any plan from first principles; the answer is empty if it is valid.
-std::vector<Finding> check_plan(const Problem& problem, const Plan& plan);
+// Plans, and returns only what the verifier accepts. Set `stop` to end early with the best so far;
+// `observer` is told of progress in the planning thread.
+PlanOutcome solve(const Problem& problem, const PlanRequest& request = {},
+                  const std::atomic<bool>* stop = nullptr, const Control::Observer& observer = {});
 
 // The plan that a bare placement stands for: the better of two list schedules, one stage for each
-// device, or the calls that the placement needs. Nothing where the placement breaks a rule on
-// links, contiguity or calls; memory is left to check_plan.
+// device, or the calls that the placement needs. Returns nullopt if the placement breaks a rule on
+// links, contiguity or calls; memory is left to verify().
 std::optional<Plan> plan_for(const Problem& problem, const Placement& placement);
 
-// A plan file that holds its problem too, as `placewright plan --embed -o` writes it. Throws
-// std::invalid_argument when the result has no plan.
-void save_result(const std::string& path, const Problem& problem, const Result& result);
+struct SavePlanOptions {
+  ProblemReference problem = {};  // the file that the plan refers to
+  bool embed = false;             // put the whole problem into the plan's file as well
+};
 
-// A plan file with its problem: the one inside, or the file that it names.
+// Writes the outcome's plan, whole or not at all. The problem is put into the file in any case where
+// the reference could not lead to it: there is none, it is standard input, or ops have been pinned.
+// Throws std::invalid_argument when the outcome has no plan.
+void save_plan(const std::string& path, const Problem& problem, const PlanOutcome& outcome,
+               const SavePlanOptions& options = {});
+
+// What to change in the problem that a plan names, or holds.
+struct OpenPlanOptions {
+  std::string problem = {};  // path of the problem to use in its place
+  ReadOptions read = {};     // where they are given they replace what the plan says
+  std::function<void(ProblemDraft&)> change = {};  // the last word before the problem is checked
+};
+
+// A plan file with its problem.
 struct OpenedPlan {
   Problem problem;
-  Plan plan;
+  PlanFile file;  // its plan has a value and what else belongs to the objective
+
+  [[nodiscard]] const Plan& plan() const { return file.plan; }
 };
-OpenedPlan open_plan(const std::string& path);
+
+// Refused: a file without a plan, and a problem that has changed since the plan was made.
+OpenedPlan open_plan(const std::string& path, const OpenPlanOptions& options = {});
+
+// A plan file for a problem that is there already, for instance as PlanRequest::start. `op_ids` are
+// what the node ids of an expert split refer to; empty: the ops' names.
+PlanFile open_plan_of(const Problem& problem, const std::string& path,
+                      std::span<const std::string> op_ids = {});
 
 }  // namespace placewright

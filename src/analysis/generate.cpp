@@ -319,36 +319,6 @@ void Generator::limit_memory() {
 
 }  // namespace
 
-std::string_view name_of(GraphFamily family) {
-  switch (family) {
-    case GraphFamily::layered:
-      return "layered";
-    case GraphFamily::chain:
-      return "chain";
-    case GraphFamily::series_parallel:
-      return "series-parallel";
-    case GraphFamily::transformer:
-      return "transformer";
-    case GraphFamily::inception:
-      return "inception";
-  }
-  return "";
-}
-
-const std::vector<GraphFamily>& graph_families() {
-  static const std::vector<GraphFamily> families{GraphFamily::layered, GraphFamily::chain,
-                                                 GraphFamily::series_parallel,
-                                                 GraphFamily::transformer, GraphFamily::inception};
-  return families;
-}
-
-std::optional<GraphFamily> graph_family_named(std::string_view name) {
-  for (const GraphFamily family : graph_families()) {
-    if (name_of(family) == name) return family;
-  }
-  return std::nullopt;
-}
-
 ProblemDraft generate(const GenerateOptions& options) {
   return Generator(options).build();
 }

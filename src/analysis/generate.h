@@ -21,19 +21,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string_view>
-#include <vector>
 
 #include "problem/draft.h"
 
 namespace placewright {
 
 enum class GraphFamily { layered, chain, series_parallel, transformer, inception };
-
-std::string_view name_of(GraphFamily family);
-std::optional<GraphFamily> graph_family_named(std::string_view name);
-const std::vector<GraphFamily>& graph_families();
+template <>
+inline constexpr auto kSpellings<GraphFamily> = std::to_array<Spelling<GraphFamily>>({
+    {GraphFamily::layered, "layered", "ops in layers, reading from layers further up"},
+    {GraphFamily::chain, "chain", "one op after the other"},
+    {GraphFamily::series_parallel, "series-parallel", "series and parallel parts nested at random"},
+    {GraphFamily::transformer, "transformer", "attention and feed-forward blocks"},
+    {GraphFamily::inception, "inception", "parallel convolution branches that a concat joins"},
+});
 
 struct GenerateOptions {
   GraphFamily family = GraphFamily::layered;

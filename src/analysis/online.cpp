@@ -437,26 +437,6 @@ class OnlineMachine {
 
 }  // namespace
 
-std::string_view name_of(OnlineMethod method) {
-  switch (method) {
-    case OnlineMethod::talos:
-      return "talos";
-    case OnlineMethod::afresh:
-      return "afresh";
-    case OnlineMethod::aswm:
-      return "aswm";
-    case OnlineMethod::tsam:
-      return "tsam";
-  }
-  return "";
-}
-
-const std::vector<OnlineMethod>& online_methods() {
-  static const std::vector<OnlineMethod> all = {OnlineMethod::talos, OnlineMethod::afresh,
-                                                OnlineMethod::aswm, OnlineMethod::tsam};
-  return all;
-}
-
 ArrivalTrace poisson_trace(const Problem& catalogue, std::size_t count, double mean_gap,
                            std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -46,9 +46,13 @@ double mean_time_alone(const Problem& catalogue);
 ProblemDraft trace_problem(const Problem& catalogue, const ArrivalTrace& trace);
 
 enum class OnlineMethod { talos, afresh, aswm, tsam };
-
-std::string_view name_of(OnlineMethod method);
-const std::vector<OnlineMethod>& online_methods();
+template <>
+inline constexpr auto kSpellings<OnlineMethod> = std::to_array<Spelling<OnlineMethod>>({
+    {OnlineMethod::talos, "talos"},
+    {OnlineMethod::afresh, "afresh"},
+    {OnlineMethod::aswm, "aswm"},
+    {OnlineMethod::tsam, "tsam"},
+});
 
 struct OnlineModel {
   bool complete = false;  // false: cancelled before its end

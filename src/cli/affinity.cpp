@@ -54,10 +54,10 @@ std::vector<SpeedUpProfile> read_profiles(const AffinityOptions& options) {
     }
     ReadOptions reading;
     reading.objective = Objective::total_completion;
-    if (!options.cluster.empty()) reading.cluster = options.cluster;
-    const ProblemFile file = read_problem(path, reading);
+    reading.cluster = options.cluster;
+    ProblemFile file = read_problem(path, reading);
     options.output.warn(file.warnings);
-    for (SpeedUpProfile& profile : speed_up_profiles(build_problem(file))) {
+    for (SpeedUpProfile& profile : speed_up_profiles(build_problem(std::move(file)))) {
       profiles.push_back(std::move(profile));
     }
   }

@@ -68,12 +68,12 @@ void print_document(const Problem& problem, const Plan& plan,
 }
 
 ExitCode check(const CheckOptions& options) {
-  const PlanWithProblem loaded = options.plan.read(options.output);
-  const auto violations = verify(loaded.problem, loaded.plan);
+  const OpenedPlan loaded = options.plan.read(options.output);
+  const auto violations = verify(loaded.problem, loaded.plan());
   if (options.output.json) {
-    print_document(loaded.problem, loaded.plan, violations);
+    print_document(loaded.problem, loaded.plan(), violations);
   } else if (!options.output.quiet) {
-    print_text(loaded.problem, loaded.plan, violations);
+    print_text(loaded.problem, loaded.plan(), violations);
   }
   return violations.empty() ? ExitCode::success : ExitCode::no;
 }

@@ -6,12 +6,12 @@
 
 #include <CLI/App.hpp>
 
-#include "coarsen/coarsening.h"
+#include "coarsen/coarsen_method.h"
 
 namespace placewright::cli {
 
 struct CoarseningOptions {
-  std::string method = "none";
+  CoarsenMethod method = CoarsenMethod::none;
   double speedup_ratio = CoarsenOptions{}.speedup_ratio;
   std::string longest = "10ms";
 

@@ -53,20 +53,20 @@ OpId op_called(const Problem& problem, const std::string& name) {
   throw UsageError(fmt::format("--op: no op is called '{}'{}", name, did_you_mean(name, names)));
 }
 
-ExitCode explain_op(const ExplainOptions& options, const PlanWithProblem& loaded) {
+ExitCode explain_op(const ExplainOptions& options, const OpenedPlan& loaded) {
   const OpId op = op_called(loaded.problem, options.op);
-  OpExplanation explanation{op, moves_of_op(loaded.problem, loaded.plan, op), {}};
-  explanation.holds = holds_of_op(loaded.problem, loaded.plan, op, explanation.moves);
+  OpExplanation explanation{op, moves_of_op(loaded.problem, loaded.plan(), op), {}};
+  explanation.holds = holds_of_op(loaded.problem, loaded.plan(), op, explanation.moves);
   if (options.output.json) {
-    print_json(op_json(loaded.problem, loaded.plan, explanation));
+    print_json(op_json(loaded.problem, loaded.plan(), explanation));
   } else if (!options.output.quiet) {
-    fmt::print("{}", op_text(loaded.problem, loaded.plan, explanation));
+    fmt::print("{}", op_text(loaded.problem, loaded.plan(), explanation));
   }
   return ExitCode::success;
 }
 
-ExitCode explain_plan(const ExplainOptions& options, const PlanWithProblem& loaded) {
-  const auto violations = verify(loaded.problem, loaded.plan);
+ExitCode explain_plan(const ExplainOptions& options, const OpenedPlan& loaded) {
+  const auto violations = verify(loaded.problem, loaded.plan());
   if (!violations.empty()) {
     fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
                printable(violations.front().message));
@@ -74,23 +74,23 @@ ExitCode explain_plan(const ExplainOptions& options, const PlanWithProblem& load
   }
   if (!options.op.empty()) return explain_op(options, loaded);
   PlanExplanation explanation;
-  explanation.path = critical_path(loaded.problem, loaded.plan);
+  explanation.path = critical_path(loaded.problem, loaded.plan());
   if (loaded.problem.objective() == Objective::throughput) {
-    explanation.stages = fullest_stages(loaded.problem, loaded.plan);
+    explanation.stages = fullest_stages(loaded.problem, loaded.plan());
   }
-  explanation.cuts = cuts_of(loaded.problem, loaded.plan);
+  explanation.cuts = cuts_of(loaded.problem, loaded.plan());
   PlanRequest request{.planner = options.planner, .budget = options.budget.budget()};
   {
     const Interruption interruption;
     explanation.sensitivity =
-        what_more_brings(loaded.problem, loaded.plan, planning_registry(), request,
-                         scarce_resources(loaded.problem, loaded.plan, kResources),
+        what_more_brings(loaded.problem, loaded.plan(), planning_registry(), request,
+                         scarce_resources(loaded.problem, loaded.plan(), kResources),
                          options.step / 100, interruption.flag());
   }
   if (options.output.json) {
-    print_json(plan_json(loaded.problem, loaded.plan, explanation));
+    print_json(plan_json(loaded.problem, loaded.plan(), explanation));
   } else if (!options.output.quiet) {
-    fmt::print("{}", plan_text(loaded.problem, loaded.plan, explanation, options.output.verbose));
+    fmt::print("{}", plan_text(loaded.problem, loaded.plan(), explanation, options.output.verbose));
   }
   return ExitCode::success;
 }

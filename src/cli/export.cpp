@@ -78,7 +78,7 @@ Writer writer_for(const std::string& target) {
 }
 
 // The model with the device of each op: two files of OpenVINO's, and the affinities beside them.
-void write_openvino(const ExportOptions& options, const PlanWithProblem& loaded) {
+void write_openvino(const ExportOptions& options, const OpenedPlan& loaded) {
   if (!options.path.ends_with(".xml")) {
     throw UsageError("--to openvino writes an IR and needs -o FILE.xml");
   }
@@ -87,14 +87,14 @@ void write_openvino(const ExportOptions& options, const PlanWithProblem& loaded)
   }
   const auto models = models_of(loaded.problem, openvino_runtime());
   models.front()->save(options.path);
-  write_whole(affinity_path(options.path), affinity_json(loaded.problem, loaded.plan));
+  write_whole(affinity_path(options.path), affinity_json(loaded.problem, loaded.plan()));
 }
 
 ExitCode export_plan(const ExportOptions& options) {
   const bool openvino = options.target == "openvino";
   const Writer write = openvino ? nullptr : writer_for(options.target);
-  const PlanWithProblem loaded = options.plan.read(options.output);
-  const auto violations = verify(loaded.problem, loaded.plan);
+  const OpenedPlan loaded = options.plan.read(options.output);
+  const auto violations = verify(loaded.problem, loaded.plan());
   if (!violations.empty()) {
     fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
                printable(violations.front().message));
@@ -104,10 +104,10 @@ ExitCode export_plan(const ExportOptions& options) {
     write_openvino(options, loaded);
     return ExitCode::success;
   }
-  write_whole(options.path, write(loaded.problem, loaded.plan));
+  write_whole(options.path, write(loaded.problem, loaded.plan()));
   if (options.target == "model-explorer" && options.path != "-") {
     write_whole(node_data_path(options.path),
-                model_explorer_node_data(loaded.problem, loaded.plan));
+                model_explorer_node_data(loaded.problem, loaded.plan()));
   }
   return ExitCode::success;
 }

@@ -5,14 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "cli/choice_option.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
-#include "cli/problem_options.h"
 #include "cli/verbs.h"
 #include "formats/cluster_json.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
-#include "planning/suggestion.h"
 
 namespace placewright::cli {
 namespace {
@@ -31,32 +30,17 @@ constexpr const char* kExamples =
 
 struct GenerateVerbOptions {
   GenerateOptions generate;
-  std::string family;
-  std::string objective = "latency";
   OutputOptions output;
   std::string path;
 };
 
-GraphFamily chosen_family(const std::string& name) {
-  if (const auto family = graph_family_named(name)) return *family;
-  std::vector<std::string> names;
-  for (const GraphFamily family : graph_families()) names.emplace_back(name_of(family));
-  const std::string hint = did_you_mean(name, names);
-  throw UsageError(
-      fmt::format("no family of graphs is called '{}'{}", name,
-                  hint.empty() ? fmt::format(" (known: {})", fmt::join(names, ", ")) : hint));
-}
-
 ProblemDraft generated(const GenerateVerbOptions& options) {
-  GenerateOptions asked = options.generate;
-  asked.family = chosen_family(options.family);
-  asked.objective = objective_for_flag(options.objective);
-  if (asked.accelerators + asked.cores > kMostDevices) {
+  if (options.generate.accelerators + options.generate.cores > kMostDevices) {
     throw UsageError(fmt::format("--accelerators and --cores: expected at most {} devices together",
                                  kMostDevices));
   }
   try {
-    return generate(asked);
+    return generate(options.generate);
   } catch (const std::invalid_argument& error) {
     throw UsageError(error.what());
   }
@@ -113,15 +97,12 @@ void add_generate(CLI::App& program, Action& action) {
   CLI::App* verb =
       program.add_subcommand("generate", "Make a random problem of a chosen family and size");
   const auto options = std::make_shared<GenerateVerbOptions>();
-  verb->add_option("family", options->family, "The family of graphs")
+  add_choice(*verb, "family", options->generate.family, "The family of graphs")
       ->required()
-      ->type_name("FAMILY");
+      ->default_str("");
   add_graph_options(*verb, options->generate);
   add_cluster_options(*verb, options->generate);
-  verb->add_option("--objective", options->objective,
-                   "throughput, call-latency, latency or total-completion")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_choice(*verb, "--objective", options->generate.objective, "What is to be minimised");
   options->output.add_to(*verb);
   verb->add_option("-o,--output", options->path, "Where to write it; - is standard output")
       ->required()

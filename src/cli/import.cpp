@@ -60,8 +60,8 @@ ProblemDraft imported(const ImportOptions& options) {
     rooflines.push_back(roofline_of(targets[device]));
   }
   estimate_times(draft, model->graph(), cluster, rooflines);
-  if (!options.problem.objective.empty()) {
-    draft = with_objective(std::move(draft), objective_for_flag(options.problem.objective));
+  if (options.problem.objective) {
+    draft = with_objective(std::move(draft), *options.problem.objective);
   }
   options.problem.apply_to(draft);
   return draft;
@@ -91,7 +91,7 @@ ExitCode import(const ImportOptions& options) {
   ProblemFile file = options.problem.read();
   options.output.warn(file.warnings);
   const std::string text = write_problem(file.draft);
-  const std::string format{name_of(file.format)};
+  const std::string format = file.format;
   // A file that no planner could use is not written.
   const Problem problem = build_problem(std::move(file));
   write_whole(options.path, text);

@@ -85,7 +85,7 @@ struct CoarseSize {
 // What each way of coarsening would leave.
 std::vector<CoarseSize> coarse_sizes(const Problem& problem) {
   std::vector<CoarseSize> sizes;
-  for (const CoarsenMethod method : coarsen_methods()) {
+  for (const CoarsenMethod method : values_of<CoarsenMethod>()) {
     const Coarsening coarsening(problem, CoarsenOptions{.method = method});
     sizes.push_back({std::string{name_of(method)}, coarsening.coarse().op_count(),
                      coarsening.coarse().edge_count(), coarsening.lossless()});
@@ -196,7 +196,7 @@ void print_document(const Problem& problem, const FileFacts& facts,
 ExitCode info(const InfoOptions& options) {
   ProblemFile file = options.problem.read();
   options.output.warn(file.warnings);
-  const FileFacts facts{std::string{name_of(file.format)}, file.digest};
+  const FileFacts facts{file.format, file.digest};
   const std::vector<std::string> warnings = file.warnings;
   const Problem problem = build_problem(std::move(file));
   if (options.output.json) {

@@ -47,7 +47,7 @@ struct OnlineVerbOptions {
 };
 
 Problem read_catalogue(const OnlineVerbOptions& options, const std::vector<std::string>& paths,
-                       const std::optional<std::string>& cluster) {
+                       const std::string& cluster) {
   std::vector<ProblemDraft> drafts;
   for (const std::string& path : paths) {
     ReadOptions reading;
@@ -55,7 +55,7 @@ Problem read_catalogue(const OnlineVerbOptions& options, const std::vector<std::
     reading.cluster = cluster;
     ProblemFile file = read_problem(path, reading);
     options.output.warn(file.warnings);
-    drafts.push_back(build_problem(file).draft());
+    drafts.push_back(build_problem(std::move(file)).draft());
   }
   try {
     return Problem(joined(std::move(drafts)));
@@ -70,8 +70,7 @@ struct Played {
 };
 
 Played read_trace(const OnlineVerbOptions& options) {
-  std::optional<std::string> cluster;
-  if (!options.cluster.empty()) cluster = options.cluster;
+  std::string cluster = options.cluster;
   if (options.poisson) {
     Problem catalogue = read_catalogue(options, options.paths, cluster);
     // Models arrive equally often.
@@ -92,7 +91,7 @@ Played read_trace(const OnlineVerbOptions& options) {
   }
   TraceFile file = parse_trace(text, path);
   options.output.warn(file.warnings);
-  if (!cluster) cluster = file.cluster;
+  if (cluster.empty()) cluster = file.cluster;
   return {read_catalogue(options, file.models, cluster), std::move(file.trace)};
 }
 
@@ -118,11 +117,11 @@ void print_text(const Played& played, const std::vector<OnlineRun>& runs) {
     for (const OnlineModel& model : run.models) late += model.late ? 1 : 0;
     const double ratio =
         runs[0].total_completion > 0 ? run.total_completion / runs[0].total_completion : 1;
-    table.add({std::string{name_of(online_methods()[i])}, value_text(run.total_completion, unit),
-               fmt::format("{:.3f} x", ratio), fmt::format("{}", late),
-               fmt::format("{}", run.planned_ops), milliseconds(run.latency.median),
-               milliseconds(run.latency.slowest_percent), milliseconds(run.processor.median),
-               milliseconds(run.processor.slowest_percent)});
+    table.add({std::string{name_of(values_of<OnlineMethod>()[i])},
+               value_text(run.total_completion, unit), fmt::format("{:.3f} x", ratio),
+               fmt::format("{}", late), fmt::format("{}", run.planned_ops),
+               milliseconds(run.latency.median), milliseconds(run.latency.slowest_percent),
+               milliseconds(run.processor.median), milliseconds(run.processor.slowest_percent)});
   }
   fmt::print("{}", table.text());
 }
@@ -149,7 +148,7 @@ void print_document(const Played& played, const std::vector<OnlineRun>& runs) {
                    {"methods", Json::array()}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const OnlineRun& run = runs[i];
-    Json entry = {{"method", name_of(online_methods()[i])},
+    Json entry = {{"method", name_of(values_of<OnlineMethod>()[i])},
                   {"total_completion", run.total_completion},
                   {"lower_bound", run.lower_bound},
                   {"decisions", run.decisions},
@@ -174,7 +173,7 @@ void print_document(const Played& played, const std::vector<OnlineRun>& runs) {
 ExitCode online(const OnlineVerbOptions& options) {
   const Played played = read_trace(options);
   std::vector<OnlineRun> runs;
-  for (const OnlineMethod method : online_methods()) {
+  for (const OnlineMethod method : values_of<OnlineMethod>()) {
     try {
       runs.push_back(run_online(played.catalogue, played.trace, method,
                                 {options.pack_speedup, options.pack_time}));

@@ -1,22 +1,12 @@
 #include "cli/option_table.h"
 
 #include <algorithm>
-#include <string_view>
 
-#include "coarsen/coarsening.h"
-#include "formats/problem_file.h"
+#include "cli/choice_option.h"
 #include "planning/portfolio.h"
-#include "problem/objective.h"
 
 namespace placewright::cli {
 namespace {
-
-template <class Value>
-std::vector<std::string> names(std::initializer_list<Value> values) {
-  std::vector<std::string> result;
-  for (const Value value : values) result.emplace_back(name_of(value));
-  return result;
-}
 
 std::vector<std::string> planner_names() {
   std::vector<std::string> result;
@@ -30,31 +20,6 @@ std::vector<std::string> planner_names() {
   return result;
 }
 
-std::vector<std::string> choices_of(std::string_view option) {
-  if (option == "--planner" || option == "--planners") return planner_names();
-  if (option == "--objective") {
-    return names({Objective::throughput, Objective::call_latency, Objective::latency,
-                  Objective::total_completion});
-  }
-  if (option == "--format") {
-    return names({Format::placewright, Format::moirai, Format::msr, Format::talos});
-  }
-  if (option == "--contiguity") {
-    return names({Contiguity::none, Contiguity::joint, Contiguity::per_device});
-  }
-  if (option == "--transfers") {
-    return names({TransferMode::sequential, TransferMode::overlapped, TransferMode::duplex});
-  }
-  if (option == "--training") return names({TrainingMode::interleaved, TrainingMode::phased});
-  if (option == "--coarsen") {
-    std::vector<std::string> methods;
-    for (const CoarsenMethod method : coarsen_methods()) methods.emplace_back(name_of(method));
-    return methods;
-  }
-  if (option == "--memory") return names({MemoryModel::resident, MemoryModel::peak});
-  return {};
-}
-
 OptionRow row_of(const CLI::Option& option) {
   OptionRow row;
   if (!option.get_snames().empty()) row.short_name = "-" + option.get_snames().front();
@@ -63,7 +28,8 @@ OptionRow row_of(const CLI::Option& option) {
   if (option.get_items_expected_max() > 0) {
     row.value = option.get_type_name();
     row.standard = option.get_default_str();
-    row.choices = choices_of(row.long_name);
+    const bool planner = row.long_name == "--planner" || row.long_name == "--planners";
+    row.choices = planner ? planner_names() : choices_of(option);
   }
   return row;
 }

@@ -89,7 +89,11 @@ ExitCode plan(const PlanVerbOptions& options) {
 
   ProblemFile file = options.problem.read();
   options.output.warn(file.warnings);
-  const ProblemReference reference = reference_to(file, options.problem);
+  const ProblemReference reference{.path = options.problem.path,
+                                   .digest = file.digest,
+                                   .format = options.problem.format,
+                                   .cluster_path = options.problem.cluster,
+                                   .cluster_digest = file.cluster_digest};
   const std::vector<std::string> op_ids = file.op_ids;
   const Problem problem = build_problem(std::move(file));
   const std::optional<Plan> start = start_plan(options.budget.start, problem, op_ids);
@@ -102,7 +106,7 @@ ExitCode plan(const PlanVerbOptions& options) {
   if (outcome.answer.plan && !options.path.empty()) {
     // One path cannot lead to a problem of several files.
     const bool embed = options.embed || !options.problem.more.empty();
-    save_plan(options.path, problem, outcome, request.budget, reference, embed);
+    save_plan(options.path, problem, outcome, {.problem = reference, .embed = embed});
   }
   return exit_code(outcome);
 }

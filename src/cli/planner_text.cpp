@@ -34,10 +34,6 @@ std::string objectives_text(const PlannerEntry& entry) {
   return names.size() == 4 ? "all" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string option_value_text(const OptionValue& value) {
-  return std::visit([](const auto& held) { return fmt::format("{}", held); }, value);
-}
-
 Json option_value_json(const OptionValue& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
 }

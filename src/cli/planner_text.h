@@ -11,7 +11,6 @@
 namespace placewright::cli {
 
 std::string objectives_text(const PlannerEntry& entry);
-std::string option_value_text(const OptionValue& value);
 nlohmann::ordered_json option_value_json(const OptionValue& value);
 nlohmann::ordered_json planner_json(const PlannerEntry& entry);
 

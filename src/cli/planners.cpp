@@ -25,9 +25,9 @@ void print_table(const Registry& registry, bool with_options) {
         {entry.name, std::string{name_of(entry.strength)}, objectives_text(entry), entry.summary});
     if (!with_options) continue;
     for (const Option& option : entry.options) {
-      table.add({"", "", "",
-                 fmt::format("--option {}={}  {}", option.name, option_value_text(option.standard),
-                             option.text)});
+      table.add(
+          {"", "", "",
+           fmt::format("--option {}={}  {}", option.name, text_of(option.standard), option.text)});
     }
   }
   fmt::print("{}", table.text());

@@ -1,45 +1,20 @@
 #include "cli/problem_options.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include <fmt/format.h>
 
+#include "cli/choice_option.h"
 #include "cli/exit_code.h"
 #include "cli/number_option.h"
 #include "formats/input_error.h"
+#include "formats/problem_formats.h"
 #include "formats/text_file.h"
 #include "planning/suggestion.h"
 #include "problem/join.h"
 
 namespace placewright::cli {
 namespace {
-
-// Looks up a flag's value among an enumeration's names.
-template <class Value>
-std::optional<Value> choice(const char* flag, const std::string& text,
-                            std::optional<Value> (*named)(std::string_view),
-                            const std::vector<Value>& values) {
-  if (text.empty()) return std::nullopt;
-  if (const auto value = named(text)) return value;
-  std::vector<std::string> names;
-  for (const Value value : values) names.emplace_back(name_of(value));
-  const std::string hint = did_you_mean(text, names);
-  throw UsageError(
-      fmt::format("{}: unknown value '{}'{}", flag, text,
-                  hint.empty() ? fmt::format(" (known: {})", fmt::join(names, ", ")) : hint));
-}
-
-std::optional<Objective> chosen_objective(const std::string& text) {
-  return choice<Objective>("--objective", text, objective_named,
-                           {Objective::throughput, Objective::call_latency, Objective::latency,
-                            Objective::total_completion});
-}
-
-std::optional<Format> chosen_format(const std::string& text) {
-  return choice<Format>("--format", text, format_named,
-                        {Format::placewright, Format::moirai, Format::msr, Format::talos});
-}
 
 template <class Value>
 void set_if(Value& target, const std::optional<Value>& value) {
@@ -60,12 +35,6 @@ std::size_t index_of_name(const std::vector<Noun>& nouns, const std::string& nam
 
 }  // namespace
 
-Objective objective_for_flag(const std::string& name) {
-  const auto objective = chosen_objective(name);
-  if (!objective) throw UsageError("--objective: expected a name");
-  return *objective;
-}
-
 void ProblemOptions::add_argument_to(CLI::App& verb) {
   verb.add_option("problem", path, "The problem or model file; - is standard input")
       ->required()
@@ -83,16 +52,21 @@ void ProblemOptions::add_option_to(CLI::App& verb) {
 }
 
 void ProblemOptions::add_flags_to(CLI::App& verb) {
-  const auto text = [&](const char* flag, std::string& value, const char* help, const char* type) {
-    verb.add_option(flag, value, help)->group("Problem")->type_name(type);
+  const auto choice = [&](const char* flag, auto& chosen, const char* help) {
+    add_choice(verb, flag, chosen, help)->group("Problem");
   };
-  text("--format", format, "Read the file as this format instead of recognising it", "NAME");
-  text("--cluster", cluster, "The devices, where the model file has none", "FILE");
-  text("--objective", objective, "throughput, call-latency, latency or total-completion", "NAME");
-  text("--contiguity", contiguity, "throughput: none, joint or per-device", "NAME");
-  text("--transfers", transfers, "throughput: sequential, overlapped or duplex", "NAME");
-  text("--training", training, "throughput: interleaved or phased", "NAME");
-  text("--memory", memory, "What must fit: resident (weights) or peak (tensors too)", "NAME");
+  add_choice(
+      verb, "--format", problem_format_names(), [this](const std::string& name) { format = name; },
+      "Read the file as this format instead of recognising it")
+      ->group("Problem");
+  verb.add_option("--cluster", cluster, "The devices, where the model file has none")
+      ->group("Problem")
+      ->type_name("FILE");
+  choice("--objective", objective, "What is minimised");
+  choice("--contiguity", contiguity, "throughput: which sets of ops a device may have");
+  choice("--transfers", transfers, "throughput: how they share a device's time with compute");
+  choice("--training", training, "throughput: how forward and backward passes add up");
+  choice("--memory", memory, "What must fit: weights, or tensors too");
   // A flag bound to an optional would be set to false when it is absent.
   verb.add_flag_callback(
           "--congestion", [this] { congestion = true; },
@@ -123,8 +97,6 @@ void ProblemOptions::check() const {
   }
   Rules unused;
   apply_rules_to(unused);
-  chosen_objective(objective);
-  chosen_format(format);
   for (const std::string& pin : pins) {
     if (pin.find('=') == std::string::npos) {
       throw UsageError(fmt::format("--pin: '{}' is not of the form OP=DEVICE", pin));
@@ -134,10 +106,7 @@ void ProblemOptions::check() const {
 
 ProblemFile ProblemOptions::read() const {
   check();
-  ReadOptions options;
-  options.format = chosen_format(format);
-  options.objective = chosen_objective(objective);
-  if (!cluster.empty()) options.cluster = cluster;
+  const ReadOptions options = read_options();
   ProblemFile file = read_problem(path, options);
   if (!more.empty()) join_more(file, options);
   apply_to(file.draft);
@@ -163,28 +132,16 @@ void ProblemOptions::join_more(ProblemFile& file, const ReadOptions& options) co
   }
 }
 
-void ProblemOptions::override(PlanReference& reference) const {
-  if (!format.empty()) reference.problem.format = chosen_format(format);
-  if (!objective.empty()) reference.objective = chosen_objective(objective);
-  if (!cluster.empty()) reference.problem.cluster_path = cluster;
-}
-
 void ProblemOptions::apply_to(ProblemDraft& draft) const {
   apply_rules_to(draft.rules);
   apply_pins_to(draft);
 }
 
 void ProblemOptions::apply_rules_to(Rules& rules) const {
-  set_if(rules.contiguity,
-         choice<Contiguity>("--contiguity", contiguity, contiguity_named,
-                            {Contiguity::none, Contiguity::joint, Contiguity::per_device}));
-  set_if(rules.transfers, choice<TransferMode>("--transfers", transfers, transfer_mode_named,
-                                               {TransferMode::sequential, TransferMode::overlapped,
-                                                TransferMode::duplex}));
-  set_if(rules.training, choice<TrainingMode>("--training", training, training_mode_named,
-                                              {TrainingMode::interleaved, TrainingMode::phased}));
-  set_if(rules.memory, choice<MemoryModel>("--memory", memory, memory_model_named,
-                                           {MemoryModel::resident, MemoryModel::peak}));
+  set_if(rules.contiguity, contiguity);
+  set_if(rules.transfers, transfers);
+  set_if(rules.training, training);
+  set_if(rules.memory, memory);
   set_if(rules.congestion, congestion);
   set_if(rules.calls_per_device, calls);
   set_if(rules.max_replicas, replicas);

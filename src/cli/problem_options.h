@@ -8,25 +8,21 @@
 
 #include <CLI/App.hpp>
 
-#include "formats/plan_file.h"
 #include "formats/problem_file.h"
 #include "problem/problem.h"
 
 namespace placewright::cli {
-
-// The objective that a flag names; throws UsageError.
-Objective objective_for_flag(const std::string& name);
 
 struct ProblemOptions {
   std::string path;               // "-": standard input
   std::vector<std::string> more;  // further files, joined with the first (problem/join.h)
   std::string format;
   std::string cluster;
-  std::string objective;
-  std::string contiguity;
-  std::string transfers;
-  std::string training;
-  std::string memory;
+  std::optional<Objective> objective;
+  std::optional<Contiguity> contiguity;
+  std::optional<TransferMode> transfers;
+  std::optional<TrainingMode> training;
+  std::optional<MemoryModel> memory;
   std::optional<bool> congestion;
   std::optional<int> calls;
   std::optional<int> replicas;
@@ -40,10 +36,9 @@ struct ProblemOptions {
   // Wrong flags are a UsageError and found before any file is opened.
   [[nodiscard]] ProblemFile read() const;
 
-  // For a plan's own reference to its problem: first `check`, then `override` before the problem
-  // is read and `apply_to` after.
+  // The steps of `read`, for verbs that come to the problem through a plan.
   void check() const;
-  void override(PlanReference& reference) const;
+  [[nodiscard]] ReadOptions read_options() const { return {format, objective, cluster}; }
   void apply_to(ProblemDraft& draft) const;
 
  private:

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/choice_option.h"
 #include "cli/device_options.h"
 #include "cli/interruption.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
-#include "cli/problem_options.h"
 #include "cli/profile_summary.h"
 #include "cli/status_line.h"
 #include "cli/verbs.h"
@@ -35,7 +35,7 @@ struct ProfileOptions {
   ShapeOptions shapes;
   OutputOptions output;
   std::size_t repeat = 20;
-  std::string objective;
+  std::optional<Objective> objective;
   bool strict = false;
   std::string path;
 };
@@ -46,7 +46,6 @@ ProfileRequest request_of(const ProfileOptions& options, const Runtime& runtime)
   if (options.models.size() > 1 && !options.shapes.texts.empty()) {
     throw UsageError("--shape: of several models it is not clear which one is meant");
   }
-  if (!options.objective.empty()) (void)objective_for_flag(options.objective);
   for (const std::string& path : options.models) {
     request.files.push_back({path, options.shapes.texts});
   }
@@ -81,9 +80,8 @@ ExitCode profile_models(const ProfileOptions& options) {
     fmt::print(stderr, "placewright: interrupted, nothing is written\n");
     return ExitCode::no;
   }
-  if (!options.objective.empty()) {
-    profile->draft =
-        with_objective(std::move(profile->draft), objective_for_flag(options.objective));
+  if (options.objective) {
+    profile->draft = with_objective(std::move(profile->draft), *options.objective);
   }
   const std::string text = write_problem(profile->draft);
   ProblemFile file;
@@ -112,10 +110,8 @@ void add_profile(CLI::App& program, Action& action) {
   options->shapes.add_to(*verb);
   add_number(*verb, "--repeat", options->repeat, {1, 1000000},
              "Undisturbed runs of each measurement");
-  verb->add_option("--objective", options->objective,
-                   "throughput, latency or total-completion; default: latency, of several models "
-                   "total-completion")
-      ->type_name("NAME");
+  add_choice(*verb, "--objective", options->objective,
+             "What is minimised; default: latency, of several models total-completion");
   verb->add_flag("--strict", options->strict, "Write nothing where a measurement is not valid");
   options->output.add_to(*verb);
   verb->add_option("-o,--output", options->path, "Write the problem here; - is standard output")

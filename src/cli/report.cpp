@@ -37,14 +37,14 @@ struct ReportOptions {
   std::string output;
 };
 
-PlanWithProblem read_plan(const ReportOptions& options, const std::string& path) {
+OpenedPlan read_plan(const ReportOptions& options, const std::string& path) {
   const OutputOptions output{.quiet = options.quiet};
   const PlanOptions one{path, options.problem};
   return one.read(output);
 }
 
 // The planner's name; where several plans share it, the file's name as well.
-std::vector<std::string> labels_of(const std::vector<PlanWithProblem>& loaded,
+std::vector<std::string> labels_of(const std::vector<OpenedPlan>& loaded,
                                    const std::vector<std::string>& paths) {
   const auto planner = [&](std::size_t i) {
     return loaded[i].file.planner.empty() ? input_name(paths[i]) : loaded[i].file.planner;
@@ -67,8 +67,8 @@ std::vector<std::string> labels_of(const std::vector<PlanWithProblem>& loaded,
   return labels;
 }
 
-bool valid(const PlanWithProblem& loaded, const std::string& path) {
-  const auto violations = verify(loaded.problem, loaded.plan);
+bool valid(const OpenedPlan& loaded, const std::string& path) {
+  const auto violations = verify(loaded.problem, loaded.plan());
   if (violations.empty()) return true;
   fmt::print(stderr, "placewright: {}: the plan is not valid: {} ('placewright check' lists all)\n",
              input_name(path), printable(violations.front().message));
@@ -76,9 +76,8 @@ bool valid(const PlanWithProblem& loaded, const std::string& path) {
 }
 
 // What the page shows of a plan. An expert split, or a plan written by hand, comes without a bound.
-ReportedPlan reported(PlanWithProblem& loaded, const std::string& label) {
+ReportedPlan reported(OpenedPlan& loaded, const std::string& label) {
   PlanFile file = std::move(loaded.file);
-  file.plan = std::move(loaded.plan);
   if (file.certificate.lower_bound <= 0) {
     file.certificate = best_lower_bound(loaded.problem);
     const double left = gap(file.plan.value, file.certificate.lower_bound);
@@ -111,7 +110,7 @@ void add_runs(const ReportOptions& options, const Problem& problem,
 }
 
 ExitCode write_report(const ReportOptions& options) {
-  std::vector<PlanWithProblem> loaded;
+  std::vector<OpenedPlan> loaded;
   for (const std::string& path : options.plans) {
     loaded.push_back(read_plan(options, path));
     if (!valid(loaded.back(), path)) return ExitCode::no;

@@ -309,12 +309,12 @@ ExitCode verdict(const RunResult& result) {
 }
 
 ExitCode run(const RunVerbOptions& options) {
-  const PlanWithProblem loaded = options.plan.read(options.output);
+  const OpenedPlan loaded = options.plan.read(options.output);
   const Problem& problem = loaded.problem;
   if (problem.objective() == Objective::call_latency) {
     throw UsageError("plans for call-latency cannot be run; plan for latency or throughput");
   }
-  const auto violations = verify(problem, loaded.plan);
+  const auto violations = verify(problem, loaded.plan());
   if (!violations.empty()) {
     throw InputError(input_name(options.plan.path), "",
                      fmt::format("the plan is not valid: {}", violations.front().message));
@@ -332,7 +332,7 @@ ExitCode run(const RunVerbOptions& options) {
     const ProgressText progress(!options.output.quiet && !options.output.json);
     run_options.progress = [&](double done) { progress.show("running", done); };
     try {
-      result = run_plan(problem, loaded.plan, models, runtime, run_options);
+      result = run_plan(problem, loaded.plan(), models, runtime, run_options);
     } catch (const std::invalid_argument& error) {
       throw InputError(input_name(options.plan.path), "",
                        fmt::format("cannot be run here: {}", error.what()));
@@ -342,7 +342,7 @@ ExitCode run(const RunVerbOptions& options) {
       baselines = measure_baselines(*models.front(), targets_of(problem), run_options);
     }
   }
-  const Report report{problem, loaded.plan, result, baselines, milliseconds_in(problem.unit())};
+  const Report report{problem, loaded.plan(), result, baselines, milliseconds_in(problem.unit())};
   if (!options.trace.empty()) write_trace(options.trace, report);
   if (!options.path.empty()) {
     write_whole(options.path, json_text(document_of(report), 1) + '\n');

@@ -191,17 +191,17 @@ void print_document(const Problem& problem, const Plan& plan) {
 }
 
 ExitCode simulate(const SimulateOptions& options) {
-  const PlanWithProblem loaded = options.plan.read(options.output);
-  const auto violations = verify(loaded.problem, loaded.plan);
+  const OpenedPlan loaded = options.plan.read(options.output);
+  const auto violations = verify(loaded.problem, loaded.plan());
   if (!violations.empty()) {
     fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
                printable(violations.front().message));
     return ExitCode::no;
   }
   if (options.output.json) {
-    print_document(loaded.problem, loaded.plan);
+    print_document(loaded.problem, loaded.plan());
   } else if (!options.output.quiet) {
-    print_text(options, loaded.problem, loaded.plan);
+    print_text(options, loaded.problem, loaded.plan());
   }
   return ExitCode::success;
 }

@@ -252,34 +252,4 @@ Plan Coarsening::expand(const Plan& plan) const {
   return expanded;
 }
 
-std::string_view name_of(CoarsenMethod method) {
-  switch (method) {
-    case CoarsenMethod::none:
-      return "none";
-    case CoarsenMethod::colocation:
-      return "colocation";
-    case CoarsenMethod::classes:
-      return "classes";
-    case CoarsenMethod::chains:
-      return "chains";
-    case CoarsenMethod::fusion:
-      return "fusion";
-  }
-  return "";
-}
-
-const std::vector<CoarsenMethod>& coarsen_methods() {
-  static const std::vector<CoarsenMethod> methods{CoarsenMethod::none, CoarsenMethod::colocation,
-                                                  CoarsenMethod::classes, CoarsenMethod::chains,
-                                                  CoarsenMethod::fusion};
-  return methods;
-}
-
-std::optional<CoarsenMethod> coarsen_method_named(std::string_view name) {
-  for (const CoarsenMethod method : coarsen_methods()) {
-    if (name_of(method) == name) return method;
-  }
-  return std::nullopt;
-}
-
 }  // namespace placewright

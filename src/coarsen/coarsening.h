@@ -21,36 +21,14 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "coarsen/coarsen_method.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
 namespace placewright {
-
-enum class CoarsenMethod {
-  none,
-  colocation,  // ops that must share a device
-  classes,     // the same, and what contiguity forces together (blocks.h)
-  chains,      // neighbours in a chain with similar speed-ups (Talos)
-  fusion,      // what an inference backend fuses at run time (Moirai's GCOF)
-};
-
-std::string_view name_of(CoarsenMethod method);
-std::optional<CoarsenMethod> coarsen_method_named(std::string_view name);
-const std::vector<CoarsenMethod>& coarsen_methods();
-
-struct CoarsenOptions {
-  CoarsenMethod method = CoarsenMethod::none;
-  // chains: a speed-up lies within (1 / ratio, ratio) times that of the group's first op ...
-  double speedup_ratio = 2;
-  // ... and an op's least time is below this, in milliseconds; a problem without a unit takes the
-  // number as it is.
-  double longest_packed = 10;
-};
 
 using CoarseSet = Id<struct CoarseSetNoun>;
 using Partition = Table<OpId, CoarseSet>;

@@ -127,8 +127,7 @@ void append_device(std::string& text, const Cluster& cluster, const Device& devi
 }
 
 void append_interconnect(std::string& text, const Cluster& cluster) {
-  const bool host = cluster.interconnect == InterconnectKind::host;
-  text += host ? "\"interconnect\": {\"kind\": \"host\"" : "\"interconnect\": {\"kind\": \"links\"";
+  text += fmt::format("\"interconnect\": {{\"kind\": \"{}\"", name_of(cluster.interconnect));
   const std::size_t uniform = uniform_links(cluster);
   if (uniform > 0) {
     text += ", \"all\": {";
@@ -246,12 +245,7 @@ Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown) {
 
   const JsonValue interconnect = object.at("interconnect");
   unknown.check(interconnect, {"kind", "all", "links"});
-  const JsonValue kind = interconnect.at("kind");
-  if (kind.text() == "host") {
-    cluster.interconnect = InterconnectKind::host;
-  } else if (kind.text() != "links") {
-    kind.fail(fmt::format("expected 'host' or 'links', found '{}'", kind.text()));
-  }
+  cluster.interconnect = interconnect.at("kind").one_of<InterconnectKind>();
   add_links(cluster, interconnect, unknown);
   return cluster;
 }

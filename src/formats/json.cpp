@@ -314,6 +314,15 @@ std::string JsonValue::id() const {
       integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()));
 }
 
+void JsonValue::fail_expecting_one_of(const std::vector<std::string>& names) const {
+  std::string known;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) known += i + 1 == names.size() ? " or " : ", ";
+    known += fmt::format("'{}'", names[i]);
+  }
+  fail(fmt::format("expected {}, found '{}'", known, text()));
+}
+
 JsonValue::Children<JsonValue> JsonValue::elements() const {
   if (!is_array()) fail_expecting("a list");
   return Children<JsonValue>(*this);

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "problem/spelling.h"
+
 namespace placewright {
 
 inline constexpr std::size_t kDeepestNesting = 200;
@@ -85,6 +87,8 @@ class JsonValue {
   [[nodiscard]] bool flag() const;  // true, false, 1, 0
   [[nodiscard]] std::string_view text() const;
   [[nodiscard]] std::string id() const;  // a text, or an integer as text
+  template <Spelled Enum>
+  [[nodiscard]] Enum one_of() const;  // the value of this name
 
   [[nodiscard]] std::size_t size() const { return node().count; }           // arrays and objects
   [[nodiscard]] Children<JsonValue> elements() const;                       // of an array
@@ -104,10 +108,18 @@ class JsonValue {
   [[nodiscard]] const JsonDocument::Node& node() const { return document_->nodes_[index_]; }
   [[nodiscard]] std::string described() const;
   [[noreturn]] void fail_expecting(std::string_view expected) const;
+  [[noreturn]] void fail_expecting_one_of(const std::vector<std::string>& names) const;
 
   const JsonDocument* document_;
   std::size_t index_;
 };
+
+template <Spelled Enum>
+Enum JsonValue::one_of() const {
+  const std::optional<Enum> value = value_named<Enum>(text());
+  if (!value) fail_expecting_one_of(names_of<Enum>());
+  return *value;
+}
 
 struct JsonValue::Member {
   std::string_view key;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
+#include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
 
 namespace placewright {
@@ -51,11 +52,8 @@ Place place_in_moirai(const std::string& file, DraftPart part, std::size_t index
   }
 }
 
-}  // namespace
-
-ProblemFile read_moirai(JsonValue root, const std::string& name) {
+ProblemFile read(JsonValue root, const std::string& name, bool /*cluster_follows*/) {
   ProblemFile file;
-  file.format = Format::moirai;
   ProblemDraft& draft = file.draft;
   draft.name = name;
   draft.objective = Objective::latency;
@@ -84,6 +82,15 @@ ProblemFile read_moirai(JsonValue root, const std::string& name) {
     return place_in_moirai(origin, part, index);
   };
   return file;
+}
+
+}  // namespace
+
+ProblemFormat moirai_format() {
+  return {.name = "moirai",
+          .recognised_by = "'devices' and 'nodes'",
+          .recognises = [](JsonValue root) { return root.find("devices") && root.find("nodes"); },
+          .read = read};
 }
 
 }  // namespace placewright

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
+#include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
 
 namespace placewright {
@@ -98,11 +99,8 @@ std::vector<std::size_t> read_edges(ProblemDraft& draft, JsonValue edges, const 
   return first_edges;
 }
 
-}  // namespace
-
-ProblemFile read_msr(JsonValue root, const std::string& name) {
+ProblemFile read(JsonValue root, const std::string& name, bool /*cluster_follows*/) {
   ProblemFile file;
-  file.format = Format::msr;
   ProblemDraft& draft = file.draft;
   draft.name = name;
   draft.objective = Objective::throughput;
@@ -133,6 +131,16 @@ ProblemFile read_msr(JsonValue root, const std::string& name) {
     }
   };
   return file;
+}
+
+}  // namespace
+
+ProblemFormat msr_format() {
+  return {
+      .name = "msr",
+      .recognised_by = "'maxFPGAs' or 'maxCPUs'",
+      .recognises = [](JsonValue root) { return root.find("maxFPGAs") || root.find("maxCPUs"); },
+      .read = read};
 }
 
 }  // namespace placewright

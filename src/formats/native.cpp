@@ -7,21 +7,11 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
+#include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
 
 namespace placewright {
 namespace {
-
-// A spelling of an enumeration, or an error that lists them all.
-template <class Enum>
-Enum one_of(JsonValue value, std::optional<Enum> (*named)(std::string_view),
-            const std::vector<std::string>& spellings) {
-  const auto found = named(value.text());
-  if (!found) {
-    value.fail(fmt::format("expected one of {}, found '{}'", listed(spellings), value.text()));
-  }
-  return *found;
-}
 
 class NativeReader {
  public:
@@ -41,7 +31,6 @@ class NativeReader {
     read_groups();
 
     ProblemFile file;
-    file.format = Format::placewright;
     file.draft = std::move(draft_);
     file.warnings = unknown_.warnings();
     file.place_of = [origin = root_.file(), all = uniform_link_count_](DraftPart part,
@@ -84,11 +73,10 @@ class NativeReader {
     const auto given = root_.find("name");
     draft_.name = given ? std::string(given->text()) : name;
     if (const auto unit = root_.find("unit")) {
-      draft_.unit = one_of(*unit, time_unit_named, {"none", "s", "ms", "us"});
+      draft_.unit = unit->one_of<TimeUnit>();
     }
     if (const auto objective = root_.find("objective")) {
-      draft_.objective = one_of(*objective, objective_named,
-                                {"throughput", "call-latency", "latency", "total-completion"});
+      draft_.objective = objective->one_of<Objective>();
     }
     if (const auto rules = root_.find("rules")) draft_.rules = rules_from_json(*rules, unknown_);
   }
@@ -479,16 +467,16 @@ Rules rules_from_json(JsonValue object, UnknownKeys& unknown) {
                          "calls_per_device", "max_replicas", "replica_bandwidth"});
   Rules rules;
   if (const auto value = object.find("contiguity")) {
-    rules.contiguity = one_of(*value, contiguity_named, {"none", "joint", "per-device"});
+    rules.contiguity = value->one_of<Contiguity>();
   }
   if (const auto value = object.find("transfers")) {
-    rules.transfers = one_of(*value, transfer_mode_named, {"sequential", "overlapped", "duplex"});
+    rules.transfers = value->one_of<TransferMode>();
   }
   if (const auto value = object.find("training")) {
-    rules.training = one_of(*value, training_mode_named, {"interleaved", "phased"});
+    rules.training = value->one_of<TrainingMode>();
   }
   if (const auto value = object.find("memory")) {
-    rules.memory = one_of(*value, memory_model_named, {"resident", "peak"});
+    rules.memory = value->one_of<MemoryModel>();
   }
   if (const auto value = object.find("congestion")) rules.congestion = value->flag();
   if (const auto value = object.find("calls_per_device")) {
@@ -531,8 +519,13 @@ std::string rules_to_json(const Rules& rules) {
   return fmt::format("{{{}}}", text);
 }
 
-ProblemFile read_native(JsonValue root, const std::string& name, bool cluster_follows) {
-  return NativeReader(root, cluster_follows).read(name);
+ProblemFormat native_format() {
+  return {
+      .name = "placewright",
+      .recognised_by = "'placewright'",
+      .recognises = [](JsonValue root) { return root.find("placewright").has_value(); },
+      .read = [](JsonValue root, const std::string& name,
+                 bool cluster_follows) { return NativeReader(root, cluster_follows).read(name); }};
 }
 
 std::string write_problem(const ProblemDraft& draft) {

@@ -9,7 +9,7 @@
 #include "formats/cluster_json.h"
 #include "formats/expert_split.h"
 #include "formats/input_error.h"
-#include "formats/json.h"
+#include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
 #include "formats/text_file.h"
 
@@ -17,18 +17,6 @@ namespace placewright {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view name_of_leg(Leg leg) {
-  switch (leg) {
-    case Leg::out:
-      return "out";
-    case Leg::in:
-      return "in";
-    case Leg::direct:
-      break;
-  }
-  return "direct";
-}
 
 bool is_file(const std::string& path) {
   return !path.empty() && path != "-";
@@ -93,7 +81,7 @@ class PlanWriter {
     const ProblemReference& reference = file_.problem;
     append_text("\"problem\": {\"path\": ", relative_to_plan(reference.path, options_.path));
     append_text(", \"digest\": ", reference.digest);
-    if (reference.format) append_text(", \"format\": ", name_of(*reference.format));
+    if (!reference.format.empty()) append_text(", \"format\": ", reference.format);
     if (!reference.cluster_path.empty()) {
       append_text(",\n\"cluster\": {\"path\": ",
                   relative_to_plan(reference.cluster_path, options_.path));
@@ -158,7 +146,7 @@ class PlanWriter {
     std::string_view line = "\n";
     for (const Transfer& transfer : schedule.transfers) {
       text_ += fmt::format("{}{{\"tensor\": {}, \"leg\": \"{}\"", line, transfer.tensor.index(),
-                           name_of_leg(transfer.leg));
+                           name_of(transfer.leg));
       if (transfer.from.valid()) append_device(", \"from\": ", transfer.from);
       if (transfer.to.valid()) append_device(", \"to\": ", transfer.to);
       append_value(", \"start\": ", transfer.start);
@@ -216,19 +204,15 @@ std::string text_or_empty(JsonValue object, std::string_view key) {
   return value ? std::string(value->text()) : std::string{};
 }
 
-Objective objective_from_json(JsonValue value) {
-  const auto objective = objective_named(value.text());
-  if (!objective) value.fail(fmt::format("no objective is called '{}'", value.text()));
-  return *objective;
-}
-
 ProblemReference reference_from_json(JsonValue object) {
   ProblemReference reference;
   reference.path = text_or_empty(object, "path");
   reference.digest = text_or_empty(object, "digest");
   if (const auto format = object.find("format")) {
-    reference.format = format_named(format->text());
-    if (!reference.format) format->fail(fmt::format("no format is called '{}'", format->text()));
+    reference.format = format->text();
+    if (find_problem_format(reference.format) == nullptr) {
+      format->fail(fmt::format("no format is called '{}'", reference.format));
+    }
   }
   if (const auto cluster = object.find("cluster")) {
     reference.cluster_path = cluster->at("path").text();
@@ -301,9 +285,9 @@ class PlanReader {
   }
 
   void read_summary() {
-    file_.status = status(root_.at("status"));
+    file_.status = root_.at("status").one_of<Status>();
     const JsonValue objective = root_.at("objective");
-    if (objective_from_json(objective) != problem_.objective()) {
+    if (objective.one_of<Objective>() != problem_.objective()) {
       objective.fail(fmt::format("the plan is for the objective {}, the problem for {}",
                                  objective.text(), name_of(problem_.objective())));
     }
@@ -329,19 +313,7 @@ class PlanReader {
   // Keys that follow from others: nothing is taken from them, but they must be what they say.
   void check_derived() const {
     if (const auto gap = root_.find("gap")) number_or_infinity(*gap);
-    const auto unit = root_.find("unit");
-    if (unit && !time_unit_named(unit->text())) {
-      unit->fail(fmt::format("expected 's', 'ms', 'us' or 'none', found '{}'", unit->text()));
-    }
-  }
-
-  static Status status(JsonValue value) {
-    for (const Status candidate :
-         {Status::optimal, Status::feasible, Status::infeasible, Status::unknown}) {
-      if (name_of(candidate) == value.text()) return candidate;
-    }
-    value.fail(fmt::format("expected 'optimal', 'feasible', 'infeasible' or 'unknown', found '{}'",
-                           value.text()));
+    if (const auto unit = root_.find("unit")) (void)unit->one_of<TimeUnit>();
   }
 
   void read_placement() {
@@ -411,14 +383,7 @@ class PlanReader {
     unknown_.check(record, {"tensor", "leg", "from", "to", "start", "end"});
     Transfer result;
     result.tensor = tensor(record.at("tensor"));
-    const JsonValue leg = record.at("leg");
-    if (leg.text() == "out") {
-      result.leg = Leg::out;
-    } else if (leg.text() == "in") {
-      result.leg = Leg::in;
-    } else if (leg.text() != "direct") {
-      leg.fail(fmt::format("expected 'direct', 'out' or 'in', found '{}'", leg.text()));
-    }
+    result.leg = record.at("leg").one_of<Leg>();
     if (result.leg != Leg::in) result.from = device(record.at("from"));
     if (result.leg != Leg::out) result.to = device(record.at("to"));
     result.start = record.at("start").number();
@@ -460,7 +425,7 @@ class PlanReader {
 };
 
 ProblemFile embedded_problem(JsonValue object, const std::string& digest) {
-  ProblemFile file = read_native(object, "problem", false);
+  ProblemFile file = native_format().read(object, "problem", false);
   file.file = object.file();
   file.digest = digest;
   file.place_of = [places = std::move(file.place_of), prefix = object.pointer()](
@@ -472,14 +437,6 @@ ProblemFile embedded_problem(JsonValue object, const std::string& digest) {
   return file;
 }
 
-void check_is_plan(JsonValue root) {
-  if (!root.find("placewright") && !root.find("fpgas")) {
-    root.fail(
-        "is no plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert "
-        "split)");
-  }
-}
-
 }  // namespace
 
 std::string write_plan(const Problem& problem, const PlanFile& file,
@@ -487,14 +444,44 @@ std::string write_plan(const Problem& problem, const PlanFile& file,
   return PlanWriter(problem, file, options).write();
 }
 
-PlanReference peek_plan(std::string_view text, const std::string& path) {
-  const JsonDocument document(text, input_name(path));
-  const JsonValue root = document.root();
-  check_is_plan(root);
-  PlanReference reference;
-  if (!root.find("placewright")) return reference;
+ProblemFile problem_of_plan(PlanReference reference, const std::string& plan_path,
+                            const std::optional<std::string>& problem_path,
+                            const ReadOptions& given) {
+  if (reference.embedded && !problem_path) return std::move(*reference.embedded);
+  const std::string path = problem_path.value_or(reference.problem.path);
+  if (path.empty() || (path == "-" && !problem_path)) {
+    throw InputError(input_name(plan_path), "",
+                     "does not say in which file its problem is; give the problem's file as well");
+  }
+  ReadOptions options = given;
+  if (options.format.empty()) options.format = reference.problem.format;
+  if (!options.objective) options.objective = reference.objective;
+  if (options.cluster.empty()) options.cluster = reference.problem.cluster_path;
+  ProblemFile file = read_problem(path, options);
+  if (reference.rules) file.draft.rules = *reference.rules;
+  return file;
+}
+
+PlanDocument::PlanDocument(std::string_view text, std::string path)
+    : path_(std::move(path)), document_(text, input_name(path_)) {
+  const JsonValue root = document_.root();
+  if (!root.find("placewright") && !root.find("fpgas")) {
+    root.fail(
+        "is no plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert "
+        "split)");
+  }
+}
+
+bool PlanDocument::is_expert_split() const {
+  return !document_.root().find("placewright");
+}
+
+PlanReference PlanDocument::reference() const {
+  if (is_expert_split()) return {};
+  const JsonValue root = document_.root();
   check_header(root, "plan");
-  reference.objective = objective_from_json(root.at("objective"));
+  PlanReference reference;
+  reference.objective = root.at("objective").one_of<Objective>();
   UnknownKeys unknown;
   const auto rules = root.find("rules");
   reference.rules = rules ? rules_from_json(*rules, unknown) : Rules{};
@@ -504,38 +491,15 @@ PlanReference peek_plan(std::string_view text, const std::string& path) {
       reference.embedded = embedded_problem(*embedded, reference.problem.digest);
     }
   }
-  reference.problem.path = resolved_from_plan(reference.problem.path, path);
-  reference.problem.cluster_path = resolved_from_plan(reference.problem.cluster_path, path);
+  reference.problem.path = resolved_from_plan(reference.problem.path, path_);
+  reference.problem.cluster_path = resolved_from_plan(reference.problem.cluster_path, path_);
   return reference;
 }
 
-ProblemFile problem_of_plan(const PlanReference& reference, const std::string& plan_path,
-                            const std::optional<std::string>& problem_path) {
-  const std::string plan_name = input_name(plan_path);
-  if (reference.embedded && !problem_path) {
-    return *reference.embedded;
-  }
-  const std::string path = problem_path.value_or(reference.problem.path);
-  if (path.empty() || (path == "-" && !problem_path)) {
-    throw InputError(plan_name, "",
-                     "does not say in which file its problem is; give the problem's file as well");
-  }
-  ReadOptions options;
-  options.format = reference.problem.format;
-  options.objective = reference.objective;
-  if (!reference.problem.cluster_path.empty()) options.cluster = reference.problem.cluster_path;
-  ProblemFile file = read_problem(path, options);
-  if (reference.rules) file.draft.rules = *reference.rules;
-  return file;
-}
-
-PlanFile parse_plan(std::string_view text, const std::string& origin, const Problem& problem,
-                    std::span<const std::string> op_ids) {
-  const JsonDocument document(text, origin);
-  const JsonValue root = document.root();
-  check_is_plan(root);
-  if (!root.find("placewright")) return plan_of_split(root, problem, op_ids);
-  return PlanReader(root, problem).read();
+PlanFile PlanDocument::read(const Problem& problem, std::span<const std::string> op_ids) const {
+  const JsonValue root = document_.root();
+  return is_expert_split() ? plan_of_split(root, problem, op_ids)
+                           : PlanReader(root, problem).read();
 }
 
 }  // namespace placewright

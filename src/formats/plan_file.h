@@ -26,45 +26,18 @@
 
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "formats/json.h"
+#include "formats/plan_record.h"
 #include "formats/problem_file.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
 namespace placewright {
-
-// Where the problem of a plan is: everything needed to read it again as the planner saw it.
-struct ProblemReference {
-  std::string path;                   // as given; "-" or empty: not in a file
-  std::string digest;                 // of the file's bytes
-  std::optional<Format> format = {};  // where it was forced
-  std::string cluster_path = {};      // empty: the problem's own devices
-  std::string cluster_digest = {};
-
-  friend bool operator==(const ProblemReference&, const ProblemReference&) = default;
-};
-
-struct PlanFile {
-  Plan plan;  // without a placement: there is no plan
-  Certificate certificate;
-  Status status = Status::unknown;
-  std::string planner;
-  std::map<std::string, std::string> settings;
-  std::uint64_t seed = 0;
-  double seconds = 0;
-  std::string reason;  // no plan: why
-  ProblemReference problem;
-  std::vector<std::string> warnings;  // unknown keys, when read
-
-  [[nodiscard]] bool has_plan() const { return !plan.placement.empty(); }
-};
 
 struct PlanWriteOptions {
   bool embed = false;     // the whole problem with it
@@ -82,19 +55,33 @@ struct PlanReference {
   std::optional<ProblemFile> embedded;  // the whole problem, where the plan holds it
 };
 
-// `path` is the plan's own path, for the folder; it need not exist. Throws InputError.
-PlanReference peek_plan(std::string_view text, const std::string& path);
-
 // The problem of a plan, under the objective and rules of the plan. Where it was given apart
-// (`problem_path`), that file is read instead of the one that the plan names. Throws InputError.
-ProblemFile problem_of_plan(const PlanReference& reference, const std::string& plan_path,
-                            const std::optional<std::string>& problem_path = {});
+// (`problem_path`), that file is read instead of the one that the plan names; what `given` says
+// replaces what the plan says about reading it. Throws InputError.
+ProblemFile problem_of_plan(PlanReference reference, const std::string& plan_path,
+                            const std::optional<std::string>& problem_path = {},
+                            const ReadOptions& given = {});
 
-// The plan itself. `op_ids` (ProblemFile::op_ids) are what an expert split's node ids refer to;
-// where it is empty the ids are the ops' names. Whether the plan is a good one is for the verifier
-// to say; here it only has to name ops and devices of the problem, every op once. Throws
-// InputError.
-PlanFile parse_plan(std::string_view text, const std::string& origin, const Problem& problem,
-                    std::span<const std::string> op_ids = {});
+// A plan file that has been parsed, but not yet read: what it says about its problem comes first, then
+// the plan, which only makes sense for that problem. All throw InputError.
+class PlanDocument {
+ public:
+  // `path` is the plan's own path, for messages and for the folder; it need not exist.
+  PlanDocument(std::string_view text, std::string path);
+
+  [[nodiscard]] PlanReference reference() const;
+
+  // `op_ids` (ProblemFile::op_ids) are what an expert split's node ids refer to; where it is empty the
+  // ids are the ops' names. Whether the plan is a good one is for the verifier to say; here it only
+  // has to name ops and devices of the problem, every op once.
+  [[nodiscard]] PlanFile read(const Problem& problem,
+                              std::span<const std::string> op_ids = {}) const;
+
+ private:
+  [[nodiscard]] bool is_expert_split() const;
+
+  std::string path_;
+  JsonDocument document_;
+};
 
 }  // namespace placewright

@@ -1,8 +1,7 @@
 #include "formats/problem_file.h"
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,57 +9,45 @@
 #include "formats/cluster_file.h"
 #include "formats/input_error.h"
 #include "formats/json.h"
-#include "formats/problem_readers.h"
+#include "formats/problem_formats.h"
 #include "formats/text_file.h"
 
 namespace placewright {
 namespace {
 
-constexpr std::array<std::pair<Format, std::string_view>, 4> kFormats{
-    {{Format::placewright, "placewright"},
-     {Format::moirai, "moirai"},
-     {Format::msr, "msr"},
-     {Format::talos, "talos"}}};
-
-bool has(JsonValue object, std::initializer_list<std::string_view> keys) {
-  return std::all_of(keys.begin(), keys.end(),
-                     [&](std::string_view key) { return object.find(key).has_value(); });
-}
-
 bool is_expert_split(JsonValue root) {
   return root.find("fpgas") && !root.find("nodes");
 }
 
-Format recognise(JsonValue root) {
-  if (root.find("placewright")) return Format::placewright;
-  if (root.find("maxFPGAs") || root.find("maxCPUs")) return Format::msr;
-  if (has(root, {"devices", "nodes"})) return Format::moirai;
-  if (root.find("models")) return Format::talos;
-  if (is_expert_split(root))
+// "'placewright' (placewright), or 'maxFPGAs' or 'maxCPUs' (msr), ..."
+std::string all_formats() {
+  std::vector<std::string> entries;
+  for (const ProblemFormat& format : problem_formats()) {
+    entries.push_back(fmt::format("{} ({})", format.recognised_by, format.name));
+  }
+  return fmt::format("{}", fmt::join(entries, ", or "));
+}
+
+const ProblemFormat& recognise(JsonValue root) {
+  for (const ProblemFormat& format : problem_formats()) {
+    if (format.recognises(root)) return format;
+  }
+  if (is_expert_split(root)) {
     root.fail("this is an expert split, which is a plan; expected a problem");
-  root.fail(
-      "the format is not known: expected the key 'placewright' (our own format), 'maxFPGAs' or "
-      "'maxCPUs' (msr), 'devices' and 'nodes' (moirai), or 'models' (talos)");
+  }
+  root.fail(fmt::format("the format is not known: expected the key {}", all_formats()));
+}
+
+const ProblemFormat& format_named(const std::string& name) {
+  if (const ProblemFormat* format = find_problem_format(name)) return *format;
+  throw std::invalid_argument(fmt::format("no format is called '{}' (known: {})", name,
+                                          fmt::join(problem_format_names(), ", ")));
 }
 
 // What a problem is called whose file does not say.
 std::string name_from(const std::string& origin) {
   std::string stem = std::filesystem::path(origin).stem().string();
   return stem.empty() ? "problem" : stem;
-}
-
-ProblemFile read_as(Format format, JsonValue root, const std::string& name, bool cluster_follows) {
-  switch (format) {
-    case Format::moirai:
-      return read_moirai(root, name);
-    case Format::msr:
-      return read_msr(root, name);
-    case Format::talos:
-      return read_talos(root, name);
-    case Format::placewright:
-      break;
-  }
-  return read_native(root, name, cluster_follows);
 }
 
 // After a change of the cluster, its records are in the cluster's file.
@@ -92,29 +79,18 @@ void change_objective(ProblemFile& file, Objective objective) {
 
 }  // namespace
 
-std::string_view name_of(Format format) {
-  return std::find_if(kFormats.begin(), kFormats.end(),
-                      [&](const auto& entry) { return entry.first == format; })
-      ->second;
-}
-
-std::optional<Format> format_named(std::string_view name) {
-  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
-                                  [&](const auto& entry) { return entry.second == name; });
-  if (found == kFormats.end()) return std::nullopt;
-  return found->first;
-}
-
 ProblemFile parse_problem(std::string_view text, const std::string& origin,
                           const ReadOptions& options) {
   const JsonDocument document(text, origin);
   const JsonValue root = document.root();
-  const Format format = options.format ? *options.format : recognise(root);
-  ProblemFile file = read_as(format, root, name_from(origin), options.cluster.has_value());
+  const ProblemFormat& format =
+      options.format.empty() ? recognise(root) : format_named(options.format);
+  ProblemFile file = format.read(root, name_from(origin), !options.cluster.empty());
+  file.format = format.name;
   file.file = origin;
   file.digest = digest_of(text);
-  if (options.cluster) {
-    const ClusterFile cluster = read_cluster(*options.cluster);
+  if (!options.cluster.empty()) {
+    const ClusterFile cluster = read_cluster(options.cluster);
     file.draft = with_cluster(std::move(file.draft), cluster, origin);
     file.cluster_digest = cluster.digest;
     file.place_of = places_with_cluster(std::move(file.place_of), cluster.file);
@@ -137,8 +113,8 @@ ProblemFile read_problem(const std::string& path, const ReadOptions& options) {
   return file;
 }
 
-Problem build_problem(const ProblemFile& file) {
-  return build_problem(file.draft, file);
+Problem build_problem(ProblemFile file) {
+  return build_problem(std::move(file.draft), file);
 }
 
 Problem build_problem(ProblemDraft draft, const ProblemFile& file) {

@@ -40,15 +40,11 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/read_options.h"
 #include "problem/draft.h"
 #include "problem/problem.h"
 
 namespace placewright {
-
-enum class Format { placewright, moirai, msr, talos };
-
-std::string_view name_of(Format format);
-std::optional<Format> format_named(std::string_view name);
 
 // Where a record of a draft was read from.
 struct Place {
@@ -59,7 +55,7 @@ using PlaceOf = std::function<Place(DraftPart, std::size_t)>;
 
 struct ProblemFile {
   ProblemDraft draft;
-  Format format = Format::placewright;
+  std::string format;                 // its name (problem_formats.h)
   std::string file;                   // as messages call it
   std::string digest;                 // of the file's bytes
   std::string cluster_digest;         // of the cluster file's, where there is one
@@ -68,20 +64,15 @@ struct ProblemFile {
   PlaceOf place_of;
 };
 
-struct ReadOptions {
-  std::optional<Format> format = {};        // absent: recognised by content
-  std::optional<Objective> objective = {};  // absent: the file's, or the format's default
-  std::optional<std::string> cluster = {};  // path of a cluster file that replaces the devices
-};
-
-// Both throw InputError.
+// Both throw InputError for what is wrong with a file, std::invalid_argument where no format has the
+// name that the options give.
 ProblemFile read_problem(const std::string& path, const ReadOptions& options = {});
 ProblemFile parse_problem(std::string_view text, const std::string& origin,
                           const ReadOptions& options = {});
 
 // The checked problem. Throws InputError naming the place of the record at fault. The second form
 // takes a draft that was changed since it was read, or moved out of the file to save a copy.
-Problem build_problem(const ProblemFile& file);
+Problem build_problem(ProblemFile file);
 Problem build_problem(ProblemDraft draft, const ProblemFile& file);
 
 // The draft in our own format; reading it gives an equal draft. One record per line.

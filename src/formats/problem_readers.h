@@ -1,5 +1,4 @@
-// One reader per format, from a parsed document to a draft. They fill everything in ProblemFile but
-// the digest; `place_of` needs to name records of the draft only.
+// What the readers of several formats share.
 
 #pragma once
 
@@ -13,13 +12,6 @@
 #include "formats/problem_file.h"
 
 namespace placewright {
-
-ProblemFile read_moirai(JsonValue root, const std::string& name);
-ProblemFile read_msr(JsonValue root, const std::string& name);
-ProblemFile read_talos(JsonValue root, const std::string& name);
-
-// `cluster_follows`: a cluster file will give the devices, so the file need not.
-ProblemFile read_native(JsonValue root, const std::string& name, bool cluster_follows);
 
 // The object `rules` of our own files; what has its default is not written.
 Rules rules_from_json(JsonValue object, UnknownKeys& unknown);

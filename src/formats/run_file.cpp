@@ -37,7 +37,7 @@ class RunReader {
     unknown_.check(
         root, {"placewright", "version", "objective", "unit", "predicted", "measured",
                "interrupted", "models", "devices", "segments", "timeline", "baselines", "outputs"});
-    const auto objective = objective_named(root.at("objective").text());
+    const auto objective = value_named<Objective>(root.at("objective").text());
     if (!objective || *objective == Objective::call_latency) {
       root.at("objective").fail("expected 'latency', 'total-completion' or 'throughput'");
     }

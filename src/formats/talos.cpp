@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
+#include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
 
 namespace placewright {
@@ -39,13 +40,7 @@ void read_devices(ProblemDraft& draft, JsonValue root) {
 }
 
 void read_unit(ProblemDraft& draft, JsonValue root) {
-  const auto unit = root.find("unit");
-  if (!unit) return;
-  const auto named = time_unit_named(unit->text());
-  if (!named) {
-    unit->fail(fmt::format("expected 's', 'ms', 'us' or 'none', found '{}'", unit->text()));
-  }
-  draft.unit = *named;
+  if (const auto unit = root.find("unit")) draft.unit = unit->one_of<TimeUnit>();
 }
 
 Model read_model(JsonValue record, std::size_t number) {
@@ -140,11 +135,8 @@ void name_ops(ProblemDraft& draft, const std::vector<bool>& has_id) {
   }
 }
 
-}  // namespace
-
-ProblemFile read_talos(JsonValue root, const std::string& name) {
+ProblemFile read(JsonValue root, const std::string& name, bool /*cluster_follows*/) {
   ProblemFile file;
-  file.format = Format::talos;
   ProblemDraft& draft = file.draft;
   draft.name = name;
   draft.objective = Objective::total_completion;
@@ -189,6 +181,15 @@ ProblemFile read_talos(JsonValue root, const std::string& name) {
     }
   };
   return file;
+}
+
+}  // namespace
+
+ProblemFormat talos_format() {
+  return {.name = "talos",
+          .recognised_by = "'models'",
+          .recognises = [](JsonValue root) { return root.find("models").has_value(); },
+          .read = read};
 }
 
 }  // namespace placewright

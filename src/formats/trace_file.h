@@ -22,9 +22,9 @@ namespace placewright {
 
 struct TraceFile {
   ArrivalTrace trace;
-  std::vector<std::string> models;     // paths as the trace's folder makes them
-  std::optional<std::string> cluster;  // likewise
-  std::vector<std::string> warnings;   // unknown keys
+  std::vector<std::string> models;    // paths as the trace's folder makes them
+  std::string cluster;                // likewise; empty: the models have their own devices
+  std::vector<std::string> warnings;  // unknown keys
 };
 
 // Whether the text says that it is a trace. Throws InputError where it is no JSON object.

@@ -1,7 +1,8 @@
-// The public interface, on top of formats/, planning/ and verify/.
+// The public interface, on top of formats/, planning/ and verify/. The program's verbs call it too.
 
 #include "placewright/placewright.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -15,31 +16,82 @@
 #include "formats/text_file.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
-#include "verify/verifier.h"
 
 namespace placewright {
 namespace {
 
-ReadOptions read_options(const OpenOptions& options) {
-  ReadOptions result;
-  if (!options.format.empty()) {
-    result.format = format_named(options.format);
-    if (!result.format) {
-      throw std::invalid_argument(fmt::format("no format is called '{}'", options.format));
-    }
+// An expert split, or a plan written by hand, may be a bare placement or leave out its value.
+Plan completed(const Problem& problem, Plan plan) {
+  if (std::isfinite(plan.value)) return plan;
+  if (!plan.schedule && plan.stages.empty() && plan.calls.empty()) {
+    if (auto made = plan_of_placement(problem, plan.placement)) return std::move(*made);
   }
-  result.objective = options.objective;
-  if (!options.cluster.empty()) result.cluster = options.cluster;
-  return result;
+  plan.value = verified_value(problem, plan);
+  return plan;
 }
 
-PlanRequest request_of(const Task& task) {
-  PlanRequest request;
-  request.planner = task.planner;
-  request.options.assign(task.options.begin(), task.options.end());
-  request.budget = {task.seconds, task.steps, task.threads, task.seed};
-  request.start = task.start;
-  return request;
+PlanFile read_whole_plan(const PlanDocument& document, const std::string& path,
+                         const Problem& problem, std::span<const std::string> op_ids) {
+  PlanFile file = document.read(problem, op_ids);
+  if (!file.has_plan()) {
+    throw InputError(
+        input_name(path), "",
+        file.reason.empty() ? "holds no plan" : fmt::format("holds no plan: {}", file.reason));
+  }
+  file.plan = completed(problem, std::move(file.plan));
+  return file;
+}
+
+// A file that a plan refers to, as it was then and as it is now.
+struct ReferredFile {
+  std::string_view pointer;  // of the digest in the plan
+  const std::string& path;
+  const std::string& digest_then;
+  const std::string& digest_now;
+  std::string_view noun;
+};
+
+// A plan says nothing about a file that has changed since.
+void require_unchanged(const ReferredFile& file, const std::string& plan_path) {
+  if (file.digest_then.empty() || file.digest_then == file.digest_now) return;
+  throw InputError(
+      input_name(plan_path), std::string{file.pointer},
+      fmt::format("'{}' has changed since the plan was made; give it as the {} to use it "
+                  "all the same",
+                  file.path, file.noun));
+}
+
+ProblemFile problem_for_plan(const PlanDocument& document, const std::string& path,
+                             const OpenPlanOptions& options) {
+  PlanReference reference = document.reference();
+  const ProblemReference named = reference.problem;
+  const bool apart = !options.problem.empty();
+  if (reference.embedded && !apart) {
+    if (!options.read.cluster.empty()) {
+      throw RequestError(
+          "the plan holds its own problem and devices; for another cluster give the problem too");
+    }
+    return problem_of_plan(std::move(reference), path);
+  }
+  ProblemFile file =
+      problem_of_plan(std::move(reference), path,
+                      apart ? std::optional(options.problem) : std::nullopt, options.read);
+  if (!apart) {
+    require_unchanged({"/problem/digest", file.file, named.digest, file.digest, "problem"}, path);
+  }
+  if (options.read.cluster.empty()) {
+    require_unchanged({"/problem/cluster/digest", named.cluster_path, named.cluster_digest,
+                       file.cluster_digest, "cluster"},
+                      path);
+  }
+  return file;
+}
+
+// Whether a reader of the plan could find the problem as it was planned.
+bool leads_to(const ProblemReference& reference, const Problem& problem) {
+  const auto& ops = problem.draft().ops;
+  return !reference.path.empty() && reference.path != "-" && reference.cluster_path != "-" &&
+         std::none_of(ops.begin(), ops.end(), [](const Op& op) { return op.pinned_to.valid(); });
 }
 
 }  // namespace
@@ -48,62 +100,28 @@ std::string_view library_version() {
   return PLACEWRIGHT_VERSION;
 }
 
-Problem open_problem(const std::string& path, const OpenOptions& options) {
-  return build_problem(read_problem(path, read_options(options)));
+Problem open_problem(const std::string& path, const ReadOptions& options) {
+  return build_problem(read_problem(path, options));
 }
 
 Problem read_problem_text(std::string_view text, const std::string& origin,
-                          const OpenOptions& options) {
-  return build_problem(parse_problem(text, origin, read_options(options)));
+                          const ReadOptions& options) {
+  return build_problem(parse_problem(text, origin, options));
 }
 
 void save_problem(const std::string& path, const Problem& problem) {
   write_whole(path, write_problem(problem.draft()));
 }
 
-std::vector<PlannerDescription> available_planners() {
-  std::vector<PlannerDescription> planners;
-  const Registry registry = planning_registry();
-  for (const PlannerEntry& entry : registry.entries()) {
-    PlannerDescription planner{
-        entry.name, entry.summary, entry.objectives, entry.strength == Strength::exact, {}};
-    for (const Option& option : entry.options) planner.options.emplace(option.name, option.text);
-    planners.push_back(std::move(planner));
-  }
-  return planners;
+std::vector<PlannerEntry> available_planners() {
+  return planning_registry().entries();
 }
 
-double Result::gap() const {
-  return plan ? placewright::gap(plan->value, certificate.lower_bound) : kInfinity;
-}
-
-Result solve(const Problem& problem, const Task& task) {
-  Control::Observer observer;
-  if (task.on_milestone) {
-    observer = [&task](const Progress& progress) {
-      task.on_milestone({progress.planner, progress.seconds, progress.value, progress.lower_bound});
-    };
-  }
-  PlanOutcome outcome =
-      make_plan(problem, planning_registry(), request_of(task), task.stop, observer);
+PlanOutcome solve(const Problem& problem, const PlanRequest& request, const std::atomic<bool>* stop,
+                  const Control::Observer& observer) {
+  PlanOutcome outcome = make_plan(problem, planning_registry(), request, stop, observer);
   if (!outcome.fault.empty()) throw std::runtime_error(outcome.fault);
-  Result result;
-  result.status = outcome.answer.status();
-  result.plan = std::move(outcome.answer.plan);
-  result.certificate = std::move(outcome.answer.certificate);
-  result.reason = std::move(outcome.answer.reason);
-  result.planner = std::move(outcome.planner);
-  result.seconds = outcome.seconds;
-  result.seed = task.seed;
-  return result;
-}
-
-std::vector<Finding> check_plan(const Problem& problem, const Plan& plan) {
-  std::vector<Finding> findings;
-  for (Violation& violation : verify(problem, plan)) {
-    findings.push_back({std::string(name_of(violation.code)), std::move(violation.message)});
-  }
-  return findings;
+  return outcome;
 }
 
 std::optional<Plan> plan_for(const Problem& problem, const Placement& placement) {
@@ -122,34 +140,40 @@ std::optional<Plan> plan_for(const Problem& problem, const Placement& placement)
   return plan_of_placement(problem, placement);
 }
 
-void save_result(const std::string& path, const Problem& problem, const Result& result) {
-  if (!result.plan) throw std::invalid_argument("the result holds no plan to save");
+void save_plan(const std::string& path, const Problem& problem, const PlanOutcome& outcome,
+               const SavePlanOptions& options) {
+  if (!outcome.answer.plan) throw std::invalid_argument("the outcome holds no plan to save");
   PlanFile file;
-  file.plan = *result.plan;
-  file.certificate = result.certificate;
-  file.status = result.status;
-  file.planner = result.planner;
-  file.seed = result.seed;
-  file.seconds = result.seconds;
-  write_whole(path, write_plan(problem, file, {.embed = true, .path = path}));
+  file.plan = *outcome.answer.plan;
+  file.certificate = outcome.answer.certificate;
+  file.status = outcome.answer.status();
+  file.planner = outcome.planner;
+  for (const Option& option : outcome.settings.options()) {
+    file.settings[option.name] = text_of(outcome.settings.value(option.name));
+  }
+  if (outcome.coarsening) file.settings["coarsen"] = name_of(outcome.coarsening->method);
+  file.seed = outcome.seed;
+  file.seconds = outcome.seconds;
+  file.problem = options.problem;
+  const bool embed = options.embed || !leads_to(options.problem, problem);
+  write_whole(path, write_plan(problem, file, {.embed = embed, .path = path}));
 }
 
-OpenedPlan open_plan(const std::string& path) {
-  const std::string text = read_whole(path);
-  const PlanReference reference = peek_plan(text, path);
-  const ProblemFile file = problem_of_plan(reference, path, std::nullopt);
-  if (!reference.embedded && !reference.problem.digest.empty() &&
-      reference.problem.digest != file.digest) {
-    throw InputError(input_name(path), "/problem/digest",
-                     fmt::format("'{}' has changed since the plan was made", file.file));
-  }
-  Problem problem = build_problem(file);
-  PlanFile plan_file = parse_plan(text, input_name(path), problem, file.op_ids);
-  if (!plan_file.has_plan()) throw InputError(input_name(path), "", "holds no plan");
-  if (!std::isfinite(plan_file.plan.value)) {
-    plan_file.plan.value = verified_value(problem, plan_file.plan);
-  }
-  return {std::move(problem), std::move(plan_file.plan)};
+OpenedPlan open_plan(const std::string& path, const OpenPlanOptions& options) {
+  const PlanDocument document(read_whole(path), path);
+  ProblemFile problem_file = problem_for_plan(document, path, options);
+  if (options.change) options.change(problem_file.draft);
+  const std::vector<std::string> op_ids = std::move(problem_file.op_ids);
+  std::vector<std::string> warnings = std::move(problem_file.warnings);
+  Problem problem = build_problem(std::move(problem_file));
+  PlanFile file = read_whole_plan(document, path, problem, op_ids);
+  file.warnings.insert(file.warnings.begin(), warnings.begin(), warnings.end());
+  return {std::move(problem), std::move(file)};
+}
+
+PlanFile open_plan_of(const Problem& problem, const std::string& path,
+                      std::span<const std::string> op_ids) {
+  return read_whole_plan(PlanDocument(read_whole(path), path), path, problem, op_ids);
 }
 
 }  // namespace placewright

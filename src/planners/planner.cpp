@@ -55,6 +55,10 @@ OptionValue parse(const Option& option, const std::string& text) {
 
 }  // namespace
 
+std::string text_of(const OptionValue& value) {
+  return std::visit([](const auto& held) { return fmt::format("{}", held); }, value);
+}
+
 void Settings::set(const std::string& name, const std::string& text) {
   values_[name] = parse(find_option(options_, name), text);
 }
@@ -119,10 +123,6 @@ Control Control::part(std::string planner, double seconds) const {
   Control control{std::move(planner), budget, interrupted_, observer_};
   control.check_incumbent = check_incumbent;
   return control;
-}
-
-std::string_view name_of(Strength strength) {
-  return strength == Strength::exact ? "exact" : "heuristic";
 }
 
 bool PlannerEntry::serves(Objective objective) const {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "bounds/bounds.h"
+#include "coarsen/coarsening.h"
 #include "planning/checked_plan.h"
 #include "planning/feasibility.h"
 #include "planning/peak_memory.h"
@@ -172,6 +173,7 @@ void explain_missing_plan(PlanOutcome& outcome) {
 // The steps of every request.
 PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bound) {
   PlanOutcome outcome{.answer = {}, .planner = run.entry.name, .settings = run.settings};
+  outcome.seed = run.request.budget.seed;
   plan_into(outcome, run, control);
   expand_answer(outcome, run);
   keep_start_if_better(outcome, run.request.start);

@@ -4,9 +4,8 @@
 //           -> join bounds -> outcome
 //
 // A plan leaves here only after the verifier has accepted it. Infeasible, out of time and
-// interrupted are outcomes. A request that cannot be served as asked (unknown planner or option, a
-// planner that does not serve the objective, a start plan that is not valid) is a RequestError. A
-// planner that fails is an outcome with `fault`, never a wrong plan.
+// interrupted are outcomes. A request that cannot be served as asked is a RequestError. A planner that
+// fails is an outcome with `fault`, never a wrong plan.
 //
 // With coarsening the planner sees the smaller problem (coarsening.h). Its bounds and proofs are
 // kept only where the coarsening loses nothing; else the certificate is that of the problem itself.
@@ -14,49 +13,14 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "coarsen/coarsening.h"
 #include "planners/registry.h"
+#include "planning/plan_request.h"
 #include "problem/plan.h"
 
 namespace placewright {
-
-class RequestError : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
-
-struct PlanRequest {
-  std::string planner = "auto";
-  std::vector<std::pair<std::string, std::string>> options = {};  // planner options as text
-  Budget budget = {};
-  const Plan* start = nullptr;  // improve this one; the outcome is never worse
-  CoarsenOptions coarsening = {};
-};
-
-// What coarsening did, where it was asked for.
-struct CoarseningSummary {
-  CoarsenMethod method = CoarsenMethod::none;
-  std::size_t ops_before = 0;
-  std::size_t ops_after = 0;
-  bool lossless = true;
-};
-
-struct PlanOutcome {
-  Answer answer;
-  std::string planner;
-  Settings settings;
-  double seconds = 0;
-  std::string fault = {};  // an internal error, in one sentence; then there is no plan
-  std::optional<CoarseningSummary> coarsening = {};
-
-  [[nodiscard]] double value() const { return answer.value(); }
-};
 
 PlanOutcome make_plan(const Problem& problem, const Registry& registry, const PlanRequest& request,
                       const std::atomic<bool>* interrupted = nullptr,

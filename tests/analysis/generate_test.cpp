@@ -16,7 +16,7 @@ namespace {
 
 class EveryFamily : public ::testing::TestWithParam<GraphFamily> {};
 
-INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, ::testing::ValuesIn(graph_families()),
+INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, ::testing::ValuesIn(values_of<GraphFamily>()),
                          [](const auto& family) {
                            return placewright::testing::test_name(
                                std::string(name_of(family.param)));

@@ -54,7 +54,7 @@ TEST(Online, EveryMethodRunsEveryTraceSoundly) {
         generated(seed % 2 == 0 ? GraphFamily::inception : GraphFamily::layered, 60, 3, seed);
     ArrivalTrace trace = poisson_trace(catalogue, 8, 0.3 * mean_time_alone(catalogue), seed);
     if (seed % 3 == 0) trace.arrivals[2].cancelled = trace.arrivals[4].time;
-    for (const OnlineMethod method : online_methods()) {
+    for (const OnlineMethod method : values_of<OnlineMethod>()) {
       SCOPED_TRACE(std::string{name_of(method)} + ", seed " + std::to_string(seed));
       const OnlineRun run = run_online(catalogue, trace, method);
       EXPECT_EQ(run.fault, "");
@@ -86,7 +86,7 @@ TEST(Online, ACancelledModelMakesRoomAndDoesNotCount) {
   EXPECT_EQ(run.fault, "");
   EXPECT_FALSE(run.models[0].complete);
   EXPECT_TRUE(run.models[1].complete);
-  for (const OnlineMethod method : online_methods()) {
+  for (const OnlineMethod method : values_of<OnlineMethod>()) {
     const OnlineRun other = run_online(catalogue, trace, method, {1, 0});
     EXPECT_EQ(other.fault, "");
     EXPECT_FALSE(other.models[0].complete) << name_of(method);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the house rules of src/ by reading its #include lines: who may open whose door, which room may see a
-third party's headers, and that only the program prints."""
+"""Checks the house rules of src/ and include/ by reading their #include lines: who may open whose door, which room may
+see a third party's headers, that only the program prints, and that a public header needs nothing but public headers."""
 
 import pathlib
 import re
@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "report": "problem evaluate analysis formats",
     "library": "problem evaluate verify coarsen bounds planners planning formats analysis",
     "cli": "problem evaluate verify solvers coarsen bounds planners planning formats machine backends profiling "
-    "running tuning zoo analysis report",
+    "running tuning zoo analysis report library",
 }
 
 # room: headers that no other room may include.
@@ -77,6 +77,36 @@ def faults_of_file(room, text):
                 yield number, "prints: only cli/ may, the library hands back values"
 
 
+PUBLIC_PREFIX = "placewright/"
+
+
+def faults_of_public_file(text, include_root):
+    """A user of the library has the folder placewright/ and nothing else of ours."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = INCLUDE.match(line)
+        if not match or match.group(1) == "<":
+            continue
+        header = match.group(2)
+        if not header.startswith(PUBLIC_PREFIX) or not (include_root / header).is_file():
+            yield number, f'includes "{header}": a public header includes public headers, as "{PUBLIC_PREFIX}…"'
+
+
+def public_faults(include_root):
+    for path in sorted((include_root / "placewright").rglob("*")):
+        if path.suffix not in SOURCE_SUFFIXES:
+            continue
+        room = path.relative_to(include_root / "placewright").parts[0] if path.parent.name != "placewright" else "library"
+        text = path.read_text()
+        if room not in MAY_INCLUDE:
+            yield f"{path}: lies in no room"
+            continue
+        for number, fault in faults_of_public_file(text, include_root):
+            yield f"{path}:{number}: {fault}"
+        # The rules between the rooms are the same, whichever folder a header lies in.
+        for number, fault in faults_of_file(room, text.replace(f'"{PUBLIC_PREFIX}', '"')):
+            yield f"{path}:{number}: {fault}"
+
+
 def faults(source_root):
     for entry in sorted(source_root.iterdir()):
         if not entry.is_dir():
@@ -111,12 +141,21 @@ def check_the_checker():
     ]
     for room, line, expected in cases:
         assert bool(list(faults_of_file(room, line))) == expected, f"{room}: {line}"
+    include_root = pathlib.Path(__file__).resolve().parents[2] / "include"
+    public_cases = [
+        ('#include "placewright/problem/plan.h"', False),
+        ('#include "problem/plan.h"', True),
+        ('#include "placewright/problem/join.h"', True),
+        ("#include <vector>", False),
+    ]
+    for line, expected in public_cases:
+        assert bool(list(faults_of_public_file(line, include_root))) == expected, line
 
 
 def main():
     check_the_checker()
     root = pathlib.Path(__file__).resolve().parents[2]
-    found = list(faults(root / "src"))
+    found = [*faults(root / "src"), *public_faults(root / "include")]
     print("\n".join(found) if found else "every room keeps to its doors")
     return 1 if found else 0
 

@@ -102,7 +102,7 @@ TEST_P(EveryObjective, ExpandedPlansKeepTheCoarseValue) {
     const Coarsening by_chance(fine, random_partition(fine, random));
     contracted += fine.op_count() - by_chance.coarse().op_count();
     expect_promise_kept(fine, by_chance, random, plans);
-    for (const CoarsenMethod method : coarsen_methods()) {
+    for (const CoarsenMethod method : values_of<CoarsenMethod>()) {
       expect_promise_kept(fine, Coarsening(fine, CoarsenOptions{.method = method}), random, plans);
     }
     if (HasFailure()) FAIL() << "seed " << seed;

@@ -171,12 +171,11 @@ const std::vector<BadInput>& bad_problems() {
        moirai(kTwoNodes, R"({"source": 0, "target": 1, "comm": [[0,1],[0]]})"), "/edges/0/comm/1",
        "has 1 entries, expected 2, one for each device"},
       {"an unknown unit", R"({"unit": "h", "models": []})", "/unit",
-       "expected 's', 'ms', 'us' or 'none', found 'h'"},
+       "expected 'none', 's', 'ms' or 'us', found 'h'"},
       {"an unknown objective", native(kOps, R"(, "objective": "speed")"), "/objective",
-       "expected one of 'throughput', 'call-latency', 'latency' and 'total-completion', found "
-       "'speed'"},
+       "expected 'throughput', 'call-latency', 'latency' or 'total-completion', found 'speed'"},
       {"an unknown rule", native(kOps, R"(, "rules": {"contiguity": "some"})"), "/rules/contiguity",
-       "expected one of 'none', 'joint' and 'per-device', found 'some'"},
+       "expected 'none', 'joint' or 'per-device', found 'some'"},
       {"an objective that the interconnect does not have",
        native(kOps, R"(, "objective": "call-latency")"), "",
        "the objective call-latency is defined for a host interconnect only, and this problem has "
@@ -272,7 +271,7 @@ InputError error_with_cluster(const std::string& problem, const std::string& clu
   const Folder folder;
   ReadOptions options;
   options.cluster = folder.file("cluster.json");
-  write_whole(*options.cluster, cluster_text);
+  write_whole(options.cluster, cluster_text);
   try {
     (void)build_problem(parse_problem(problem, "problem.json", options));
   } catch (const InputError& error) {

@@ -121,7 +121,7 @@ TEST(DamagedFiles, ClustersAndPlansToo) {
                [](const std::string& damaged) { (void)parse_cluster(damaged, "damaged.json"); });
   read_damaged(read_whole(example_path("msr/human-experts/bert24_training_expert.json")), 2, 300,
                [&](const std::string& damaged) {
-                 (void)parse_plan(damaged, "damaged.json", problem, file.op_ids);
+                 (void)PlanDocument(damaged, "damaged.json").read(problem, file.op_ids);
                });
 
   PlanFile plan;
@@ -137,8 +137,8 @@ TEST(DamagedFiles, ClustersAndPlansToo) {
   for (const bool embed : {false, true}) {
     read_damaged(write_plan(problem, plan, {.embed = embed}), 3, 500,
                  [&](const std::string& damaged) {
-                   (void)peek_plan(damaged, "damaged.json");
-                   (void)parse_plan(damaged, "damaged.json", problem);
+                   (void)PlanDocument(damaged, "damaged.json").reference();
+                   (void)PlanDocument(damaged, "damaged.json").read(problem);
                  });
   }
 }

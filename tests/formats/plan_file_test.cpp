@@ -81,7 +81,7 @@ TEST(PlanFile, RoundTripOnEveryPublishedInput) {
     const Problem problem = build_problem(read_problem(example_path(input.path)));
     const PlanFile plan = random_plan(problem, seed++);
     const std::string text = write_plan(problem, plan);
-    expect_equal(parse_plan(text, "plan.json", problem), plan);
+    expect_equal(PlanDocument(text, "plan.json").read(problem), plan);
   }
 }
 
@@ -114,7 +114,7 @@ TEST(PlanFile, NoPlanIsAnAnswerToo) {
   EXPECT_TRUE(json.at("lower_bound").is_null());
   EXPECT_TRUE(json.at("gap").is_null());
   EXPECT_TRUE(json.at("placement").empty());
-  const PlanFile again = parse_plan(text, "plan.json", problem);
+  const PlanFile again = PlanDocument(text, "plan.json").read(problem);
   EXPECT_FALSE(again.has_plan());
   expect_equal(again, none);
 }
@@ -133,7 +133,7 @@ TEST(PlanFile, FindsItsProblemFromItsOwnFolder) {
   const Problem problem = build_problem(file);
 
   PlanFile plan = random_plan(problem, 3);
-  plan.problem = {problem_path, file.digest, Format::talos, {}, {}};
+  plan.problem = {problem_path, file.digest, "talos", {}, {}};
   const std::string text = write_plan(problem, plan, {.path = plan_path});
   EXPECT_NE(text.find("\"../models/six.json\""), std::string::npos) << text;
   write_whole(plan_path, text);
@@ -143,13 +143,13 @@ TEST(PlanFile, FindsItsProblemFromItsOwnFolder) {
   std::filesystem::rename(folder.file("plans"), folder.file("y"));
   std::filesystem::create_symlink("x", folder.file("models"));
   const std::string moved = folder.file("y/plan.json");
-  const PlanReference reference = peek_plan(read_whole(moved), moved);
+  const PlanReference reference = PlanDocument(read_whole(moved), moved).reference();
   EXPECT_EQ(reference.problem.path, problem_path);
   EXPECT_EQ(reference.problem.digest, file.digest);
   const ProblemFile found = problem_of_plan(reference, moved);
   EXPECT_EQ(found.digest, file.digest);
   EXPECT_TRUE(found.draft == file.draft);
-  EXPECT_TRUE(parse_plan(text, moved, build_problem(found)).plan == plan.plan);
+  EXPECT_TRUE(PlanDocument(text, moved).read(build_problem(found)).plan == plan.plan);
 }
 
 // A bare name of a plan that is yet to be written, as in `plan model.json -o plan.json`.
@@ -177,7 +177,7 @@ TEST(PlanFile, KeepsTheClusterOfItsProblem) {
       example_path("talos/six_ops.json"), file.digest, {}, cluster, file.cluster_digest};
   const std::string plan_path = folder.file("plan.json");
   const std::string text = write_plan(problem, plan, {.path = plan_path});
-  const PlanReference reference = peek_plan(text, plan_path);
+  const PlanReference reference = PlanDocument(text, plan_path).reference();
   EXPECT_EQ(reference.problem.cluster_path, cluster);
   EXPECT_EQ(reference.problem.cluster_digest, digest_of(read_whole(cluster)));
   EXPECT_TRUE(problem_of_plan(reference, plan_path).draft == file.draft);
@@ -196,7 +196,7 @@ TEST(PlanFile, KeepsTheHostDeviceOfACallLatencyProblem) {
   plan.status = Status::feasible;
   plan.plan.placement = Placement(1, DeviceId{0});
   plan.problem = {path, file.digest, {}, {}, {}};
-  const PlanReference reference = peek_plan(write_plan(problem, plan), "plan.json");
+  const PlanReference reference = PlanDocument(write_plan(problem, plan), "plan.json").reference();
   EXPECT_TRUE(problem_of_plan(reference, "plan.json").draft == file.draft);
 }
 
@@ -208,12 +208,12 @@ TEST(PlanFile, CanHoldItsProblem) {
     PlanFile plan = random_plan(problem, 5);
     plan.problem = {"-", file.digest, {}, {}, {}};
     const std::string text = write_plan(problem, plan, {.embed = true, .path = "-"});
-    const PlanReference reference = peek_plan(text, "-");
+    const PlanReference reference = PlanDocument(text, "-").reference();
     ASSERT_TRUE(reference.embedded.has_value());
     const ProblemFile found = problem_of_plan(reference, "-");
     EXPECT_TRUE(found.draft == file.draft);
     EXPECT_EQ(found.digest, file.digest);
-    expect_equal(parse_plan(text, "standard input", build_problem(found)), plan);
+    expect_equal(PlanDocument(text, "standard input").read(build_problem(found)), plan);
   }
 }
 
@@ -221,7 +221,7 @@ TEST(PlanFile, WithoutAProblemSaysSo) {
   const Problem problem = build_problem(read_problem(example_path("talos/six_ops.json")));
   PlanFile plan = random_plan(problem, 5);
   plan.problem = {"-", "", {}, {}, {}};
-  const PlanReference reference = peek_plan(write_plan(problem, plan), "plan.json");
+  const PlanReference reference = PlanDocument(write_plan(problem, plan), "plan.json").reference();
   try {
     (void)problem_of_plan(reference, "plan.json");
     FAIL();
@@ -243,7 +243,7 @@ TEST(PlanFile, FaultsOfAnEmbeddedProblemAreNamedInThePlan) {
   text.replace(text.find("\"from\": \"op2\""), 13, "\"from\": \"op1\"");
   text.replace(text.find("[\"op2\"]"), 7, "[\"op3\"]");
   try {
-    (void)build_problem(problem_of_plan(peek_plan(text, "plan.json"), "plan.json"));
+    (void)build_problem(problem_of_plan(PlanDocument(text, "plan.json").reference(), "plan.json"));
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(error.place(), "/problem/embedded/ops/1");
@@ -294,7 +294,7 @@ TEST(PlanFile, BadPlansNameTheirPlace) {
     ASSERT_NE(text.find(bad.find), std::string::npos);
     text.replace(text.find(bad.find), bad.find.size(), bad.replacement);
     try {
-      (void)parse_plan(text, "plan.json", problem);
+      (void)PlanDocument(text, "plan.json").read(problem);
       FAIL() << "was accepted";
     } catch (const InputError& error) {
       if (bad.message.empty()) continue;
@@ -308,7 +308,7 @@ TEST(PlanFile, UnknownKeysAreWarnings) {
   const Problem problem = build_problem(read_problem(example_path("talos/six_ops.json")));
   std::string text = write_plan(problem, random_plan(problem, 5));
   text.replace(text.find("\"seed\""), 6, "\"seeds\"");
-  const PlanFile plan = parse_plan(text, "plan.json", problem);
+  const PlanFile plan = PlanDocument(text, "plan.json").read(problem);
   ASSERT_EQ(plan.warnings.size(), 1U);
   EXPECT_EQ(plan.warnings[0], "plan.json: /seeds: the key is not known and was ignored");
 }
@@ -322,7 +322,7 @@ TEST(ExpertSplit, GivesAPlacementOfEveryPublishedSplit) {
     const Problem problem = build_problem(file);
     const std::string path = example_path("msr/human-experts/" + name + "_expert.json");
     const std::string text = read_whole(path);
-    const PlanFile plan = parse_plan(text, path, problem, file.op_ids);
+    const PlanFile plan = PlanDocument(text, path).read(problem, file.op_ids);
     ASSERT_TRUE(plan.has_plan());
     const auto split = nlohmann::json::parse(text);
     for (std::size_t device = 0; device < split.at("fpgas").size(); ++device) {
@@ -332,7 +332,7 @@ TEST(ExpertSplit, GivesAPlacementOfEveryPublishedSplit) {
         EXPECT_EQ(plan.plan.placement[op], DeviceId{device});
       }
     }
-    EXPECT_FALSE(peek_plan(text, path).objective.has_value());
+    EXPECT_FALSE(PlanDocument(text, path).reference().objective.has_value());
   }
 }
 
@@ -342,7 +342,7 @@ TEST(ExpertSplit, UnlistedOpsFollowTheirColour) {
   const Problem problem = build_problem(file);
   auto split = nlohmann::json::parse(
       read_whole(example_path("msr/human-experts/bert24_training_expert.json")));
-  const PlanFile whole = parse_plan(split.dump(), "split.json", problem, file.op_ids);
+  const PlanFile whole = PlanDocument(split.dump(), "split.json").read(problem, file.op_ids);
   for (auto& list : split["fpgas"]) {
     std::vector<int> forward;
     for (const int id : list["nodes"]) {
@@ -350,7 +350,7 @@ TEST(ExpertSplit, UnlistedOpsFollowTheirColour) {
     }
     list["nodes"] = forward;
   }
-  const PlanFile half = parse_plan(split.dump(), "split.json", problem, file.op_ids);
+  const PlanFile half = PlanDocument(split.dump(), "split.json").read(problem, file.op_ids);
   EXPECT_TRUE(half.plan.placement == whole.plan.placement);
 }
 
@@ -360,7 +360,7 @@ TEST(ExpertSplit, BadSplitsNameTheirPlace) {
   const Problem problem = build_problem(file);
   const auto complaint = [&](const std::string& text) -> std::string {
     try {
-      (void)parse_plan(text, "split.json", problem, file.op_ids);
+      (void)PlanDocument(text, "split.json").read(problem, file.op_ids);
     } catch (const InputError& error) {
       return error.what();
     }

@@ -43,7 +43,7 @@ TEST(CoarsenedPlanning, PlansAreValidAndBoundsStayTrue) {
       options.training = objective == Objective::throughput && seed % 4 == 1;
       const Problem problem(random_draft(options, seed));
       const std::optional<double> best = brute_force_value(problem);
-      for (const CoarsenMethod method : coarsen_methods()) {
+      for (const CoarsenMethod method : values_of<CoarsenMethod>()) {
         const PlanOutcome outcome = make_plan(problem, registry, request_for("auto", method));
         EXPECT_EQ(outcome.fault, "") << name_of(method) << ", seed " << seed;
         EXPECT_EQ(outcome.coarsening.has_value(), method != CoarsenMethod::none);

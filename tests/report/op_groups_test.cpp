@@ -40,7 +40,7 @@ TEST(OpGroups, SmallGraphsHaveNoBlocks) {
 }
 
 TEST(OpGroups, BlocksOfLargeGraphsAreFewAndInLayers) {
-  for (const GraphFamily family : graph_families()) {
+  for (const GraphFamily family : values_of<GraphFamily>()) {
     GenerateOptions options;
     options.family = family;
     options.ops = 1500;

@@ -63,7 +63,7 @@ TEST(ReportPage, FetchesNothing) {
 }
 
 TEST(ReportPage, OfAThousandOpsIsBelowThreeMegabytes) {
-  for (const GraphFamily family : graph_families()) {
+  for (const GraphFamily family : values_of<GraphFamily>()) {
     GenerateOptions options;
     options.family = family;
     options.ops = 1000;

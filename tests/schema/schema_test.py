@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ PUBLISHED = sorted(
     for path in (EXAMPLES / folder).rglob("*.json"))
 
 # One small problem with every key that a problem file can have.
-EVERY_KEY = json.loads((ROOT / "fuzz/corpus/native_problem/every_key.json").read_text())
+EVERY_KEY = json.loads((ROOT / "fuzz/corpus/problem/placewright/every_key.json").read_text())
 CLUSTER = json.loads((ROOT / "fuzz/corpus/cluster/links.json").read_text())
 
 
@@ -83,6 +84,22 @@ class Schemas(SchemaTest):
                 self.assertTrue(schema["$id"].endswith(f"/{name}.json"))
 
 
+class Names(SchemaTest):
+    def test_enumerations_are_those_that_the_program_takes(self):
+        """The schemas are written by hand; the program's own tables are what completion offers."""
+        _, script, _ = run("completion", "bash")
+        plan = script[script.index("\n    plan)\n"):]
+        definitions = SCHEMAS["common"]["$defs"]
+        enumerations = {name: definitions[name]["enum"] for name in ("objective", "format")}
+        enumerations |= {name: rule["enum"] for name, rule in definitions["rules"]["properties"].items()
+                         if "enum" in rule}
+        self.assertEqual(len(enumerations), 6)
+        for name, values in enumerations.items():
+            with self.subTest(name):
+                offered = re.search(rf"--{name}\) COMPREPLY=\(\$\(compgen -W '([^']*)'", plan)
+                self.assertCountEqual(values, offered.group(1).split())
+
+
 class Files(SchemaTest):
     def test_every_published_problem_as_imported(self):
         self.assertGreater(len(PUBLISHED), 10)
@@ -93,7 +110,7 @@ class Files(SchemaTest):
                 self.expect("problem", json.loads(out))
 
     def test_hand_written_problems_and_clusters(self):
-        for path in (ROOT / "fuzz/corpus/native_problem").glob("*.json"):
+        for path in (ROOT / "fuzz/corpus/problem/placewright").glob("*.json"):
             with self.subTest(path.name):
                 self.expect("problem", json.loads(path.read_text()))
                 code, out, err = run("import", path, "-o", "-")

@@ -30,7 +30,7 @@ inline Problem published_problem(const std::string& name, Objective objective) {
 inline Placement expert_placement(const std::string& name, const ProblemFile& file,
                                   const Problem& problem) {
   const std::string path = example_path("msr/human-experts/" + name + "_expert.json");
-  return parse_plan(read_whole(path), path, problem, file.op_ids).plan.placement;
+  return PlanDocument(read_whole(path), path).read(problem, file.op_ids).plan.placement;
 }
 
 }  // namespace placewright::testing

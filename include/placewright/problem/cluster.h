@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "problem/ids.h"
+#include "placewright/problem/ids.h"
+#include "placewright/problem/spelling.h"
 
 namespace placewright {
 
@@ -41,10 +42,12 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-enum class InterconnectKind {
-  host,   // accelerators exchange tensors through host memory: out, then in
-  links,  // each pair of devices has its own link, or none
-};
+enum class InterconnectKind { host, links };
+template <>
+inline constexpr auto kSpellings<InterconnectKind> = std::to_array<Spelling<InterconnectKind>>({
+    {InterconnectKind::host, "host", "accelerators exchange tensors through host memory"},
+    {InterconnectKind::links, "links", "each pair of devices has its own link, or none"},
+});
 
 struct Cluster {
   std::vector<DeviceKind> kinds;

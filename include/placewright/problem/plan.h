@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "problem/ids.h"
-#include "problem/problem.h"
+#include "placewright/problem/ids.h"
+#include "placewright/problem/problem.h"
+#include "placewright/problem/spelling.h"
 
 namespace placewright {
 
@@ -17,6 +17,9 @@ namespace placewright {
 // to host memory (once per tensor; `to` is not valid) and `in` from host memory (once per reading
 // accelerator; `from` is not valid).
 enum class Leg { direct, out, in };
+template <>
+inline constexpr auto kSpellings<Leg> =
+    std::to_array<Spelling<Leg>>({{Leg::direct, "direct"}, {Leg::out, "out"}, {Leg::in, "in"}});
 
 struct Transfer {
   TensorId tensor;
@@ -76,14 +79,14 @@ struct Certificate {
   std::string method = "times are not negative";
 };
 
-enum class Status {
-  optimal,     // gap <= 1e-6
-  feasible,    // a plan with a gap
-  infeasible,  // proved: no plan exists
-  unknown,     // no plan found, none ruled out
-};
-
-std::string_view name_of(Status status);
+enum class Status { optimal, feasible, infeasible, unknown };
+template <>
+inline constexpr auto kSpellings<Status> = std::to_array<Spelling<Status>>({
+    {Status::optimal, "optimal", "gap <= 1e-6"},
+    {Status::feasible, "feasible", "a plan with a gap"},
+    {Status::infeasible, "infeasible", "proved: no plan exists"},
+    {Status::unknown, "unknown", "no plan found, none ruled out"},
+});
 
 inline constexpr double kOptimalGap = 1e-6;
 
@@ -100,6 +103,7 @@ struct Answer {
 
   [[nodiscard]] Status status() const;
   [[nodiscard]] double value() const { return plan ? plan->value : kInfinity; }
+  [[nodiscard]] double gap() const { return placewright::gap(value(), certificate.lower_bound); }
 };
 
 }  // namespace placewright

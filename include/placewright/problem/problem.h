@@ -24,9 +24,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "problem/draft.h"
-#include "problem/ids.h"
-#include "problem/objective.h"
+#include "placewright/problem/draft.h"
+#include "placewright/problem/ids.h"
+#include "placewright/problem/objective.h"
 
 namespace placewright {
 

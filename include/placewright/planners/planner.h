@@ -18,13 +18,16 @@
 #include <variant>
 #include <vector>
 
-#include "problem/plan.h"
-#include "problem/problem.h"
+#include "placewright/problem/plan.h"
+#include "placewright/problem/problem.h"
 
 namespace placewright {
 
 // One tunable of a planner. Its default's type is the option's type.
 using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
+
+// As Settings::set takes it.
+std::string text_of(const OptionValue& value);
 
 struct Option {
   std::string name;
@@ -121,6 +124,9 @@ class Control {
 };
 
 enum class Strength { heuristic, exact };
+template <>
+inline constexpr auto kSpellings<Strength> = std::to_array<Spelling<Strength>>(
+    {{Strength::heuristic, "heuristic"}, {Strength::exact, "exact"}});
 
 // How long it runs, so that those who run several planners know the order and the shares of time.
 enum class Effort {
@@ -129,8 +135,6 @@ enum class Effort {
   published,  // as published, for comparison: a stronger planner does the same
   portfolio,  // runs other planners
 };
-
-std::string_view name_of(Strength strength);
 
 struct PlannerEntry {
   std::string name;

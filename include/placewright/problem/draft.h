@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "problem/cluster.h"
-#include "problem/ids.h"
-#include "problem/objective.h"
+#include "placewright/problem/cluster.h"
+#include "placewright/problem/ids.h"
+#include "placewright/problem/objective.h"
 
 namespace placewright {
 

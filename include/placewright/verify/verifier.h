@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "problem/plan.h"
-#include "problem/problem.h"
+#include "placewright/problem/plan.h"
+#include "placewright/problem/problem.h"
 
 namespace placewright {
 

@@ -1,0 +1,83 @@
+// What is minimised, and under which variant of the rules (algorithms.md, section 0).
+//
+// A new value of a rule is a line in its enumeration and a line in the table below it; files, flags,
+// help and completion know it from there.
+
+#pragma once
+
+#include "placewright/problem/spelling.h"
+
+namespace placewright {
+
+enum class Objective { throughput, call_latency, latency, total_completion };
+template <>
+inline constexpr auto kSpellings<Objective> = std::to_array<Spelling<Objective>>({
+    {Objective::throughput, "throughput", "the load of the busiest device of a pipeline"},
+    {Objective::call_latency, "call-latency", "one sample, accelerators run sets of ops as calls"},
+    {Objective::latency, "latency", "one sample as a schedule: the makespan"},
+    {Objective::total_completion, "total-completion", "sum of weight x (completion - arrival)"},
+});
+
+// How compute and transfers of one device share its time in a pipeline.
+enum class TransferMode { sequential, overlapped, duplex };
+template <>
+inline constexpr auto kSpellings<TransferMode> = std::to_array<Spelling<TransferMode>>({
+    {TransferMode::sequential, "sequential", "compute + in + out"},
+    {TransferMode::overlapped, "overlapped", "max(compute, in + out)"},
+    {TransferMode::duplex, "duplex", "max(compute, in, out)"},
+});
+
+// How forward and backward passes of a training pipeline add up.
+enum class TrainingMode { interleaved, phased };
+template <>
+inline constexpr auto kSpellings<TrainingMode> = std::to_array<Spelling<TrainingMode>>({
+    {TrainingMode::interleaved, "interleaved", "max of (forward + backward), as 1F1B"},
+    {TrainingMode::phased, "phased", "max of forward + max of backward, as GPipe"},
+});
+
+// Which sets of ops a device of a pipeline may have.
+enum class Contiguity { none, joint, per_device };
+template <>
+inline constexpr auto kSpellings<Contiguity> = std::to_array<Spelling<Contiguity>>({
+    {Contiguity::none, "none", "any"},
+    {Contiguity::joint, "joint", "in some order of the devices every prefix is a down-set"},
+    {Contiguity::per_device, "per-device", "each is convex; devices may wait in a cycle"},
+});
+
+// What must fit into a device.
+enum class MemoryModel { resident, peak };
+template <>
+inline constexpr auto kSpellings<MemoryModel> = std::to_array<Spelling<MemoryModel>>({
+    {MemoryModel::resident, "resident", "weights only"},
+    {MemoryModel::peak, "peak", "weights and the tensors alive at any moment"},
+});
+
+enum class TimeUnit { none, seconds, milliseconds, microseconds };
+template <>
+inline constexpr auto kSpellings<TimeUnit> = std::to_array<Spelling<TimeUnit>>({
+    {TimeUnit::none, "none"},
+    {TimeUnit::seconds, "s"},
+    {TimeUnit::milliseconds, "ms"},
+    {TimeUnit::microseconds, "us"},
+});
+
+struct Rules {
+  Contiguity contiguity = Contiguity::joint;          // throughput
+  TransferMode transfers = TransferMode::sequential;  // throughput
+  TrainingMode training = TrainingMode::interleaved;  // throughput
+  MemoryModel memory = MemoryModel::resident;         // all objectives
+  bool congestion = true;                             // latency, total-completion
+  int calls_per_device = 1;                           // call-latency
+  int max_replicas = 1;                               // throughput: devices that may share a stage
+  double replica_bandwidth = 0;                       // throughput: bytes per time unit for
+                                                      // gradient exchange; 0 = costs nothing
+
+  friend bool operator==(const Rules&, const Rules&) = default;
+};
+
+// Schedules have start times; the other two objectives look at sets of ops.
+constexpr bool is_schedule(Objective objective) {
+  return objective == Objective::latency || objective == Objective::total_completion;
+}
+
+}  // namespace placewright
