@@ -1,6 +1,7 @@
 #include "planners/latency/module_search.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -29,6 +30,33 @@ void for_each_device(DeviceSet set, const Visit& visit) {
 bool contains(std::uint64_t set, int member) {
   return (set >> member & 1U) != 0;
 }
+
+// When a device or port can be of use: not before `head`, nor in the last `tail` before the end.
+struct Window {
+  double head = kInfinity;
+  double tail = kInfinity;
+
+  void include(double ready, double rest) {
+    head = std::min(head, ready);
+    tail = std::min(tail, rest);
+  }
+};
+
+// What a device or port has to do, and when it can.
+struct Load {
+  Window window;
+  double work = 0;
+
+  void add(double ready, double length, double rest) {
+    if (length <= 0) return;
+    window.include(ready, rest);
+    work += length;
+  }
+  // The end of everything, where the device or port is free at `free`.
+  [[nodiscard]] double end(double free, int lanes = 1) const {
+    return work == 0 ? 0 : std::max(window.head, free) + work / lanes + window.tail;
+  }
+};
 
 std::uint64_t mix(std::uint64_t value) {
   value ^= value >> 32U;
@@ -314,22 +342,22 @@ double ModuleSearch::root_bound() {
   return node.bound;
 }
 
-int ModuleSearch::producer_device(const std::uint8_t* marks, int tensor) const {
+inline int ModuleSearch::producer_device(const std::uint8_t* marks, int tensor) const {
   const int producer = module_.tensors[at(tensor)].producer;
   return producer == Module::kEntry ? entry_device_ : marks[producer];
 }
 
-double ModuleSearch::producer_end(const double* times, int tensor) const {
+inline double ModuleSearch::producer_end(const double* times, int tensor) const {
   const int producer = module_.tensors[at(tensor)].producer;
   return producer == Module::kEntry ? 0 : times[ends_at_ + at(producer)];
 }
 
-bool ModuleSearch::producer_done(std::uint64_t done, int tensor) const {
+inline bool ModuleSearch::producer_done(std::uint64_t done, int tensor) const {
   const int producer = module_.tensors[at(tensor)].producer;
   return producer == Module::kEntry || contains(done, producer);
 }
 
-bool ModuleSearch::is_sent(const std::uint8_t* marks, int tensor, int device) const {
+inline bool ModuleSearch::is_sent(const std::uint8_t* marks, int tensor, int device) const {
   const Module::TensorRecord& record = module_.tensors[at(tensor)];
   const std::uint8_t* mark = marks + sent_at_ + record.slot;
   return record.single ? *mark == device + 1 : mark[device] != 0;
@@ -397,95 +425,100 @@ DeviceSet ModuleSearch::domain(const double* times, const std::uint8_t* marks, i
   return set;
 }
 
-double ModuleSearch::bound(const double* times, const std::uint8_t* marks, std::uint64_t done) {
-  const std::size_t devices = module_.devices;
-  const double now = times[kNow];
-  double highest = times[kDone];
-  struct Forced {
-    double head = kInfinity;
-    double work = 0;
-    double tail = kInfinity;
-  };
-  Forced forced[Module::kMaxDevices];
-  Forced open[Module::kMaxDevices];  // heads and tails of all that may come to a device
-  double work = 0;                   // weighted by speed
-  for (std::uint64_t left = all_done_ & ~done; left != 0; left &= left - 1) {
-    const int op = std::countr_zero(left);
-    const DeviceSet choices = domain(times, marks, op);
-    DeviceSet feasible = 0;
-    double least = kInfinity;
-    double least_work = kInfinity;
-    double* const earliest = &earliest_[at(op) * devices];
-    for_each_device(choices, [&](int device) {
-      double start = std::max(now, module_.release[at(op)]);
-      for (const int tensor : module_.inputs[at(op)]) {
-        double there = kInfinity;
-        if (producer_done(done, tensor)) {
-          there = earliest_arrival(times, marks, tensor, device);
-          if (there < 0) there = kInfinity;
-        } else {
-          const int producer = module_.tensors[at(tensor)].producer;
-          const double* ends = &earliest_[at(producer) * devices];
-          for_each_device(feasible_[at(producer)], [&](int from) {
-            there = std::min(there, ends[from] + module_.move(tensor, from, device));
-          });
-        }
-        start = std::max(start, there);
-      }
-      const double length = module_.time(op, device);
-      if (length > 0) start = std::max(start, times[lanes_at_[at(device)]]);
-      const double tail = tails_[at(op) * devices + at(device)];
-      const double total = start + length + tail;
-      if (total >= limit_) return;
-      least_work = std::min(least_work, speeds_[at(device)] * length);
-      if (length > 0) {
-        open[device].head = std::min(open[device].head, start);
-        open[device].tail = std::min(open[device].tail, tail);
-      }
-      feasible |= DeviceSet{1} << device;
-      earliest[device] = start + length;
-      least = std::min(least, total);
-    });
-    if (feasible == 0) return kInfinity;
-    feasible_[at(op)] = feasible;
-    highest = std::max(highest, least);
-    work += least_work;
-    if ((feasible & (feasible - 1)) == 0) {
-      const int device = std::countr_zero(feasible);
-      const double length = module_.time(op, device);
-      if (length == 0) continue;
-      Forced& there = forced[device];
-      there.head = std::min(there.head, earliest[device] - length);
-      there.work += length;
-      there.tail = std::min(there.tail, tails_[at(op) * devices + at(device)]);
+// When an op can have all it reads on a device at the earliest, all that is decided given.
+double ModuleSearch::earliest_inputs(const double* times, const std::uint8_t* marks,
+                                     std::uint64_t done, int op, int device) const {
+  double start = std::max(times[kNow], module_.release[at(op)]);
+  for (const int tensor : module_.inputs[at(op)]) {
+    if (producer_done(done, tensor)) {
+      start = std::max(start, earliest_arrival(times, marks, tensor, device));
+      continue;
     }
+    const int producer = module_.tensors[at(tensor)].producer;
+    const double* const ends = &earliest_[at(producer) * module_.devices];
+    double there = kInfinity;
+    for_each_device(feasible_[at(producer)], [&](int from) {
+      there = std::min(there, ends[from] + module_.move(tensor, from, device));
+    });
+    start = std::max(start, there);
   }
-  for (std::size_t device = 0; device < devices; ++device) {
-    if (forced[device].work == 0) continue;
-    highest = std::max(highest, forced[device].head + forced[device].work / module_.lanes[device] +
-                                    forced[device].tail);
+  return start;
+}
+
+// What the ops to come mean for the devices.
+struct ModuleSearch::WorkToCome {
+  std::array<Load, Module::kMaxDevices> forced;      // of ops that have one device left
+  std::array<Window, Module::kMaxDevices> possible;  // of all ops that may come to the device
+  double total = 0;                                  // least work, weighted by the devices' speeds
+};
+
+// The least end of everything, over the devices that keep it below the limit, as far as this op
+// tells; notes those devices and the op's earliest ends there. kInfinity where no device does.
+double ModuleSearch::bound_op(const double* times, const std::uint8_t* marks, std::uint64_t done,
+                              int op, WorkToCome& work) {
+  double* const earliest = &earliest_[at(op) * module_.devices];
+  const double* const tails = &tails_[at(op) * module_.devices];
+  DeviceSet feasible = 0;
+  double least = kInfinity;
+  double least_work = kInfinity;
+  for_each_device(domain(times, marks, op), [&](int device) {
+    double start = earliest_inputs(times, marks, done, op, device);
+    const double length = module_.time(op, device);
+    if (length > 0) start = std::max(start, times[lanes_at_[at(device)]]);
+    const double total = start + length + tails[device];
+    if (total >= limit_) return;
+    feasible |= DeviceSet{1} << device;
+    earliest[device] = start + length;
+    least = std::min(least, total);
+    least_work = std::min(least_work, speeds_[at(device)] * length);
+    if (length > 0) work.possible[at(device)].include(start, tails[device]);
+  });
+  feasible_[at(op)] = feasible;
+  if (feasible == 0) return kInfinity;
+  work.total += least_work;
+  if (std::has_single_bit(feasible)) {
+    const int device = std::countr_zero(feasible);
+    const double length = module_.time(op, device);
+    work.forced[at(device)].add(earliest[device] - length, length, tails[device]);
   }
-  // The work must fit into what is left of the devices (bounds/segments.h): raise the end until it
-  // does.
-  for (bool raised = true; raised;) {
+  return least;
+}
+
+// All work must fit into what is left of the devices (bounds/segments.h): raises the end until it
+// does. kInfinity where that takes it to the limit.
+double ModuleSearch::raise_to_fit(const WorkToCome& work, double end) const {
+  for (;;) {
     double room = 0;
     double speed = 0;
-    for (std::size_t device = 0; device < devices; ++device) {
-      const double slack = highest - open[device].head - open[device].tail;
+    for (std::size_t device = 0; device < module_.devices; ++device) {
+      const double slack = end - work.possible[device].head - work.possible[device].tail;
       if (slack <= 0) continue;
       room += speeds_[device] * module_.lanes[device] * slack;
       speed += speeds_[device] * module_.lanes[device];
     }
-    raised = room < work * (1 - 1e-9);
-    if (!raised) break;
-    double next = speed > 0 ? highest + (work - room) / speed : kInfinity;
-    for (std::size_t device = 0; device < devices; ++device) {
-      const double opens = open[device].head + open[device].tail;
-      if (opens >= highest && opens < next) next = std::max(opens, highest * (1 + 1e-12));
+    if (room >= work.total * (1 - 1e-9)) return end;
+    double next = speed > 0 ? end + (work.total - room) / speed : kInfinity;
+    for (std::size_t device = 0; device < module_.devices; ++device) {
+      const double opens = work.possible[device].head + work.possible[device].tail;
+      if (opens >= end && opens < next) next = std::max(opens, end * (1 + 1e-12));
     }
     if (next >= limit_) return kInfinity;
-    highest = next;
+    end = next;
   }
+}
+
+double ModuleSearch::bound(const double* times, const std::uint8_t* marks, std::uint64_t done) {
+  WorkToCome work;
+  double highest = times[kDone];
+  for (std::uint64_t left = all_done_ & ~done; left != 0; left &= left - 1) {
+    const double end = bound_op(times, marks, done, std::countr_zero(left), work);
+    if (end == kInfinity) return kInfinity;
+    highest = std::max(highest, end);
+  }
+  for (std::size_t device = 0; device < module_.devices; ++device) {
+    highest = std::max(highest, work.forced[device].end(0, module_.lanes[device]));
+  }
+  highest = raise_to_fit(work, highest);
   if (highest >= limit_) return kInfinity;
   if (module_.congestion) highest = std::max(highest, forced_ports(times, marks, done));
   return highest >= limit_ ? kInfinity : highest;
@@ -495,20 +528,8 @@ double ModuleSearch::bound(const double* times, const std::uint8_t* marks, std::
 double ModuleSearch::forced_ports(const double* times, const std::uint8_t* marks,
                                   std::uint64_t done) {
   const std::size_t devices = module_.devices;
-  struct Forced {
-    double head = kInfinity;
-    double work = 0;
-    double tail = kInfinity;
-    void add(double ready, double length, double rest) {
-      if (length <= 0) return;
-      head = std::min(head, ready);
-      work += length;
-      tail = std::min(tail, rest);
-    }
-    [[nodiscard]] double end() const { return work == 0 ? 0 : head + work + tail; }
-  };
-  Forced out[Module::kMaxDevices];
-  Forced in[Module::kMaxDevices];
+  std::array<Load, Module::kMaxDevices> out;
+  std::array<Load, Module::kMaxDevices> in;
   for (std::size_t t = 0; t < module_.tensors.size(); ++t) {
     const int tensor = static_cast<int>(t);
     const Module::TensorRecord& record = module_.tensors[t];
@@ -554,25 +575,19 @@ double ModuleSearch::forced_ports(const double* times, const std::uint8_t* marks
       if (sent) continue;
       const bool out_left = !(module_.host && produced && marks[out_marks_at_ + t] != 0);
       if (one_source && !counted_out && out_left) {
-        out[std::countr_zero(sources)].add(ready, out_least, after_out);
+        out[at(std::countr_zero(sources))].add(ready, out_least, after_out);
         counted_out = true;
       }
       if (one_target && (counted_in & targets) == 0) {
-        in[std::countr_zero(targets)].add(ready + (out_left ? before_in : 0), in_least, rest);
+        in[at(std::countr_zero(targets))].add(ready + (out_left ? before_in : 0), in_least, rest);
         counted_in |= targets;
       }
     }
   }
   double highest = 0;
   for (std::size_t device = 0; device < devices; ++device) {
-    if (out[device].work > 0) {
-      out[device].head = std::max(out[device].head, times[out_at_ + device]);
-      highest = std::max(highest, out[device].end());
-    }
-    if (in[device].work > 0) {
-      in[device].head = std::max(in[device].head, times[in_at_ + device]);
-      highest = std::max(highest, in[device].end());
-    }
+    highest = std::max({highest, out[device].end(times[out_at_ + device]),
+                        in[device].end(times[in_at_ + device])});
   }
   return highest;
 }

@@ -18,6 +18,35 @@
 // those let go joins the answer's lower bound. A narrow search is a good heuristic; one that never
 // had to let go is a proof.
 //
+// A partial schedule is a row of times and a row of marks. Two are compared only where their marks
+// are equal; then one dominates where none of its times is later. What nobody will ask for again is
+// set to 0 (times, sent) or kNotNeeded (devices of ops), so that it does not keep them apart.
+//
+//   times  | now | done | lanes of d0, d1, … | out | in | ends | arrivals | on host | memory |
+//          0     1      lanes_at_[d]         |     |    |      |          |         memory_at_
+//                                            |     |    |      |          host_arrivals_at_
+//                                            |     |    |      arrivals_at_
+//                                            |     |    ends_at_
+//                                            |     in_at_
+//                                            out_at_
+//     now       start of the last item: no item to come starts earlier
+//     done      latest end of the ops that nobody reads
+//     lanes     when each is free, ascending within a device
+//     out, in   by device, with congestion: when the port is free
+//     ends      by op
+//     arrivals  by slot of a tensor (one, or one for each device: module.h), with congestion
+//     on host   by tensor, host interconnect with congestion: when it is in host memory
+//     memory    by device, where memory is part of the module: resident bytes
+//
+//   marks  | device of each op | sent | left | group |
+//          0                   |      |      groups_at_
+//                              |      out_marks_at_
+//                              sent_at_
+//     device    by op: where it runs; kNowhere: not yet
+//     sent      by slot, with congestion: 1 (one slot for all devices: 1 + device) when sent
+//     left      by tensor, host interconnect with congestion: 1 when it has left its producer
+//     group     by colocation group: its device, or kNowhere
+//
 // Cost: O(edges x devices^2) for each partial schedule, and memory for two layers plus a few bytes
 // for each one ever kept. The number of partial schedules is exponential in the width of the
 // module, not in its length.
@@ -110,7 +139,15 @@ class ModuleSearch {
   [[nodiscard]] double earliest_arrival(const double* times, const std::uint8_t* marks, int tensor,
                                         int device) const;
   [[nodiscard]] DeviceSet domain(const double* times, const std::uint8_t* marks, int op) const;
+
+  // A lower bound on every completion of a state, and its steps.
+  struct WorkToCome;
   [[nodiscard]] double bound(const double* times, const std::uint8_t* marks, std::uint64_t done);
+  [[nodiscard]] double earliest_inputs(const double* times, const std::uint8_t* marks,
+                                       std::uint64_t done, int op, int device) const;
+  [[nodiscard]] double bound_op(const double* times, const std::uint8_t* marks, std::uint64_t done,
+                                int op, WorkToCome& work);
+  [[nodiscard]] double raise_to_fit(const WorkToCome& work, double end) const;
   [[nodiscard]] double forced_ports(const double* times, const std::uint8_t* marks,
                                     std::uint64_t done);
 
@@ -133,7 +170,7 @@ class ModuleSearch {
   std::vector<std::uint64_t> consumer_sets_;  // by tensor
   std::uint64_t all_done_ = 0;
 
-  std::size_t lane_begin_ = 0;
+  // Where the parts of a state begin.
   std::vector<std::size_t> lanes_at_;  // by device
   std::size_t out_at_ = 0;
   std::size_t in_at_ = 0;
