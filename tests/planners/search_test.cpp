@@ -1,3 +1,5 @@
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "evaluate/schedule.h"
@@ -48,6 +50,34 @@ TEST(Sweep, ValuesAreThoseOfValidSchedules) {
     EXPECT_LE(plan.value, found.value * (1 + 1e-9));
     for (const Violation& violation : verify(problem, plan)) ADD_FAILURE() << violation.message;
   }
+}
+
+// Sending to two devices costs twice, also where their numbers are 64 apart.
+TEST(Sweep, CountsEveryDeviceThatATensorIsSentTo) {
+  constexpr std::size_t kDevices = 130;
+  ProblemDraft draft;
+  draft.cluster.kinds = {{.name = "k"}};
+  for (std::size_t i = 0; i < kDevices; ++i) {
+    draft.cluster.devices.push_back(
+        {.name = "d" + std::to_string(i), .kind = KindId{0}, .send_overhead = 10});
+  }
+  draft.models = {{.name = "m"}};
+  for (const char* name : {"source", "near", "far", "farther"}) {
+    draft.ops.push_back({.name = name, .time = {1}});
+  }
+  draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}, OpId{2}, OpId{3}}}};
+  for (const std::size_t to : {1, 65, 129}) {
+    draft.cluster.links.push_back({.from = DeviceId{0}, .to = DeviceId{to}});
+  }
+  const Problem problem(std::move(draft));
+  Placement placement(problem.op_count(), DeviceId{0});
+  placement[OpId{1}] = DeviceId{1};
+  placement[OpId{2}] = DeviceId{65};
+  placement[OpId{3}] = DeviceId{129};
+  Schedule schedule = dispatch(problem, placement, upward_ranks(problem));
+  const Plan plan = schedule_plan(problem, placement, std::move(schedule));
+  EXPECT_EQ(plan.value, 1 + 3 * 10 + 1);
+  EXPECT_EQ(Sweep(problem, 1).start_from(plan), plan.value);
 }
 
 TEST(Search, BeatsHeftOnPublishedInputs) {

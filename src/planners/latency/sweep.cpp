@@ -34,6 +34,7 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
     lane_begin_.push_back(lane_begin_.back() + std::min(lanes, ops));
   }
   position_.resize(ops);
+  sent_stamp_.assign(devices_, 0);
   start_.assign(ops, 0);
   end_.assign(ops, 0);
   op_tail_.assign(ops, 0);
@@ -87,7 +88,7 @@ void Sweep::measure() {
   now_.value = settled_value();
 }
 
-double Sweep::duration(OpId op) const {
+double Sweep::duration(OpId op) {
   const DeviceId device = now_.placement[op];
   double time = problem_.time(op, device);
   if (!has_overheads_) return time;
@@ -95,13 +96,14 @@ double Sweep::duration(OpId op) const {
     return from != to && !(host_ && problem_.on_host(from));
   };
   for (const TensorId output : problem_.outputs(op)) {
-    std::uint64_t sent = 0;
+    const std::uint64_t tensor_stamp = ++last_sent_stamp_;
     for (const OpId consumer : problem_.consumers(output)) {
       const DeviceId to = now_.placement[consumer];
       if (!leaves(device, to)) continue;
-      const std::uint64_t bit = host_ ? 1 : std::uint64_t{1} << (to.index() % 64);
-      if ((sent & bit) == 0) time += problem_.device(device).send_overhead;
-      sent |= bit;
+      // Through the host it is sent once, whoever reads it.
+      std::uint64_t& stamp = sent_stamp_[host_ ? 0 : to.index()];
+      if (stamp != tensor_stamp) time += problem_.device(device).send_overhead;
+      stamp = tensor_stamp;
     }
   }
   for (const TensorId input : problem_.inputs(op)) {

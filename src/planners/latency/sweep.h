@@ -109,7 +109,7 @@ class Sweep {
     return stamp_[place] == settled_ || stamp_[place] == trial_;
   }
 
-  [[nodiscard]] double duration(OpId op) const;
+  [[nodiscard]] double duration(OpId op);
   double send(TensorId tensor, OpId sender, DeviceId from, DeviceId to);
   void process(OpId op);
   [[nodiscard]] double value_of(const Resources& resources) const;
@@ -155,6 +155,8 @@ class Sweep {
   Sequence now_;
   std::vector<std::size_t> position_;  // by op
   std::vector<std::size_t> lane_begin_;
+  std::vector<std::uint64_t> sent_stamp_;  // by device: the last tensor that was sent there
+  std::uint64_t last_sent_stamp_ = 0;
 
   // Forward: ends of ops, arrivals of tensors on devices (and in host memory), valid when stamped.
   std::vector<double> start_;
