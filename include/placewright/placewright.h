@@ -60,7 +60,7 @@ void save_problem(const std::string& path, const Problem& problem);
 std::vector<PlannerEntry> available_planners();
 
 // Plans, and returns only what the verifier accepts. Set `stop` to end early with the best so far;
-// `observer` is told of progress in the planning thread.
+// `observer` is told of progress in the thread that called, however many threads plan.
 PlanOutcome solve(const Problem& problem, const PlanRequest& request = {},
                   const std::atomic<bool>* stop = nullptr, const Control::Observer& observer = {});
 

@@ -91,8 +91,7 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
     if (member.effort == Effort::quick) share = std::max(share, kQuickShare);
     Control part = control.part(member.name, control.remaining() * share);
     claims -= member.share;
-    const std::optional<Plan> start = best.answer().plan;
-    if (start) part.start = &*start;
+    if (best.answer().plan) part.start = &*best.answer().plan;
     best.add(member, plan_within_memory(problem, member, Settings{member.options}, part));
     control.report(best.answer().value(), best.answer().certificate.lower_bound);
   }

@@ -102,6 +102,7 @@ void plan_into(PlanOutcome& outcome, const Run& run, Control& control) {
   }
   try {
     outcome.answer = plan_within_memory(run.planned(), run.entry, run.settings, control);
+    control.deliver_reports();
   } catch (const std::bad_alloc&) {
     outcome.answer.reason = fmt::format("planner '{}' ran out of memory", run.entry.name);
   } catch (const WrongPlan& wrong) {

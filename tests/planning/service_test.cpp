@@ -4,6 +4,9 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -223,6 +226,40 @@ TEST(Portfolio, LongPlannersComeLastAndStartFromTheBest) {
   const auto outcome = make_plan(Problem(chain_draft()), registry, {});
   EXPECT_EQ(start_value, 6);
   EXPECT_EQ(outcome.answer.found_by, "search");
+}
+
+TEST(Portfolio, MembersShareTheIncumbent) {
+  std::vector<const Plan*> starts;
+  const auto looks_at_start = [&](const Problem&, Control& control) {
+    starts.push_back(control.start);
+    return Answer{};
+  };
+  Registry registry;
+  registry.add(good("slow", DeviceId{1}));
+  registry.add(planner("second", looks_at_start));
+  registry.add(planner("third", looks_at_start));
+  registry.add(portfolio(registry));
+  make_plan(Problem(chain_draft()), registry, {});
+  ASSERT_EQ(starts.size(), 2U);
+  EXPECT_NE(starts[0], nullptr);
+  EXPECT_EQ(starts[0], starts[1]);
+}
+
+TEST(Service, TheObserverIsCalledInTheCallersThread) {
+  PlannerEntry threaded = planner("threaded", [](const Problem& problem, Control& control) {
+    std::jthread([&] { control.report(7, 0); }).join();
+    return answer_with(all_on(problem, DeviceId{0}));
+  });
+  Registry registry;
+  registry.add(std::move(threaded));
+  std::vector<double> values;
+  const auto caller = std::this_thread::get_id();
+  const auto observer = [&](const Progress& progress) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    values.push_back(progress.value);
+  };
+  make_plan(Problem(chain_draft()), registry, {.planner = "threaded"}, nullptr, observer);
+  EXPECT_EQ(values, std::vector<double>({7}));
 }
 
 TEST(Portfolio, AWrongMemberDoesNotHideTheOthers) {

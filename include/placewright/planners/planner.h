@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,8 +75,14 @@ struct Progress {
   std::uint64_t steps = 0;  // of work so far, as the planner counts them
 };
 
+class ProgressRelay;
+
 // A planner's window on the outside: when to stop, and whom to tell. Planners ask `should_stop`
-// often (it is cheap) and then return the best they have.
+// often (it costs a few nanoseconds) and then return the best they have.
+//
+// A Control belongs to the thread that made it, and the observer is called in that thread only.
+// Other threads may use it one at a time: what they report waits until the owner asks
+// `should_stop`, reports something itself, or calls `deliver_reports`.
 class Control {
  public:
   using Clock = std::chrono::steady_clock;
@@ -88,7 +95,8 @@ class Control {
   [[nodiscard]] double elapsed() const;
   [[nodiscard]] double remaining() const { return budget_.seconds - elapsed(); }
 
-  // Counts `steps` of work and answers whether time, steps or patience are at an end.
+  // Counts `steps` of work and answers whether time, steps or patience are at an end. Looks at a
+  // clock that moves every few milliseconds, on each call: a step that takes long is the last one.
   [[nodiscard]] bool should_stop(std::uint64_t steps = 0);
   [[nodiscard]] bool interrupted() const {
     return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed);
@@ -101,6 +109,8 @@ class Control {
   void report(double value, double lower_bound);
   // The same, and the plan itself passes `check_incumbent`, where one is set.
   void report(const Plan& incumbent, double lower_bound);
+  // Hands what other threads have reported to the observer.
+  void deliver_reports();
 
   // Throws when a plan is wrong. The planning service sets it in debug builds, since planners do
   // not know the verifier.
@@ -109,17 +119,21 @@ class Control {
   // A plan to start from, where the planner can use one.
   const Plan* start = nullptr;
 
-  // A child for a part of the work: at most `seconds`, the same seed, observer and interruption.
+  // A child for a part of the work: at most `seconds`, the same seed, observer, owner and
+  // interruption.
   [[nodiscard]] Control part(std::string planner, double seconds) const;
 
  private:
+  Control(std::string planner, Budget budget, const std::atomic<bool>* interrupted,
+          std::shared_ptr<ProgressRelay> relay);
+
   std::string planner_;
   Budget budget_;
   const std::atomic<bool>* interrupted_;
-  Observer observer_;
+  std::shared_ptr<ProgressRelay> relay_;  // null: nobody is told
   Clock::time_point begin_;
+  Clock::time_point deadline_;
   std::uint64_t steps_ = 0;
-  std::uint64_t clock_check_ = 0;
   bool stopped_ = false;
 };
 

@@ -188,6 +188,7 @@ class Decomposition {
     if (best_ && best_->value <= plan.value) return;
     best_ = std::move(plan);
     if (exact_) value_ = std::min(value_, best_->value);
+    const std::lock_guard guard(control_mutex_);
     control_.report(*best_, lower_bound_);
   }
 
@@ -235,6 +236,11 @@ class Decomposition {
     return stopped_;
   }
 
+  void report(double value, double lower_bound) {
+    const std::lock_guard guard(control_mutex_);
+    control_.report(value, lower_bound);
+  }
+
   void take_over(const Part& part, Passage& passage, const Choice& choice,
                  const ModuleResult& result) {
     passage.width = choice.width;
@@ -275,7 +281,7 @@ class Decomposition {
     const double bound = to_end_[0][0];
     if (bound > lower_bound_) {
       lower_bound_ = bound;
-      control_.report(best_ ? best_->value : kInfinity, std::min(bound, value_));
+      report(best_ ? best_->value : kInfinity, std::min(bound, value_));
     }
   }
 
@@ -308,7 +314,7 @@ class Decomposition {
     }
     path_exits_ = std::move(exits);
     if (exact_) {
-      control_.report(value_, std::min(lower_bound_, value_));
+      report(value_, std::min(lower_bound_, value_));
     } else {
       offer_path();
     }
