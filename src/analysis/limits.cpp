@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "problem/op_times.h"
+
 namespace placewright {
 namespace {
 
@@ -129,8 +131,8 @@ class EventList {
     }
   }
 
-  // Host ops have no times in a plan: they start as soon as they can.
   void add_calls(const Problem& problem, const Plan& plan) {
+    const OpTimes times = op_times(problem, plan);
     event_of_op_ = Table<OpId, std::size_t>(problem.op_count(), kNone);
     for (std::size_t i = 0; i < plan.calls.size(); ++i) {
       const Call& call = plan.calls[i];
@@ -139,19 +141,15 @@ class EventList {
       events_.back().device = call.device;
     }
     for (const OpId op : problem.topological_order()) {
-      const bool on_host = event_of_op_[op] == kNone;
-      if (on_host) {
+      if (event_of_op_[op] == kNone) {
         event_of_op_[op] = events_.size();
-        events_.push_back({StepKind::op, op.index(), 0, 0});
+        events_.push_back({StepKind::op, op.index(), times.start[op], times.end[op]});
       }
       Event& event = events_[event_of_op_[op]];
       for (const OpId before : problem.predecessors(op)) {
         const std::size_t input = event_of_op_[before];
-        if (input == event_of_op_[op]) continue;
-        event.inputs.push_back(input);
-        if (on_host) event.start = std::max(event.start, events_[input].end);
+        if (input != event_of_op_[op]) event.inputs.push_back(input);
       }
-      if (on_host) event.end = event.start + problem.time(op, plan.placement[op]);
     }
   }
 

@@ -11,6 +11,8 @@
 #include "formats/json_text.h"
 #include "formats/plan_rows.h"
 #include "formats/printable.h"
+#include "problem/move_time.h"
+#include "problem/op_times.h"
 
 namespace placewright {
 namespace {
@@ -43,15 +45,6 @@ std::string quoted(const std::string& text) {
 
 std::string number(double value) {
   return fmt::format("{:.6g}", value);
-}
-
-// Time from one device to another, both legs through the host.
-double transfer_time(const Problem& problem, TensorId tensor, DeviceId from, DeviceId to) {
-  if (problem.interconnect() == InterconnectKind::links) {
-    return problem.link_time(tensor, from, to);
-  }
-  const double length = problem.host_time(tensor);
-  return (problem.on_host(from) ? 0 : length) + (problem.on_host(to) ? 0 : length);
 }
 
 class DotWriter {
@@ -104,7 +97,7 @@ class DotWriter {
       text_ += fmt::format("  o{} -> o{}", producer.index(), consumer.index());
       if (from != to) {
         text_ += fmt::format(" [penwidth=2, color=\"#cc3311\", label=\"{}\"]",
-                             number(transfer_time(problem_, tensor, from, to)));
+                             number(move_time(problem_, tensor, from, to)));
       }
       text_ += ";\n";
     }
@@ -133,7 +126,7 @@ std::string namespace_of(std::string name) {
 class ModelExplorerWriter {
  public:
   ModelExplorerWriter(const Problem& problem, const Plan& plan)
-      : problem_(problem), plan_(plan), spans_(op_spans(problem, plan)) {}
+      : problem_(problem), plan_(plan), times_(op_times(problem, plan)) {}
 
   [[nodiscard]] Json graph(ModelId model) const {
     Json graph = {{"id", graph_id(problem_, model)}, {"nodes", Json::array()}};
@@ -191,8 +184,8 @@ class ModelExplorerWriter {
                               attribute("time", number(problem_.time(op, device))),
                               attribute("resident bytes", number(problem_.memory(op)))});
     if (problem_.objective() != Objective::throughput) {
-      attrs.push_back(attribute("start", number(spans_.start[op])));
-      attrs.push_back(attribute("end", number(spans_.end[op])));
+      attrs.push_back(attribute("start", number(times_.start[op])));
+      attrs.push_back(attribute("end", number(times_.end[op])));
     }
     return attrs;
   }
@@ -205,7 +198,7 @@ class ModelExplorerWriter {
 
   const Problem& problem_;
   const Plan& plan_;
-  OpSpans spans_;
+  OpTimes times_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "formats/printable.h"
+#include "problem/op_times.h"
 
 namespace placewright {
 namespace {
@@ -22,11 +23,11 @@ std::string number(double value) {
 
 void add_ops(const Problem& problem, const Plan& plan, std::vector<TimedRow>& rows) {
   const bool timed = problem.objective() != Objective::throughput;
-  const OpSpans spans = op_spans(problem, plan);
+  const OpTimes times = op_times(problem, plan);
   for (const OpId op : problem.topological_order()) {
     const DeviceId device = plan.placement[op];
-    const double start = spans.start[op];
-    const double end = spans.end[op];
+    const double start = times.start[op];
+    const double end = times.end[op];
     rows.push_back(
         {start,
          end,
@@ -83,30 +84,6 @@ std::string tensor_name(const Problem& problem, TensorId tensor) {
 
 std::string place_name(const Problem& problem, DeviceId device) {
   return device.valid() ? problem.device(device).name : "host";
-}
-
-OpSpans op_spans(const Problem& problem, const Plan& plan) {
-  OpSpans spans{Table<OpId, double>(problem.op_count(), 0),
-                Table<OpId, double>(problem.op_count(), 0)};
-  if (plan.schedule) return {plan.schedule->start, plan.schedule->end};
-  if (problem.objective() != Objective::call_latency) return spans;
-  Table<OpId, const Call*> call_of(problem.op_count(), nullptr);
-  for (const Call& call : plan.calls) {
-    for (const OpId op : call.ops) call_of[op] = &call;
-  }
-  // A call ends when its plan says so, so the order of ops within the graph is enough.
-  for (const OpId op : problem.topological_order()) {
-    if (call_of[op] != nullptr) {
-      spans.start[op] = call_of[op]->start;
-      spans.end[op] = call_of[op]->end;
-      continue;
-    }
-    for (const OpId before : problem.predecessors(op)) {
-      spans.start[op] = std::max(spans.start[op], spans.end[before]);
-    }
-    spans.end[op] = spans.start[op] + problem.time(op, plan.placement[op]);
-  }
-  return spans;
 }
 
 PlanRows plan_rows(const Problem& problem, const Plan& plan) {

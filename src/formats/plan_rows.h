@@ -37,12 +37,4 @@ std::string tensor_name(const Problem& problem, TensorId tensor);
 // The device's name; "host" where it is not valid.
 std::string place_name(const Problem& problem, DeviceId device);
 
-// Start and end of each op: a schedule's own; in calls those of its call, on the host as early as
-// possible. All zero for pipelines.
-struct OpSpans {
-  Table<OpId, double> start;
-  Table<OpId, double> end;
-};
-OpSpans op_spans(const Problem& problem, const Plan& plan);
-
 }  // namespace placewright

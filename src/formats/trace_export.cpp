@@ -12,6 +12,7 @@
 
 #include "formats/json_text.h"
 #include "formats/plan_rows.h"
+#include "problem/op_times.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
@@ -135,19 +136,19 @@ class Trace {
                                         "transfer",
                                         {{"bytes", problem_.tensor(transfer.tensor).bytes}}});
     }
-    add_models(op_spans(problem_, plan_));
+    add_models(op_times(problem_, plan_));
   }
 
   void add_calls() {
     add_device_tracks();
-    const OpSpans spans = op_spans(problem_, plan_);
+    const OpTimes times = op_times(problem_, plan_);
     for (const OpId op : problem_.ops()) {
       if (!problem_.on_host(plan_.placement[op])) continue;
-      device(plan_.placement[op]).add(op_slice(op, spans.start[op], spans.end[op]));
+      device(plan_.placement[op]).add(op_slice(op, times.start[op], times.end[op]));
     }
     std::size_t number = 0;
     for (const Call& call : plan_.calls) device(call.device).add(call_slice(call, ++number));
-    add_models(spans);
+    add_models(times);
   }
 
   // In, ops, out: the parts fill the call exactly.
@@ -215,7 +216,7 @@ class Trace {
   }
 
   // From arrival to completion, and in it the time until the first op starts.
-  void add_models(const OpSpans& spans) {
+  void add_models(const OpTimes& times) {
     for (const ModelId model : problem_.models()) {
       models_.emplace_back(problem_.model(model).name, Tracks{});
     }
@@ -223,8 +224,8 @@ class Trace {
     Table<ModelId, double> last(problem_.model_count(), 0);
     for (const OpId op : problem_.ops()) {
       const ModelId model = problem_.op(op).model;
-      first[model] = std::min(first[model], spans.start[op]);
-      last[model] = std::max(last[model], spans.end[op]);
+      first[model] = std::min(first[model], times.start[op]);
+      last[model] = std::max(last[model], times.end[op]);
     }
     for (const ModelId model : problem_.models()) {
       if (first[model] == kInfinity) continue;

@@ -6,10 +6,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "analysis/limits.h"
 #include "formats/json_text.h"
+#include "problem/op_times.h"
 #include "problem/time_unit.h"
 #include "report/alternatives.h"
-#include "report/critical_chain.h"
 #include "report/device_work.h"
 #include "report/op_groups.h"
 #include "report/pipeline_samples.h"
@@ -187,7 +188,7 @@ void add_op_times(Json& json, const Table<OpId, double>& starts, const Table<OpI
 void add_happenings(Json& json, const Problem& problem, const Plan& plan) {
   if (plan.schedule) add_op_times(json, plan.schedule->start, plan.schedule->end);
   if (problem.objective() == Objective::call_latency) {
-    const OpTimes times = times_in_calls(problem, plan);
+    const OpTimes times = op_times(problem, plan);
     add_op_times(json, times.start, times.end);
     json["calls"] = Json::array();
     for (const Call& call : plan.calls) {
@@ -226,13 +227,16 @@ Json work_json(const Problem& problem, const Plan& plan) {
   return list;
 }
 
+// The page does not tell a model's arrival from the beginning.
+std::string_view page_reason(WaitedFor reason) {
+  const bool nothing = reason == WaitedFor::nothing || reason == WaitedFor::arrival;
+  return nothing ? "first" : name_of(reason);
+}
+
 Json chain_json(const Problem& problem, const Plan& plan) {
-  constexpr const char* kKinds[] = {"op", "transfer", "call"};
-  constexpr const char* kReasons[] = {"first", "input", "device", "port"};
   Json chain = Json::array();
-  for (const ChainLink& link : critical_chain(problem, plan)) {
-    chain.push_back(
-        {kKinds[static_cast<int>(link.kind)], link.index, kReasons[static_cast<int>(link.reason)]});
+  for (const PathStep& step : critical_path(problem, plan).steps) {
+    chain.push_back({name_of(step.kind), step.index, page_reason(step.waited_for)});
   }
   return chain;
 }

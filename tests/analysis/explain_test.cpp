@@ -13,6 +13,7 @@
 #include "analysis/op_moves.h"
 #include "evaluate/calls.h"
 #include "evaluate/placement_plan.h"
+#include "evaluate/schedule.h"
 #include "planning/portfolio.h"
 #include "support/published.h"
 #include "support/random_plan.h"
@@ -139,6 +140,22 @@ TEST(CriticalPath, FillsTheTimeUpToTheValue) {
     ++checked;
   }
   EXPECT_GT(checked, 60U);
+}
+
+// Every activity as early as its order allows: the steps alone fill the time.
+TEST(CriticalPath, OfAnEagerScheduleHasNoIdleTime) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const InterconnectKind kind = seed % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
+    const Problem problem(
+        random_draft({.interconnect = kind, .ops = 14, .overheads = seed % 3 == 0}, seed));
+    RandomSource random(seed);
+    Plan plan = *plan_of_placement(problem, random_placement(problem, random));
+    plan = schedule_plan(problem, plan.placement, retime(problem, plan.placement, *plan.schedule));
+    const CriticalPath path = critical_path(problem, plan);
+    EXPECT_NEAR(path.idle, 0, 1e-7 * plan.value) << seed;
+    EXPECT_NEAR(path.steps.front().start, 0, 1e-7 * plan.value) << seed;
+    EXPECT_NEAR(path.steps.back().end, plan.value, 1e-9 * plan.value) << seed;
+  }
 }
 
 TEST(FullestStage, HasTheLoadOfThePlan) {

@@ -1,4 +1,4 @@
-// What the page says about a plan: critical chain, work, memory, moves.
+// What the page says about a plan: work, memory, moves.
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include "evaluate/placement_plan.h"
 #include "evaluate/schedule.h"
 #include "report/alternatives.h"
-#include "report/critical_chain.h"
 #include "report/device_work.h"
 #include "support/random_plan.h"
 #include "support/random_problem.h"
@@ -18,51 +17,6 @@ Plan random_schedule(const Problem& problem, std::uint64_t seed) {
   testing::RandomSource random(seed);
   const Placement placement = testing::random_placement(problem, random);
   return *plan_of_placement(problem, placement);
-}
-
-std::pair<double, double> times_of(const Plan& plan, const ChainLink& link) {
-  if (link.kind == ChainLink::Kind::op) {
-    const OpId op{link.index};
-    return {plan.schedule->start[op], plan.schedule->end[op]};
-  }
-  const Transfer& transfer = plan.schedule->transfers[link.index];
-  return {transfer.start, transfer.end};
-}
-
-TEST(CriticalChain, OfAnEagerScheduleFillsItsWholeLength) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const InterconnectKind kind = seed % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
-    const Problem problem(
-        testing::random_draft({.interconnect = kind, .ops = 14, .overheads = seed % 3 == 0}, seed));
-    Plan plan = random_schedule(problem, seed);
-    // Every activity as early as its order allows: no gap in the chain.
-    plan = schedule_plan(problem, plan.placement, retime(problem, plan.placement, *plan.schedule));
-    const auto chain = critical_chain(problem, plan);
-    ASSERT_FALSE(chain.empty());
-    EXPECT_NEAR(times_of(plan, chain.front()).first, 0, 1e-9) << seed;
-    EXPECT_NEAR(times_of(plan, chain.back()).second, plan.value, 1e-9) << seed;
-    for (std::size_t i = 1; i < chain.size(); ++i) {
-      EXPECT_NEAR(times_of(plan, chain[i - 1]).second, times_of(plan, chain[i]).first,
-                  1e-7 * plan.value);
-      EXPECT_NE(chain[i].reason, LinkReason::first);
-    }
-  }
-}
-
-TEST(CriticalChain, OfCallsEndsWithTheValue) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Problem problem(testing::random_draft(
-        {.objective = Objective::call_latency, .interconnect = InterconnectKind::host, .ops = 10},
-        seed));
-    testing::RandomSource random(seed);
-    const auto plan = plan_of_placement(problem, testing::random_placement(problem, random));
-    if (!plan) continue;
-    const OpTimes times = times_in_calls(problem, *plan);
-    double end = 0;
-    for (const double op_end : times.end) end = std::max(end, op_end);
-    EXPECT_NEAR(end, plan->value, 1e-9 * plan->value);
-    EXPECT_FALSE(critical_chain(problem, *plan).empty());
-  }
 }
 
 TEST(DeviceWork, OfAScheduleAddsUpItsActivities) {

@@ -54,6 +54,25 @@ TEST(ReportPage, NamesThatAreNotUtf8DoNotStopIt) {
   EXPECT_NO_THROW(report_page(problem, std::vector{some_plan(problem)}));
 }
 
+// Of two models the one with the larger share of the value decides, not the one that ends last: the
+// page marks the path that `explain` prints.
+TEST(ReportPage, ItsCriticalPathIsThatOfTheDecidingModel) {
+  ProblemDraft draft;
+  draft.objective = Objective::total_completion;
+  draft.cluster.kinds = {{.name = "k"}};
+  draft.cluster.devices = {{.name = "d0", .kind = KindId{0}}, {.name = "d1", .kind = KindId{0}}};
+  draft.models = {{.name = "heavy", .weight = 10}, {.name = "long", .weight = 1}};
+  draft.ops = {{.name = "heavy op", .model = ModelId{0}, .time = {2}},
+               {.name = "long op", .model = ModelId{1}, .time = {5}}};
+  const Problem problem(std::move(draft));
+  Placement placement(2, DeviceId{0});
+  placement[OpId{1}] = DeviceId{1};
+  ReportedPlan reported{"plan", {}};
+  reported.file.plan = *plan_of_placement(problem, placement);
+  const auto data = nlohmann::json::parse(report_data(problem, std::vector{reported}));
+  EXPECT_EQ(data["plans"][0]["critical"], nlohmann::json::parse(R"([["op", 0, "first"]])"));
+}
+
 TEST(ReportPage, FetchesNothing) {
   const std::string page(page_template());
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
