@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "analysis/graph_sketch.h"
-#include "analysis/random_numbers.h"
+#include "planners/random_numbers.h"
 
 namespace placewright {
 namespace {

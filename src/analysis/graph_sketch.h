@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/random_numbers.h"
+#include "planners/random_numbers.h"
 
 namespace placewright {
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <random>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -22,7 +21,8 @@
 #include "planners/flow/chain_groups.h"
 #include "planners/flow/event_run.h"
 #include "planners/flow/flow_rule.h"
-#include "planners/flow/transient_rule.h"
+#include "planners/published/transient_rule.h"
+#include "planners/random_numbers.h"
 #include "problem/join.h"
 #include "verify/verifier.h"
 
@@ -439,16 +439,14 @@ class OnlineMachine {
 
 ArrivalTrace poisson_trace(const Problem& catalogue, std::size_t count, double mean_gap,
                            std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto unit = [&] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
+  RandomNumbers random(seed);
   ArrivalTrace trace;
   trace.name = fmt::format("{} arrivals, seed {}", count, seed);
   std::map<std::string, int> copies;
   double clock = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i > 0) clock -= mean_gap * std::log(1 - unit());
-    const Model& model =
-        catalogue.model(ModelId{static_cast<std::size_t>(random() % catalogue.model_count())});
+    if (i > 0) clock -= mean_gap * std::log(1 - random.unit());
+    const Model& model = catalogue.model(ModelId{random.below(catalogue.model_count())});
     TraceArrival arrival;
     arrival.model = model.name;
     arrival.name = fmt::format("{} {}", model.name, ++copies[model.name]);

@@ -156,11 +156,20 @@ void CallIdeals::lay_out_uses() {
 }
 
 std::optional<std::size_t> CallIdeals::next_use(std::size_t use, int accelerator_class) const {
-  if (accelerator_class == CallStep::kHost || !counted_) return use;
+  if (accelerator_class == Step::kHost || !counted_) return use;
   const auto one = static_cast<std::size_t>(accelerator_class);
   const std::size_t most = std::min(graph_.classes[one].calls, graph_.size());
   if (use / strides_[one] % (most + 1) == most) return std::nullopt;
   return use + strides_[one];
+}
+
+bool CallIdeals::no_more_calls(std::size_t a, std::size_t b) const {
+  if (!counted_ || a == b) return true;
+  for (std::size_t one = 0; one < strides_.size(); ++one) {
+    const std::size_t base = std::min(graph_.classes[one].calls, graph_.size()) + 1;
+    if (a / strides_[one] % base > b / strides_[one] % base) return false;
+  }
+  return true;
 }
 
 bool CallIdeals::includes(std::size_t outer, std::size_t inner) const {
@@ -182,8 +191,8 @@ bool CallIdeals::keeps_groups(std::size_t inner, std::size_t outer) const {
          std::ranges::none_of(ideals_[outer].split_groups, touched);
 }
 
-template <class Visit>
-void CallIdeals::for_each_step(std::size_t from, Visit visit) const {
+std::vector<CallIdeals::Step> CallIdeals::steps_from(std::size_t from) const {
+  std::vector<Step> steps;
   const std::size_t classes = graph_.classes.size();
   double largest_memory = 0;
   for (const auto& one : graph_.classes) largest_memory = std::max(largest_memory, one.memory);
@@ -201,7 +210,7 @@ void CallIdeals::for_each_step(std::size_t from, Visit visit) const {
       Node node = 0;
       while (!holds(to, node) || holds(from, node)) ++node;
       if (graph_.host_time[node] < kInfinity) {
-        visit(Step{static_cast<std::uint32_t>(to), CallStep::kHost, graph_.host_time[node]});
+        steps.push_back({static_cast<std::uint32_t>(to), Step::kHost, graph_.host_time[node]});
       }
     }
     if (!fits(bytes, largest_memory) || !keeps_groups(from, to)) continue;
@@ -223,11 +232,12 @@ void CallIdeals::for_each_step(std::size_t from, Visit visit) const {
     for (std::size_t one = 0; one < classes; ++one) {
       const auto& record = graph_.classes[one];
       if (forbidden(to, one) != forbidden(from, one) || !fits(bytes, record.memory)) continue;
-      visit(Step{static_cast<std::uint32_t>(to), static_cast<int>(one),
-                 class_time(to, one) - class_time(from, one) + moved + sent * record.send_overhead +
-                     received * record.receive_overhead});
+      steps.push_back({static_cast<std::uint32_t>(to), static_cast<int>(one),
+                       class_time(to, one) - class_time(from, one) + moved +
+                           sent * record.send_overhead + received * record.receive_overhead});
     }
   }
+  return steps;
 }
 
 void CallIdeals::pass(std::size_t from, std::size_t to, Passage& passage) const {
@@ -248,7 +258,6 @@ void CallIdeals::pass(std::size_t from, std::size_t to, Passage& passage) const 
   }
 }
 
-// Position 0 of a tail vector stands for time zero, which every step waits for.
 void CallIdeals::improve_tails(std::size_t from, const Step& step, const Passage& passage) {
   const std::size_t width = passage.read.size() + 1;
   for (std::size_t use = 0; use < uses_; ++use) {
@@ -285,193 +294,13 @@ std::optional<double> CallIdeals::bound(const Stop& stop) {
       return std::nullopt;
     }
     std::uint32_t passed_to = 0;
-    for_each_step(ideal, [&](const Step& step) {
+    for (const Step& step : steps_from(ideal)) {
       if (passed_to != step.target) pass(ideal, step.target, passage);
       passed_to = step.target;
       improve_tails(ideal, step, passage);
-    });
+    }
   }
   return tail(0, 0)[0];
-}
-
-// The labels of a search.
-class CallLabels {
- public:
-  CallLabels(const CallIdeals& ideals, double cutoff, std::size_t limit)
-      : ideals_(ideals), cutoff_(cutoff), limit_(limit), at_(ideals.size()) {}
-
-  CallIdeals::SearchResult run(const CallIdeals::Stop& stop) {
-    if (!(ideals_.tail(0, 0)[0] < cutoff_)) return {true, std::nullopt};
-    labels_.push_back({});
-    at_[0].push_back(0);
-    CallIdeals::Passage passage;
-    for (std::size_t ideal = 0; ideal + 1 < ideals_.size(); ++ideal) {
-      if (at_[ideal].empty()) continue;
-      if (labels_.size() > limit_ || stop()) return {};
-      std::uint32_t passed_to = 0;
-      ideals_.for_each_step(ideal, [&](const CallIdeals::Step& step) {
-        if (passed_to != step.target) ideals_.pass(ideal, step.target, passage);
-        passed_to = step.target;
-        for (const std::uint32_t label : at_[ideal]) extend(label, step, passage);
-      });
-      // Labels of an ideal are extended once; their ready times are not needed again.
-      at_[ideal].shrink_to_fit();
-    }
-    return {true, best_walk()};
-  }
-
- private:
-  struct Label {
-    std::uint32_t ideal = 0;
-    std::uint32_t use = 0;
-    std::uint32_t parent = 0;
-    int accelerator_class = CallStep::kHost;
-    double end = 0;  // of the sinks so far
-    std::size_t first_ready = 0;
-  };
-
-  void extend(std::uint32_t parent, const CallIdeals::Step& step,
-              const CallIdeals::Passage& passage) {
-    const Label& from = labels_[parent];
-    const auto use = ideals_.next_use(from.use, step.accelerator_class);
-    if (!use) return;
-    const double* tail = ideals_.tail(step.target, *use);
-    if (!(tail[0] < cutoff_)) return;
-    double start = 0;
-    for (std::size_t i = 0; i < passage.read.size(); ++i) {
-      if (passage.read[i] != 0) start = std::max(start, ready_[from.first_ready + i]);
-    }
-    const double end = start + step.duration;
-    if (!(end < cutoff_)) return;
-    ready_now_.resize(passage.origin.size());
-    for (std::size_t j = 0; j < passage.origin.size(); ++j) {
-      const std::uint32_t origin = passage.origin[j];
-      ready_now_[j] = origin == CallIdeals::kMade ? end : ready_[from.first_ready + origin];
-      if (!(ready_now_[j] + tail[j + 1] < cutoff_)) return;
-    }
-    // A step that makes nothing that leaves is a sink; one that does ends before its readers do.
-    const bool ends_here =
-        std::ranges::find(passage.origin, CallIdeals::kMade) == passage.origin.end();
-    const Label label{step.target,
-                      static_cast<std::uint32_t>(*use),
-                      parent,
-                      step.accelerator_class,
-                      ends_here ? std::max(from.end, end) : from.end,
-                      ready_.size()};
-    insert(label);
-  }
-
-  [[nodiscard]] bool as_good(const Label& a, const double* a_ready, const Label& b,
-                             const double* b_ready) const {
-    if (a.end > b.end || !no_more_calls(a.use, b.use)) return false;
-    const std::size_t width = ready_now_.size();
-    for (std::size_t i = 0; i < width; ++i) {
-      if (a_ready[i] > b_ready[i]) return false;
-    }
-    return true;
-  }
-
-  [[nodiscard]] bool no_more_calls(std::size_t a, std::size_t b) const {
-    if (!ideals_.counted_ || a == b) return true;
-    for (std::size_t one = 0; one < ideals_.strides_.size(); ++one) {
-      const auto& record = ideals_.graph_.classes[one];
-      const std::size_t base = std::min(record.calls, ideals_.graph_.size()) + 1;
-      if (a / ideals_.strides_[one] % base > b / ideals_.strides_[one] % base) return false;
-    }
-    return true;
-  }
-
-  void insert(const Label& label) {
-    std::vector<std::uint32_t>& there = at_[label.ideal];
-    for (const std::uint32_t other : there) {
-      const Label& known = labels_[other];
-      if (as_good(known, ready_.data() + known.first_ready, label, ready_now_.data())) return;
-    }
-    std::erase_if(there, [&](std::uint32_t other) {
-      const Label& known = labels_[other];
-      return as_good(label, ready_now_.data(), known, ready_.data() + known.first_ready);
-    });
-    there.push_back(static_cast<std::uint32_t>(labels_.size()));
-    labels_.push_back(label);
-    ready_.insert(ready_.end(), ready_now_.begin(), ready_now_.end());
-  }
-
-  [[nodiscard]] std::optional<CallIdeals::Walk> best_walk() const {
-    const std::vector<std::uint32_t>& last = at_.back();
-    if (last.empty()) return std::nullopt;
-    std::uint32_t label =
-        *std::ranges::min_element(last, {}, [&](std::uint32_t one) { return labels_[one].end; });
-    CallIdeals::Walk walk;
-    walk.value = labels_[label].end;
-    for (; labels_[label].ideal != 0; label = labels_[label].parent) {
-      CallStep step{labels_[label].accelerator_class, {}};
-      const std::size_t from = labels_[labels_[label].parent].ideal;
-      for (CallGraph::Node node = 0; node < ideals_.graph_.size(); ++node) {
-        if (ideals_.holds(labels_[label].ideal, node) && !ideals_.holds(from, node)) {
-          step.nodes.push_back(node);
-        }
-      }
-      walk.steps.push_back(std::move(step));
-    }
-    std::ranges::reverse(walk.steps);
-    return walk;
-  }
-
-  const CallIdeals& ideals_;
-  double cutoff_;
-  std::size_t limit_;
-  std::vector<std::vector<std::uint32_t>> at_;
-  std::vector<Label> labels_;
-  std::vector<double> ready_;
-  std::vector<double> ready_now_;
-};
-
-CallIdeals::SearchResult CallIdeals::search(double cutoff, std::size_t label_limit,
-                                            const Stop& stop) const {
-  if (size() == 1) return {true, cutoff > 0 ? std::optional(Walk{0, {}}) : std::nullopt};
-  return CallLabels(*this, cutoff, label_limit).run(stop);
-}
-
-std::optional<CallIdeals::Walk> CallIdeals::least_sum(const Stop& stop) const {
-  struct Best {
-    double sum = kInfinity;
-    std::uint32_t from = 0;
-    std::uint32_t use = 0;
-    int accelerator_class = CallStep::kHost;
-  };
-  std::vector<Best> best(size() * uses_);
-  best[0].sum = 0;
-  for (std::size_t ideal = 0; ideal + 1 < size(); ++ideal) {
-    if (ideal % kStepsBetweenStops == 0 && stop()) return std::nullopt;
-    for_each_step(ideal, [&](const Step& step) {
-      for (std::size_t use = 0; use < uses_; ++use) {
-        const double sum = best[ideal * uses_ + use].sum + step.duration;
-        if (sum == kInfinity) continue;
-        const auto next = next_use(use, step.accelerator_class);
-        if (!next) continue;
-        Best& there = best[step.target * uses_ + *next];
-        if (sum < there.sum) {
-          there = {sum, static_cast<std::uint32_t>(ideal), static_cast<std::uint32_t>(use),
-                   step.accelerator_class};
-        }
-      }
-    });
-  }
-  const auto last = best.end() - static_cast<std::ptrdiff_t>(uses_);
-  const auto chosen = std::ranges::min_element(last, best.end(), {}, &Best::sum);
-  if (chosen->sum == kInfinity) return std::nullopt;
-  Walk walk{chosen->sum, {}};
-  std::size_t ideal = size() - 1;
-  for (auto at = *chosen; ideal != 0; at = best[ideal * uses_ + at.use]) {
-    CallStep step{at.accelerator_class, {}};
-    for (Node node = 0; node < graph_.size(); ++node) {
-      if (holds(ideal, node) && !holds(at.from, node)) step.nodes.push_back(node);
-    }
-    walk.steps.push_back(std::move(step));
-    ideal = at.from;
-  }
-  std::ranges::reverse(walk.steps);
-  return walk;
 }
 
 CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device) {

@@ -2,24 +2,20 @@
 //
 // The calls and host ops of a plan, in an order in which they can run, are steps I -> J between
 // ideals: J \ I is one host op, or the set of one call. What comes after I depends on how many
-// calls are used and on when each tensor is ready that leaves I. Two ways to use this:
+// calls are used and on when each tensor is ready that leaves I. For each ideal, use of calls and
+// tensor t that leaves the ideal, the least time from t being ready to the end of everything, over
+// all ways to go on, is
 //
-// bound   For each ideal, use of calls and tensor t that leaves the ideal, the least time from t
-//         being ready to the end of everything, over all ways to go on:
+//   tail(I, u, t) = min over steps I -> J of the larger of
+//     duration + max of the tails of what the step makes    [if the step reads t]
+//     tail(J, u', t)                                        [if something after J reads t]
 //
-//           tail(I, u, t) = min over steps I -> J of the larger of
-//             duration + max of the tails of what the step makes    [if the step reads t]
-//             tail(J, u', t)                                        [if something after J reads t]
+// each tensor by itself, so the tails of two tensors may come from different plans: a lower bound
+// (a state-space relaxation), and exact on chains. Calls pay for their border, memory limits every
+// call, and there are only so many calls: what the critical path leaves out. tail(empty) is the
+// bound of the whole. O(pairs of ideals x uses x tensors that leave).
 //
-//         each tensor by itself, so the tails of two tensors may come from different plans: a lower
-//         bound (a state-space relaxation), and exact on chains. Calls pay for their border, memory
-//         limits every call, and there are only so many calls: what the critical path leaves out.
-//         tail(empty) is the bound of the whole. O(pairs of ideals x uses x tensors that leave).
-//
-// search  Labels (ready time of each tensor that leaves, end of the last sink) at each ideal and
-//         use, of which none is as good as another in everything, cut off where ready + tail
-//         reaches the cutoff. Complete, it has the best plan of the graph below the cutoff or the
-//         proof that there is none.
+// Planners search for the walks themselves (planners/calls/walk_search.h).
 //
 // Pairs of ideals are found by comparing bit sets, within the memory of a call; nothing is stored
 // for a pair. A use of calls counts them by class; where there would be too many uses, calls are
@@ -36,13 +32,6 @@
 #include "bounds/call_graph.h"
 
 namespace placewright {
-
-// One step of a walk: a host op, or a call of a class.
-struct CallStep {
-  static constexpr int kHost = -1;
-  int accelerator_class = kHost;
-  std::vector<CallGraph::Node> nodes;
-};
 
 class CallIdeals {
  public:
@@ -64,19 +53,44 @@ class CallIdeals {
   // plan, nullopt when asked to stop.
   std::optional<double> bound(const Stop& stop);
 
-  struct Walk {
-    double value = kInfinity;
-    std::vector<CallStep> steps;
-  };
-  struct SearchResult {
-    bool complete = false;
-    std::optional<Walk> walk;  // the best of the graph below the cutoff, where complete
-  };
-  // After `bound`.
-  SearchResult search(double cutoff, std::size_t label_limit, const Stop& stop) const;
+  // Ideals are numbered by size: 0 is empty, the last one is everything.
+  [[nodiscard]] bool holds(std::size_t ideal, Node node) const {
+    return (words_[ideal * words_per_ideal_ + node / 64] >> (node % 64) & 1U) != 0;
+  }
 
-  // The walk whose durations have the least sum; its value is that sum.
-  std::optional<Walk> least_sum(const Stop& stop) const;
+  // To a larger ideal, by a host op or a call of a class.
+  struct Step {
+    static constexpr int kHost = -1;
+    std::uint32_t target = 0;
+    int accelerator_class = kHost;
+    double duration = 0;
+  };
+  // In ascending order of target.
+  [[nodiscard]] std::vector<Step> steps_from(std::size_t ideal) const;
+
+  // What a step does to the tensors that leave. For each tensor that leaves the target its position
+  // among those that leave the origin, or kMade; for each that leaves the origin whether the step
+  // reads it.
+  struct Passage {
+    std::vector<std::uint32_t> origin;
+    std::vector<char> read;
+  };
+  static constexpr std::uint32_t kMade = 0xffffffff;
+  // Into a passage that keeps its memory from pair to pair.
+  void pass(std::size_t from, std::size_t to, Passage& passage) const;
+
+  // Uses: how many calls of each class a walk has had, as one number. 0: none.
+  [[nodiscard]] std::size_t use_count() const { return uses_; }
+  // The use after a call of the class; nullopt if there is none left.
+  [[nodiscard]] std::optional<std::size_t> next_use(std::size_t use, int accelerator_class) const;
+  // Whether use `a` has no more calls of any class than use `b`.
+  [[nodiscard]] bool no_more_calls(std::size_t a, std::size_t b) const;
+
+  // After `bound`: the tails at an ideal and use. Position 0 stands for time zero, which every step
+  // waits for; 1 + i for the i-th tensor that leaves.
+  [[nodiscard]] const double* tail(std::size_t ideal, std::size_t use) const {
+    return tails_.data() + ideals_[ideal].first_tail + use * (leaving(ideal).size() + 1);
+  }
 
  private:
   struct Ideal {
@@ -88,13 +102,6 @@ class CallIdeals {
     std::vector<std::uint32_t> split_groups;
   };
 
-  // A step with what it costs; `read` and `kept` by position among the tensors that leave.
-  struct Step {
-    std::uint32_t target = 0;
-    int accelerator_class = CallStep::kHost;
-    double duration = 0;
-  };
-
   explicit CallIdeals(CallGraph graph);
   bool enumerate(std::size_t limit);
   void adopt(std::span<const std::uint64_t> found);
@@ -102,9 +109,6 @@ class CallIdeals {
   void lay_out_uses();
   [[nodiscard]] std::span<const std::uint64_t> bits(std::size_t ideal) const {
     return {words_.data() + ideal * words_per_ideal_, words_per_ideal_};
-  }
-  [[nodiscard]] bool holds(std::size_t ideal, Node node) const {
-    return (words_[ideal * words_per_ideal_ + node / 64] >> (node % 64) & 1U) != 0;
   }
   [[nodiscard]] bool includes(std::size_t outer, std::size_t inner) const;
   [[nodiscard]] std::span<const std::uint32_t> leaving(std::size_t ideal) const {
@@ -118,25 +122,7 @@ class CallIdeals {
   [[nodiscard]] std::uint32_t forbidden(std::size_t ideal, std::size_t one) const {
     return forbidden_[ideal * graph_.classes.size() + one];
   }
-  template <class Visit>
-  void for_each_step(std::size_t from, Visit visit) const;
-  // For each tensor leaving `to` its position among those leaving `from`, or kMade; for each one
-  // leaving `from` whether the step reads it.
-  struct Passage {
-    std::vector<std::uint32_t> origin;
-    std::vector<char> read;
-  };
-  void pass(std::size_t from, std::size_t to, Passage& passage) const;
   void improve_tails(std::size_t from, const Step& step, const Passage& passage);
-  // The use after a call of the class; nothing when there is none left.
-  [[nodiscard]] std::optional<std::size_t> next_use(std::size_t use, int accelerator_class) const;
-  [[nodiscard]] const double* tail(std::size_t ideal, std::size_t use) const {
-    return tails_.data() + ideals_[ideal].first_tail + use * (leaving(ideal).size() + 1);
-  }
-
-  static constexpr std::uint32_t kMade = 0xffffffff;
-
-  friend class CallLabels;
 
   CallGraph graph_;
   std::size_t words_per_ideal_ = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "problem/move_time.h"
+
 namespace placewright {
 namespace {
 
@@ -49,18 +51,10 @@ class EarliestEnds {
     double earliest = kInfinity;
     for (const DeviceId from : problem_.devices()) {
       const double end = at(producer, from);
-      if (end < earliest) earliest = std::min(earliest, end + move(input, from, device));
+      if (end < earliest)
+        earliest = std::min(earliest, end + move_time(problem_, input, from, device));
     }
     return earliest;
-  }
-
-  [[nodiscard]] double move(TensorId tensor, DeviceId from, DeviceId to) const {
-    if (from == to) return 0;
-    if (problem_.interconnect() == InterconnectKind::links) {
-      return problem_.link_time(tensor, from, to);
-    }
-    const int legs = (problem_.on_host(from) ? 0 : 1) + (problem_.on_host(to) ? 0 : 1);
-    return legs * problem_.host_time(tensor);
   }
 
   const Problem& problem_;

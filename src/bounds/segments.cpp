@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "problem/move_time.h"
+
 namespace placewright {
 namespace {
 
@@ -44,14 +46,6 @@ class SegmentTimes {
   }
 
  private:
-  [[nodiscard]] double move(TensorId tensor, DeviceId from, DeviceId to) const {
-    if (from == to) return 0;
-    if (problem_.interconnect() == InterconnectKind::links) {
-      return problem_.link_time(tensor, from, to);
-    }
-    const int legs = (problem_.on_host(from) ? 0 : 1) + (problem_.on_host(to) ? 0 : 1);
-    return legs * problem_.host_time(tensor);
-  }
   // When the op can start on the device; from its end there to the end of the segment.
   double& head(std::size_t entry, std::size_t place, DeviceId device) {
     return heads_[(entry * segment_.ops.size() + place) * devices_ + device.index()];
@@ -62,14 +56,14 @@ class SegmentTimes {
 
   [[nodiscard]] double arrival(TensorId input, std::size_t entry, DeviceId device) {
     const OpId producer = problem_.producer(input);
-    if (producer == segment_.entry) return move(input, DeviceId{entry}, device);
+    if (producer == segment_.entry) return move_time(problem_, input, DeviceId{entry}, device);
     const std::size_t place = places_[producer.index()];
     double earliest = kInfinity;
     for (const DeviceId from : problem_.devices()) {
       const double start = head(entry, place, from);
       if (start >= earliest) continue;
-      earliest =
-          std::min(earliest, start + problem_.time(producer, from) + move(input, from, device));
+      earliest = std::min(earliest, start + problem_.time(producer, from) +
+                                        move_time(problem_, input, from, device));
     }
     return earliest;
   }
@@ -105,8 +99,8 @@ class SegmentTimes {
             for (const DeviceId to : problem_.devices()) {
               const double rest = tail(exit, next, to);
               if (rest >= shortest) continue;
-              shortest =
-                  std::min(shortest, move(output, device, to) + problem_.time(consumer, to) + rest);
+              shortest = std::min(shortest, move_time(problem_, output, device, to) +
+                                                problem_.time(consumer, to) + rest);
             }
             longest = std::max(longest, shortest);
           }

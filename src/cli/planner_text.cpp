@@ -42,6 +42,7 @@ Json planner_json(const PlannerEntry& entry) {
   Json json = {{"name", entry.name},
                {"summary", entry.summary},
                {"objectives", Json::array()},
+               {"role", name_of(entry.role)},
                {"strength", name_of(entry.strength)},
                {"options", Json::array()}};
   for (const Objective objective : entry.objectives) {

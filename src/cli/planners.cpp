@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,15 +21,25 @@ constexpr const char* kExamples =
     "  placewright planners --verbose     with the options that --option takes\n"
     "  placewright planners --json";
 
-void print_table(const Registry& registry, bool with_options) {
-  TextTable table({{"planner"}, {"strength"}, {"objectives"}, {"what it does"}});
-  for (const PlannerEntry& entry : registry.entries()) {
-    table.add(
-        {entry.name, std::string{name_of(entry.strength)}, objectives_text(entry), entry.summary});
+// What the project stands on first, `auto` before all.
+std::vector<PlannerEntry> by_role(const Registry& registry) {
+  std::vector<PlannerEntry> entries = registry.entries();
+  const auto place = [](const PlannerEntry& entry) {
+    return std::pair(entry.role, entry.effort != Effort::portfolio);
+  };
+  std::ranges::stable_sort(entries, {}, place);
+  return entries;
+}
+
+void print_table(const std::vector<PlannerEntry>& entries, bool with_options) {
+  TextTable table({{"planner"}, {"role"}, {"strength"}, {"objectives"}, {"what it does"}});
+  for (const PlannerEntry& entry : entries) {
+    table.add({entry.name, std::string{name_of(entry.role)}, std::string{name_of(entry.strength)},
+               objectives_text(entry), entry.summary});
     if (!with_options) continue;
     for (const Option& option : entry.options) {
       table.add(
-          {"", "", "",
+          {"", "", "", "",
            fmt::format("--option {}={}  {}", option.name, text_of(option.standard), option.text)});
     }
   }
@@ -34,13 +47,13 @@ void print_table(const Registry& registry, bool with_options) {
 }
 
 ExitCode planners(const OutputOptions& output) {
-  const Registry registry = planning_registry();
+  const std::vector<PlannerEntry> entries = by_role(planning_registry());
   if (output.json) {
     nlohmann::ordered_json document = nlohmann::ordered_json::array();
-    for (const PlannerEntry& entry : registry.entries()) document.push_back(planner_json(entry));
+    for (const PlannerEntry& entry : entries) document.push_back(planner_json(entry));
     print_json(document);
   } else {
-    print_table(registry, output.verbose);
+    print_table(entries, output.verbose);
   }
   return ExitCode::success;
 }

@@ -1,9 +1,12 @@
 #include "coarsen/dominance.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
+
+#include "problem/reachability.h"
 
 namespace placewright {
 namespace {
@@ -28,35 +31,27 @@ struct BlockRecord {
   bool needs_memory = false;
 };
 
-class Reachability {
+// Whether a path leads from one block to another; for many blocks, whether an edge does.
+class Paths {
  public:
-  Reachability(const Blocks& blocks, bool exact)
-      : blocks_(blocks), words_(exact ? (blocks.size() + 63) / 64 : 0) {
+  Paths(const Blocks& blocks, bool exact) : blocks_(blocks) {
     if (!exact) return;
-    bits_.assign(blocks.size() * words_, 0);
-    for (std::size_t i = blocks.size(); i-- > 0;) {
-      for (const BlockId next : blocks.successors[BlockId{i}]) {
-        std::uint64_t* own = bits_.data() + i * words_;
-        const std::uint64_t* other = bits_.data() + next.index() * words_;
-        for (std::size_t w = 0; w < words_; ++w) own[w] |= other[w];
-        own[next.index() / 64] |= std::uint64_t{1} << (next.index() % 64);
-      }
-    }
+    // Blocks are numbered in topological order.
+    std::vector<BlockId> order;
+    for (const BlockId block : blocks.keys()) order.push_back(block);
+    paths_.emplace(std::span<const BlockId>(order),
+                   [&](BlockId block) { return blocks.successors[block]; });
   }
 
-  // Whether a path leads from one block to another; without bits, whether an edge does.
-  [[nodiscard]] bool reaches(BlockId from, BlockId to) const {
-    if (words_ == 0) {
-      const auto next = blocks_.successors[from];
-      return std::binary_search(next.begin(), next.end(), to);
-    }
-    return (bits_[from.index() * words_ + to.index() / 64] >> (to.index() % 64) & 1U) != 0;
+  [[nodiscard]] bool lead(BlockId from, BlockId to) const {
+    if (paths_) return paths_->path(from, to);
+    const auto next = blocks_.successors[from];
+    return std::binary_search(next.begin(), next.end(), to);
   }
 
  private:
   const Blocks& blocks_;
-  std::size_t words_;
-  std::vector<std::uint64_t> bits_;
+  std::optional<Reachability<BlockId>> paths_;
 };
 
 bool has_overheads(const Problem& problem) {
@@ -90,7 +85,7 @@ class Round {
         ordered_(problem.rules().contiguity == Contiguity::joint),
         overheads_(has_overheads(problem)),
         memory_matters_(memory_matters(problem)),
-        reachability_(blocks, ordered_ && blocks.size() <= kReachabilityLimit),
+        paths_(blocks, ordered_ && blocks.size() <= kReachabilityLimit),
         label_(blocks.size()),
         target_(blocks.size(), 0) {
     for (const BlockId block : blocks.keys()) label_[block] = block;
@@ -234,14 +229,14 @@ class Round {
     if (!before.empty()) {
       const BlockId last = *std::max_element(before.begin(), before.end());
       const bool all_before = std::all_of(before.begin(), before.end(), [&](BlockId other) {
-        return other == last || reachability_.reaches(other, last);
+        return other == last || paths_.lead(other, last);
       });
       if (all_before && try_partner(v, last)) return;
     }
     if (!after.empty()) {
       const BlockId first = *std::min_element(after.begin(), after.end());
       const bool all_after = std::all_of(after.begin(), after.end(), [&](BlockId other) {
-        return other == first || reachability_.reaches(first, other);
+        return other == first || paths_.lead(first, other);
       });
       if (all_after && try_partner(v, first)) return;
     }
@@ -261,7 +256,7 @@ class Round {
   bool ordered_;
   bool overheads_;
   bool memory_matters_;
-  Reachability reachability_;
+  Paths paths_;
   Table<BlockId, BlockId> label_;
   Table<BlockId, char> target_;
   std::vector<BlockRecord> records_;

@@ -178,18 +178,6 @@ std::vector<DeviceId> pipeline_order(const Problem& problem, const Placement& pl
 
 }  // namespace
 
-double PassLoad::load(TransferMode mode) const {
-  switch (mode) {
-    case TransferMode::sequential:
-      return compute + in + out;
-    case TransferMode::overlapped:
-      return std::max(compute, in + out);
-    case TransferMode::duplex:
-      return std::max(compute, std::max(in, out));
-  }
-  return kInfinity;
-}
-
 PassLoad DeviceLoad::both() const {
   return {forward.compute + backward.compute, forward.in + backward.in, forward.out + backward.out};
 }

@@ -20,6 +20,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -34,7 +35,18 @@ struct PassLoad {
   double in = 0;
   double out = 0;
 
-  [[nodiscard]] double load(TransferMode mode) const;
+  // In the header for the inner loops of planners.
+  [[nodiscard]] double load(TransferMode mode) const {
+    switch (mode) {
+      case TransferMode::sequential:
+        return compute + in + out;
+      case TransferMode::overlapped:
+        return std::max(compute, in + out);
+      case TransferMode::duplex:
+        return std::max(compute, std::max(in, out));
+    }
+    return kInfinity;
+  }
 
   friend bool operator==(const PassLoad&, const PassLoad&) = default;
 };

@@ -253,18 +253,19 @@ std::vector<OpId> order_of(const Problem& problem, const Schedule& schedule) {
   return order;
 }
 
+double mean_time(const Problem& problem, OpId op) {
+  double sum = 0;
+  double count = 0;
+  for (const DeviceId device : problem.devices()) {
+    if (!problem.allowed(op, device)) continue;
+    sum += problem.time(op, device);
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
 Table<OpId, double> upward_ranks(const Problem& problem) {
   const double pairs = static_cast<double>(problem.device_count() * problem.device_count());
-  const auto mean_time = [&](OpId op) {
-    double sum = 0;
-    double count = 0;
-    for (const DeviceId device : problem.devices()) {
-      if (!problem.allowed(op, device)) continue;
-      sum += problem.time(op, device);
-      ++count;
-    }
-    return sum / count;
-  };
   // Mean latency and inverse bandwidth over linked pairs serve every tensor without a table.
   double latency = 0;
   double inverse_bandwidth = 0;
@@ -297,7 +298,7 @@ Table<OpId, double> upward_ranks(const Problem& problem) {
       for (const OpId consumer : consumers) longest = std::max(longest, rank[consumer]);
       tail = std::max(tail, mean_transfer(output) + longest);
     }
-    rank[*op] = mean_time(*op) + tail;
+    rank[*op] = mean_time(problem, *op) + tail;
   }
   return rank;
 }

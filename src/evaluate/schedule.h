@@ -85,6 +85,9 @@ Schedule dispatch(const Problem& problem, const Placement& placement,
 // transfers or have inexact times; those that the placement does not need are dropped.
 Schedule retime(const Problem& problem, const Placement& placement, const Schedule& shape);
 
+// Over the devices that may run the op; 0 if none may.
+double mean_time(const Problem& problem, OpId op);
+
 // The priority of HEFT: the longest path from the op's start to the end of the graph, with mean
 // times over the devices that may run an op and mean transfer times over pairs of devices.
 Table<OpId, double> upward_ranks(const Problem& problem);

@@ -43,6 +43,8 @@ Registry standard_registry() {
   register_latency(registry);
   register_calls(registry);
   register_flow(registry);
+  register_published(registry);
+  register_imitations(registry);
   return registry;
 }
 

@@ -26,12 +26,15 @@ class Registry {
   std::vector<PlannerEntry> entries_;
 };
 
-// One function per family, one line per planner.
+// One function per family, one line per planner: ours by objective, then what is there for
+// comparison.
 void register_baselines(Registry& registry);
 void register_throughput(Registry& registry);
 void register_latency(Registry& registry);
 void register_calls(Registry& registry);
 void register_flow(Registry& registry);
+void register_published(Registry& registry);
+void register_imitations(Registry& registry);
 
 // All families.
 Registry standard_registry();

@@ -128,8 +128,9 @@ PlannerEntry portfolio(const Registry& members) {
   };
   entry.plan = [own](const Problem& problem, const Settings&, Control& control) {
     std::vector<const PlannerEntry*> chosen = in_order_of_effort(own->fitting(problem));
-    std::erase_if(chosen,
-                  [](const PlannerEntry* member) { return member->effort == Effort::published; });
+    std::erase_if(chosen, [](const PlannerEntry* member) {
+      return member->role == Role::published && member->effort == Effort::anytime;
+    });
     return run_all(problem, chosen, control);
   };
   return entry;

@@ -5,7 +5,8 @@
 // the time that is left, so that what a quick planner does not use goes to the long ones. It ends
 // as soon as the best plan meets the best bound, or one planner proves that nothing fits.
 //
-// Planners that are there for comparison only (Effort::published) are left out.
+// Published planners that take all the time they are given are left out: they are there for
+// comparison, and a planner of ours does the same better.
 //
 // The bound is the best of all planners' bounds. Members are checked by the verifier one by one: a
 // wrong plan of one member does not hide the right plans of the others. Where every plan was wrong,

@@ -19,10 +19,11 @@ def printed(*arguments):
 
 def missing_planners():
     page = (ROOT / "src/planners/README.md").read_text()
-    rows = set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE))
+    sections = dict(section.split("\n", 1) for section in page.split("\n## ")[1:])
     for planner in json.loads(printed("planners", "--json")):
-        if planner["name"] not in rows:
-            yield f"src/planners/README.md has no row for the planner '{planner['name']}'"
+        name, role = planner["name"], planner["role"]
+        if f"\n| `{name}` |" not in sections.get(role, ""):
+            yield f"src/planners/README.md has no row for the planner '{name}' under '{role}'"
 
 
 def missing_verbs():
@@ -51,10 +52,18 @@ def dead_links():
                 yield f"{page.relative_to(ROOT)}: the link {target} leads nowhere"
 
 
+def citations_of_missing_pages():
+    """Comments in the source name pages from the root, from docs/ or from their own folder."""
+    for path in [*(ROOT / "src").rglob("*.[hc]*"), *(ROOT / "include").rglob("*.h")]:
+        for page in set(re.findall(r"[\w/-]+\.md\b", path.read_text())):
+            if not any((folder / page).exists() for folder in (ROOT, ROOT / "docs", path.parent)):
+                yield f"{path.relative_to(ROOT)} names {page}, which is not in the repository"
+
+
 def main():
     if "--commands" in sys.argv:
         return subprocess.run([sys.executable, ROOT / "scripts/refresh-docs", "--check"], check=False).returncode
-    faults = [*missing_planners(), *missing_verbs(), *missing_schemas(), *dead_links()]
+    faults = [*missing_planners(), *missing_verbs(), *missing_schemas(), *dead_links(), *citations_of_missing_pages()]
     print("\n".join(faults) if faults else "the docs name what there is")
     return 1 if faults else 0
 

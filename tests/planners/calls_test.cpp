@@ -7,6 +7,7 @@
 
 #include "bounds/bounds.h"
 #include "bounds/call_ideals.h"
+#include "planners/calls/walk_search.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "support/brute_force_calls.h"
@@ -107,7 +108,7 @@ TEST(CallIdeals, BoundEveryPlanHoweverManyOpsAreLeftOut) {
       CallIdeals ideals = finest_ideals(problem, limit, 1);
       const auto never = [] { return false; };
       EXPECT_LE(*ideals.bound(never), *least * (1 + kTolerance)) << seed << " " << limit;
-      const auto result = ideals.search(kInfinity, 1000000, never);
+      const auto result = calls::search_walks(ideals, kInfinity, 1000000, never);
       ASSERT_TRUE(result.complete && result.walk);
       EXPECT_LE(result.walk->value, *least * (1 + kTolerance)) << seed << " " << limit;
       EXPECT_GE(result.walk->value, *ideals.bound(never) * (1 - kTolerance));

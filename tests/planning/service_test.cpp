@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -243,6 +244,26 @@ TEST(Portfolio, MembersShareTheIncumbent) {
   ASSERT_EQ(starts.size(), 2U);
   EXPECT_NE(starts[0], nullptr);
   EXPECT_EQ(starts[0], starts[1]);
+}
+
+TEST(Portfolio, LeavesOutPublishedPlannersThatTakeAllTheTime) {
+  std::vector<std::string> ran;
+  Registry registry;
+  for (const Effort effort : {Effort::quick, Effort::anytime}) {
+    for (const Role role : {Role::own, Role::published}) {
+      const std::string name = fmt::format("{} {}", static_cast<int>(effort), name_of(role));
+      PlannerEntry entry = planner(name, [&ran, name](const Problem&, Control&) {
+        ran.push_back(name);
+        return Answer{};
+      });
+      entry.effort = effort;
+      entry.role = role;
+      registry.add(std::move(entry));
+    }
+  }
+  registry.add(portfolio(registry));
+  make_plan(Problem(chain_draft()), registry, {});
+  EXPECT_EQ(ran, std::vector<std::string>({"0 own", "0 published", "1 own"}));
 }
 
 TEST(Service, TheObserverIsCalledInTheCallersThread) {

@@ -9,8 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
 
+#include "planners/random_numbers.h"
 #include "problem/draft.h"
 
 namespace placewright::testing {
@@ -38,23 +38,7 @@ struct RandomProblemOptions {
 
 ProblemDraft random_draft(const RandomProblemOptions& options, std::uint64_t seed);
 
-// Random numbers that are the same everywhere; tests use it for plans too.
-class RandomSource {
- public:
-  explicit RandomSource(std::uint64_t seed) : engine_(seed) {}
-
-  // 0 .. count-1
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(engine_() % count); }
-  // least .. most
-  std::size_t between(std::size_t least, std::size_t most) {
-    return least + below(most - least + 1);
-  }
-  // [0, 1)
-  double unit() { return static_cast<double>(engine_() >> 11U) * 0x1p-53; }
-  bool chance(double probability) { return unit() < probability; }
-
- private:
-  std::mt19937_64 engine_;
-};
+// Tests use it for plans too.
+using RandomSource = RandomNumbers;
 
 }  // namespace placewright::testing

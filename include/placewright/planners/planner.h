@@ -146,14 +146,28 @@ inline constexpr auto kSpellings<Strength> = std::to_array<Spelling<Strength>>(
 enum class Effort {
   quick,      // ends by itself soon
   anytime,    // goes on improving while there is time
-  published,  // as published, for comparison: a stronger planner does the same
   portfolio,  // runs other planners
 };
+
+// Why it is here.
+enum class Role {
+  own,        // what this project stands on
+  yardstick,  // what any planner should beat
+  published,  // another group's method as published, for comparison
+  imitation,  // what another tool does, for comparison
+};
+template <>
+inline constexpr auto kSpellings<Role> =
+    std::to_array<Spelling<Role>>({{Role::own, "own"},
+                                   {Role::yardstick, "yardstick"},
+                                   {Role::published, "published"},
+                                   {Role::imitation, "imitation"}});
 
 struct PlannerEntry {
   std::string name;
   std::string summary;  // one line
   std::vector<Objective> objectives;
+  Role role = Role::own;
   Strength strength = Strength::heuristic;
   Effort effort = Effort::quick;
   // In a portfolio: the weight of its claim on the time that is left when its turn comes.

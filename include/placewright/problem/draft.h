@@ -90,7 +90,7 @@ struct ProblemDraft {
 };
 
 // The same problem under another objective. Going to `call-latency` the host devices become the
-// single device `cpu` (algorithms.md, section 2); nothing else changes.
+// single device `cpu`; nothing else changes.
 ProblemDraft with_objective(ProblemDraft draft, Objective objective);
 
 }  // namespace placewright

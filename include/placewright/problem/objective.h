@@ -1,4 +1,4 @@
-// What is minimised, and under which variant of the rules (algorithms.md, section 0).
+// What is minimised, and under which variant of the rules (docs/semantics.md).
 //
 // A new value of a rule is a line in its enumeration and a line in the table below it; files, flags,
 // help and completion know it from there.

@@ -1,4 +1,5 @@
-// The baselines: what users run today, and the classic list schedulers.
+// Plans at once: the yardsticks that every planner must beat, and the classic list schedulers, from
+// which the searches start.
 
 #pragma once
 
@@ -8,10 +9,6 @@ namespace placewright {
 
 PlannerEntry single();
 PlannerEntry random_placement();
-PlannerEntry topo();
-PlannerEntry memory_first();
-PlannerEntry proportional();
-PlannerEntry priority();
 PlannerEntry heft();
 PlannerEntry etf();
 

@@ -10,31 +10,19 @@
 
 #include <vector>
 
-#include "evaluate/partial_schedule.h"
 #include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
 #include "planners/device_choice.h"
+#include "planners/list_schedule.h"
 
 namespace placewright {
 namespace {
 
-std::optional<Plan> build(const Problem& problem, const std::vector<OpId>& order,
-                          DeviceChoice& choice, Control& control) {
-  PartialSchedule schedule(problem, Gaps::insert);
-  for (const OpId op : order) {
-    if (control.should_stop()) return std::nullopt;
-    const DeviceId device = schedule.earliest_end(op, choice.candidates(op));
-    if (!device.valid()) return std::nullopt;
-    choice.take(op, device);
-    schedule.place(op, device);
-  }
-  return schedule.finish();
-}
-
 Answer plan(const Problem& problem, const Settings&, Control& control) {
   const std::vector<OpId> order = list_order(problem, upward_ranks(problem));
-  return construct(problem, control,
-                   [&](DeviceChoice& choice) { return build(problem, order, choice, control); });
+  return construct(problem, control, [&](DeviceChoice& choice) {
+    return earliest_end_plan(problem, order, choice, control);
+  });
 }
 
 }  // namespace

@@ -3,39 +3,31 @@
 // Each sample gives every group a random device that has room; where contiguous sets are asked for,
 // each device gets a run of random length. O(ops) per sample, plus its evaluation.
 
-#include <random>
-
 #include <fmt/format.h>
 
 #include "evaluate/placement_plan.h"
 #include "planners/baselines/baselines.h"
-#include "planners/baselines/fill.h"
 #include "planners/device_choice.h"
+#include "planners/fill.h"
+#include "planners/random_numbers.h"
 
 namespace placewright {
 namespace {
 
-using Generator = std::mt19937_64;
-
-// std::uniform_int_distribution differs between standard libraries; this does not.
-std::size_t below(Generator& generator, std::size_t bound) {
-  return generator() % bound;
-}
-
-Answer sample_runs(const Problem& problem, Generator& generator, Control& control) {
+Answer sample_runs(const Problem& problem, RandomNumbers& random, Control& control) {
   Table<DeviceId, std::size_t> length(problem.device_count());
-  for (std::size_t& ops : length) ops = 1 + below(generator, problem.op_count());
+  for (std::size_t& ops : length) ops = 1 + random.below(problem.op_count());
   return fill_plan(
       problem, [&](const Fill& fill) { return fill.ops > length[fill.device]; }, control);
 }
 
-Answer sample_groups(const Problem& problem, Generator& generator, Control& control) {
+Answer sample_groups(const Problem& problem, RandomNumbers& random, Control& control) {
   return construct(problem, control, [&](DeviceChoice& choice) -> std::optional<Plan> {
     Placement placement(problem.op_count());
     for (const OpId op : problem.topological_order()) {
       const auto candidates = choice.candidates(op);
       if (candidates.empty()) return std::nullopt;
-      placement[op] = candidates[below(generator, candidates.size())];
+      placement[op] = candidates[random.below(candidates.size())];
       choice.take(op, placement[op]);
     }
     return plan_of_placement(problem, placement);
@@ -43,15 +35,15 @@ Answer sample_groups(const Problem& problem, Generator& generator, Control& cont
 }
 
 Answer plan(const Problem& problem, const Settings& settings, Control& control) {
-  Generator generator(control.budget().seed);
+  RandomNumbers random(control.budget().seed);
   const bool runs = problem.objective() == Objective::call_latency ||
                     (problem.objective() == Objective::throughput &&
                      problem.rules().contiguity != Contiguity::none);
   Answer best;
   for (std::int64_t i = 0; i < settings.integer("samples"); ++i) {
     if (i > 0 && control.should_stop(1)) break;
-    Answer sample = runs ? sample_runs(problem, generator, control)
-                         : sample_groups(problem, generator, control);
+    Answer sample =
+        runs ? sample_runs(problem, random, control) : sample_groups(problem, random, control);
     if (sample.proved_infeasible) return sample;
     if (!sample.plan) {
       if (!best.plan) best.reason = std::move(sample.reason);
@@ -70,6 +62,7 @@ PlannerEntry random_placement() {
                       .summary = "the best of many random placements",
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
+                      .role = Role::yardstick,
                       .options = {{.name = "samples",
                                    .text = "how many placements are tried",
                                    .standard = std::int64_t{100},

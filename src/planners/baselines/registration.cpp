@@ -6,10 +6,6 @@ namespace placewright {
 void register_baselines(Registry& registry) {
   registry.add(single());
   registry.add(random_placement());
-  registry.add(topo());
-  registry.add(memory_first());
-  registry.add(proportional());
-  registry.add(priority());
   registry.add(heft());
   registry.add(etf());
 }

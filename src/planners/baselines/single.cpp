@@ -33,6 +33,7 @@ PlannerEntry single() {
                       .summary = "the whole model on the best single device",
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
+                      .role = Role::yardstick,
                       .plan = plan};
 }
 

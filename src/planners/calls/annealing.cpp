@@ -69,29 +69,29 @@ void Annealing::step() {
 
 bool Annealing::accepts(double value) {
   if (value == kInfinity) return false;
-  return value <= value_ || unit() < std::exp((value_ - value) / temperature_);
+  return value <= value_ || random_.unit() < std::exp((value_ - value) / temperature_);
 }
 
 void Annealing::propose() {
   changes_.clear();
   ++proposal_;
-  const OpId op{below(problem_.op_count())};
-  const double chance = unit();
+  const OpId op{random_.below(problem_.op_count())};
+  const double chance = random_.unit();
   if (chance < 0.6) return propose_single(op);
   if (chance < 0.92) return propose_cone(op);
-  propose_call(slot(op), chance < 0.96 ? neighbouring_slot(op) : any_slot(), unit() < 0.5);
+  propose_call(slot(op), chance < 0.96 ? neighbouring_slot(op) : any_slot(), random_.unit() < 0.5);
 }
 
 Slot Annealing::neighbouring_slot(OpId op) {
   const auto before = problem_.predecessors(op);
   const auto after = problem_.successors(op);
   if (before.empty() && after.empty()) return any_slot();
-  const std::size_t at = below(before.size() + after.size());
+  const std::size_t at = random_.below(before.size() + after.size());
   return slot(at < before.size() ? before[at] : after[at - before.size()]);
 }
 
 void Annealing::propose_single(OpId op) {
-  const double chance = unit();
+  const double chance = random_.unit();
   Slot to = CallEvaluator::kHostSlot;
   if (chance < 0.7) {
     to = neighbouring_slot(op);
@@ -103,7 +103,7 @@ void Annealing::propose_single(OpId op) {
 
 // The op and what follows it (or precedes it) inside its call.
 void Annealing::propose_cone(OpId op) {
-  const bool forward = unit() < 0.5;
+  const bool forward = random_.unit() < 0.5;
   const Slot from = slot(op);
   if (from == CallEvaluator::kHostSlot) return propose_single(op);
   std::vector<OpId> cone{op};
@@ -120,7 +120,8 @@ void Annealing::propose_cone(OpId op) {
       }
     }
   }
-  const Slot to = targets.empty() || unit() < 0.25 ? any_slot() : targets[below(targets.size())];
+  const Slot to = targets.empty() || random_.unit() < 0.25 ? any_slot()
+                                                           : targets[random_.below(targets.size())];
   if (to == from) return;
   ++proposal_;
   for (const OpId member : cone) take(member, to);

@@ -12,12 +12,12 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "evaluate/memory.h"
 #include "planners/calls/assignment.h"
 #include "planners/planner.h"
+#include "planners/random_numbers.h"
 
 namespace placewright::calls {
 
@@ -44,11 +44,9 @@ class Annealing {
 
   void step();
   void begin_cycle();
-  [[nodiscard]] double unit() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
-  [[nodiscard]] std::size_t below(std::size_t count) { return random_() % count; }
   [[nodiscard]] Slot slot(OpId op) const { return slots_[op.index()]; }
   [[nodiscard]] Slot any_slot() {
-    return static_cast<Slot>(below(static_cast<std::size_t>(evaluator_.slot_count())));
+    return static_cast<Slot>(random_.below(static_cast<std::size_t>(evaluator_.slot_count())));
   }
   [[nodiscard]] Slot neighbouring_slot(OpId op);
   void propose();
@@ -64,7 +62,7 @@ class Annealing {
   const Problem& problem_;
   CallEvaluator evaluator_;
   MemoryLedger ledger_;
-  std::mt19937_64 random_;
+  RandomNumbers random_;
   Slots slots_;
   double value_ = kInfinity;
   Slots best_;

@@ -29,7 +29,7 @@ class Clusters {
 class WalkAssignment {
  public:
   WalkAssignment(const Problem& problem, const CallEvaluator& evaluator, const CallGraph& graph,
-                 const CallIdeals::Walk& walk)
+                 const CallWalk& walk)
       : problem_(problem),
         evaluator_(evaluator),
         graph_(graph),
@@ -50,7 +50,7 @@ class WalkAssignment {
 
  private:
   [[nodiscard]] bool is_call(std::size_t step) const {
-    return walk_.steps[step].accelerator_class != CallStep::kHost;
+    return walk_.steps[step].accelerator_class != CallIdeals::Step::kHost;
   }
 
   // Clusters of calls to devices of their class.
@@ -158,7 +158,7 @@ class WalkAssignment {
   const Problem& problem_;
   const CallEvaluator& evaluator_;
   const CallGraph& graph_;
-  const CallIdeals::Walk& walk_;
+  const CallWalk& walk_;
   MemoryLedger ledger_;
   Slots slots_;
   std::vector<DeviceId> device_of_step_;
@@ -202,7 +202,7 @@ std::optional<Plan> plan_of_slots(const Problem& problem, CallEvaluator& evaluat
 }
 
 std::optional<Slots> slots_of_walk(const Problem& problem, const CallEvaluator& evaluator,
-                                   const CallGraph& graph, const CallIdeals::Walk& walk) {
+                                   const CallGraph& graph, const CallWalk& walk) {
   return WalkAssignment(problem, evaluator, graph, walk).run();
 }
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "bounds/call_ideals.h"
 #include "evaluate/calls.h"
+#include "planners/calls/walk_search.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
@@ -31,7 +31,7 @@ std::optional<Plan> plan_of_slots(const Problem& problem, CallEvaluator& evaluat
 // that has the memory. Ops that the graph leaves out join the call of a neighbour where memory and
 // rules allow, else the host. Nothing where no place is found; the result may still break rules.
 std::optional<Slots> slots_of_walk(const Problem& problem, const CallEvaluator& evaluator,
-                                   const CallGraph& graph, const CallIdeals::Walk& walk);
+                                   const CallGraph& graph, const CallWalk& walk);
 
 // Every op on the host.
 Slots all_on_host(const Problem& problem);

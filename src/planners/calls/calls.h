@@ -6,7 +6,6 @@
 
 namespace placewright {
 
-PlannerEntry calls_greedy();
 PlannerEntry calls_chain();
 PlannerEntry calls_exact();
 PlannerEntry calls_search();

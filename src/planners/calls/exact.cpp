@@ -22,7 +22,9 @@
 #include "planners/calls/annealing.h"
 #include "planners/calls/assignment.h"
 #include "planners/calls/calls.h"
+#include "planners/calls/walk_search.h"
 #include "planners/calls/walks.h"
+#include "planners/published/published.h"
 
 namespace placewright {
 namespace {
@@ -93,7 +95,7 @@ class Search {
     for (double excess = kFirstExcess; !settled(); excess *= kExcessGrowth) {
       const double cutoff =
           excess > kLargestExcess ? value() : std::min(value(), base * (1 + excess) + kRounding);
-      const auto result = ideals.search(cutoff, label_limit_, stop());
+      const WalkSearch result = search_walks(ideals, cutoff, label_limit_, stop());
       if (!result.complete) return false;
       if (result.walk) {
         raise(result.walk->value);
@@ -114,7 +116,7 @@ class Search {
     control_.report(value(), std::min(bound_, value()));
   }
 
-  void keep(const CallIdeals& ideals, const CallIdeals::Walk& walk) {
+  void keep(const CallIdeals& ideals, const CallWalk& walk) {
     const auto slots = slots_of_walk(problem_, evaluator_, ideals.graph(), walk);
     if (!slots) return;
     offer(plan_of_slots(problem_, evaluator_, *slots));

@@ -4,7 +4,6 @@
 namespace placewright {
 
 void register_calls(Registry& registry) {
-  registry.add(calls_greedy());
   registry.add(calls_chain());
   registry.add(calls_exact());
   registry.add(calls_search());

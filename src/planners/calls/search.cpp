@@ -15,6 +15,7 @@
 #include "planners/calls/walks.h"
 #include "planners/fan_out.h"
 #include "planners/packing.h"
+#include "planners/published/published.h"
 
 namespace placewright {
 namespace {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
 
 #include "coarsen/blocks.h"
 #include "planners/calls/assignment.h"
+#include "planners/calls/walk_search.h"
+#include "planners/random_numbers.h"
 
 namespace placewright::calls {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::size_t kMostCuts = 1500;
 // first), or either by chance.
 std::vector<Node> topological_order(const CallGraph& graph,
                                     const std::vector<std::vector<Node>>& after, double depth_share,
-                                    std::mt19937_64& random) {
+                                    RandomNumbers& random) {
   std::vector<std::size_t> waiting(graph.size(), 0);
   for (const auto& list : after) {
     for (const Node node : list) ++waiting[node];
@@ -33,9 +34,7 @@ std::vector<Node> topological_order(const CallGraph& graph,
   std::vector<Node> order;
   while (!ready.empty()) {
     std::size_t at = depth_share > 0 ? ready.size() - 1 : 0;
-    if (chance && static_cast<double>(random() >> 11U) * 0x1p-53 >= depth_share) {
-      at = random() % ready.size();
-    }
+    if (chance && !random.chance(depth_share)) at = random.below(ready.size());
     const Node node = ready[at];
     ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(at));
     order.push_back(node);
@@ -64,7 +63,7 @@ std::vector<std::vector<Node>> topological_orders(const CallGraph& graph, std::s
   for (const CallGraph::Net& net : graph.nets) {
     for (const Node consumer : net.consumers) after[net.producer].push_back(consumer);
   }
-  std::mt19937_64 random(seed);
+  RandomNumbers random(seed);
   std::vector<std::vector<Node>> orders;
   for (std::size_t i = 0; i < count; ++i) {
     const double depth_share = i == 0 ? 1 : i == 1 ? 0 : 0.8;
@@ -79,7 +78,7 @@ std::optional<Plan> best_chain(const Problem& problem, std::size_t ideal_limit, 
   std::optional<Plan> best;
   const auto stop = [&] { return control.should_stop(); };
   const auto try_family = [&](const CallIdeals& family) {
-    const auto walk = family.least_sum(stop);
+    const auto walk = walk_of_least_sum(family, stop);
     if (!walk) return;
     const auto slots = slots_of_walk(problem, evaluator, family.graph(), *walk);
     if (!slots) return;

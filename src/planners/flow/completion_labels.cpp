@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "coarsen/cut_nodes.h"
+#include "problem/move_time.h"
 
 namespace placewright {
 namespace {
@@ -76,7 +77,7 @@ CompletionLabels::CompletionLabels(const Problem& problem)
           double least = kInfinity;
           for (const DeviceId to : problem.devices()) {
             least =
-                std::min(least, move(output, device, to) +
+                std::min(least, move_time(problem_, output, device, to) +
                                     tail_[reader.index() * problem.device_count() + to.index()]);
           }
           after = std::max(after, least);
@@ -88,15 +89,6 @@ CompletionLabels::CompletionLabels(const Problem& problem)
   }
   works_ = priced_works(problem);
   if (works_.size() > kMostPrices) works_.resize(kMostPrices);
-}
-
-double CompletionLabels::move(TensorId tensor, DeviceId from, DeviceId to) const {
-  if (from == to) return 0;
-  if (problem_.interconnect() == InterconnectKind::links) {
-    return problem_.link_time(tensor, from, to);
-  }
-  const int legs = (problem_.on_host(from) ? 0 : 1) + (problem_.on_host(to) ? 0 : 1);
-  return legs * problem_.host_time(tensor);
 }
 
 void CompletionLabels::describe(const Words& done, Ideal& ideal) const {
@@ -175,7 +167,7 @@ void CompletionLabels::extend(const Ideal& from, const double* row, OpId op, Dev
     if (problem_.producer(tensor) == op) {
       times[0] = end;
       for (std::size_t j = 0; copies_ > 1 && j < copies_; ++j) {
-        times[j] = end + move(tensor, device, DeviceId{j});
+        times[j] = end + move_time(problem_, tensor, device, DeviceId{j});
       }
       continue;
     }

@@ -96,7 +96,6 @@ class CompletionLabels {
   [[nodiscard]] std::size_t model_at(const Ideal& ideal, std::size_t open) const {
     return 1 + lane_count_ + ideal.live.size() * copies_ + open;
   }
-  [[nodiscard]] double move(TensorId tensor, DeviceId from, DeviceId to) const;
   [[nodiscard]] double arrived(const double* row, std::size_t live, DeviceId device) const {
     return row[tensor_at(live) + (copies_ == 1 ? 0 : device.index())];
   }

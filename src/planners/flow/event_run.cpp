@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "evaluate/schedule.h"
+#include "problem/move_time.h"
 
 namespace placewright {
 namespace {
@@ -122,14 +123,8 @@ double EventRun::inputs_at(OpId op, DeviceId device) const {
     const DeviceId from = placement_[producer];
     if (from == device) continue;
     const double known = there_[slot(input, device)];
-    if (known != kNotSent) {
-      ready = std::max(ready, known);
-    } else if (problem_.interconnect() == InterconnectKind::links) {
-      ready = std::max(ready, now_ + problem_.link_time(input, from, device));
-    } else {
-      const int legs = (problem_.on_host(from) ? 0 : 1) + (problem_.on_host(device) ? 0 : 1);
-      ready = std::max(ready, now_ + legs * problem_.host_time(input));
-    }
+    ready = std::max(ready,
+                     known != kNotSent ? known : now_ + move_time(problem_, input, from, device));
   }
   return ready;
 }

@@ -6,8 +6,6 @@
 
 namespace placewright {
 
-PlannerEntry aswm();
-PlannerEntry tsam();
 PlannerEntry talos();
 PlannerEntry toct_exact();
 

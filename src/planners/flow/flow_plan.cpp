@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "bounds/critical_path.h"
-#include "evaluate/partial_schedule.h"
 #include "evaluate/schedule.h"
 #include "planners/device_choice.h"
 #include "planners/flow/flow_rule.h"
 #include "planners/latency/sweep.h"
+#include "planners/list_schedule.h"
 
 namespace placewright {
 namespace {
@@ -21,22 +21,6 @@ constexpr double kMovesForEachOp = 3000;
 constexpr std::size_t kTrials = 256;
 constexpr std::size_t kFirstCycle = 8;  // sweeps
 constexpr std::size_t kLongestCycle = 256;
-
-std::optional<Plan> in_turn(const Problem& problem, const std::vector<ModelId>& models,
-                            const Rows<ModelId, OpId>& ops, DeviceChoice& choice,
-                            Control& control) {
-  PartialSchedule schedule(problem, Gaps::insert);
-  for (const ModelId model : models) {
-    for (const OpId op : ops[model]) {
-      if (control.should_stop()) return std::nullopt;
-      const DeviceId device = schedule.earliest_end(op, choice.candidates(op));
-      if (!device.valid()) return std::nullopt;
-      choice.take(op, device);
-      schedule.place(op, device);
-    }
-  }
-  return schedule.finish();
-}
 
 class ModelOrders {
  public:
@@ -80,8 +64,12 @@ class ModelOrders {
 
  private:
   bool offer(const std::vector<ModelId>& models) {
+    std::vector<OpId> order;
+    for (const ModelId model : models) {
+      order.insert(order.end(), ops_[model].begin(), ops_[model].end());
+    }
     Answer made = construct(problem_, control_, [&](DeviceChoice& choice) {
-      return in_turn(problem_, models, ops_, choice, control_);
+      return earliest_end_plan(problem_, order, choice, control_);
     });
     if (!made.plan) {
       if (!answer_.plan) answer_ = std::move(made);

@@ -4,8 +4,6 @@
 namespace placewright {
 
 void register_flow(Registry& registry) {
-  registry.add(aswm());
-  registry.add(tsam());
   registry.add(talos());
   registry.add(toct_exact());
 }

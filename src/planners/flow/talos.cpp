@@ -22,6 +22,7 @@
 #include "planners/flow/chain_groups.h"
 #include "planners/flow/flow.h"
 #include "planners/flow/flow_plan.h"
+#include "planners/published/published.h"
 
 namespace placewright {
 namespace {

@@ -17,9 +17,8 @@
 // module has more than 64 ops, the modules are a relaxation: the bound holds, and the plan is the
 // best of what the modules' schedules make and the start.
 //
-// After the decomposition of algorithms.md, section 3; the search inside is a precedence-tree
-// enumeration with cut-set dominance (Demeulemeester, Herroelen: Management Science 38(12), 1992),
-// layer by layer.
+// The search inside a module is a precedence-tree enumeration with cut-set dominance
+// (Demeulemeester, Herroelen: Management Science 38(12), 1992), layer by layer.
 
 #include <algorithm>
 #include <condition_variable>

@@ -10,8 +10,5 @@ namespace placewright {
 PlannerEntry decompose();
 PlannerEntry search();
 PlannerEntry cpsat_schedule();
-PlannerEntry moirai();
-PlannerEntry sct();
-PlannerEntry getf();
 
 }  // namespace placewright

@@ -6,10 +6,7 @@ namespace placewright {
 void register_latency(Registry& registry) {
   registry.add(decompose());
   registry.add(search());
-  registry.add(sct());
-  registry.add(getf());
   registry.add(cpsat_schedule());
-  registry.add(moirai());
 }
 
 }  // namespace placewright

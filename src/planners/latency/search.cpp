@@ -15,9 +15,11 @@
 #include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
 #include "planners/fan_out.h"
+#include "planners/imitations/imitations.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/sweep.h"
 #include "planners/packing.h"
+#include "planners/published/published.h"
 
 namespace placewright {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "coarsen/cut_nodes.h"
 #include "evaluate/schedule.h"
+#include "problem/move_time.h"
 
 namespace placewright {
 namespace {
@@ -389,12 +390,9 @@ double Sweep::evaluate() {
           const std::size_t place = slot(output, to);
           if (known(place)) {
             head = arrival_[place];
-          } else if (host_) {
-            const int legs = (problem_.on_host(from) ? 0 : 1) + (problem_.on_host(to) ? 0 : 1);
-            head += legs * problem_.host_time(output);
           } else {
-            head += problem_.link_time(output, from, to);
-            tail = std::max(tail, send_tail_[place]);
+            head += move_time(problem_, output, from, to);
+            if (!host_) tail = std::max(tail, send_tail_[place]);
           }
         }
         value = std::max(value, head + tail);
@@ -462,7 +460,7 @@ void Sweep::undo() {
 bool Sweep::move_block() {
   const OpId seed = pick();
   const DeviceId from = now_.placement[seed];
-  const std::size_t size = unit() < 0.3 ? 1 : 1 + below(kLargestBlock);
+  const std::size_t size = random_.unit() < 0.3 ? 1 : 1 + random_.below(kLargestBlock);
   block_.assign(1, seed);
   const auto in_window = [&](OpId op) {
     const std::size_t position = position_[op.index()];
@@ -473,7 +471,7 @@ bool Sweep::move_block() {
     const auto visit = [&](OpId next) {
       if (now_.placement[next] != from) {
         around.push_back(now_.placement[next]);
-      } else if (block_.size() < size && in_window(next) && unit() < 0.8 &&
+      } else if (block_.size() < size && in_window(next) && random_.unit() < 0.8 &&
                  std::find(block_.begin(), block_.end(), next) == block_.end()) {
         block_.push_back(next);
       }
@@ -482,8 +480,8 @@ bool Sweep::move_block() {
     for (const OpId next : problem_.successors(op)) visit(next);
     for (const OpId before : problem_.predecessors(op)) visit(before);
   }
-  const DeviceId to =
-      !around.empty() && unit() < 0.5 ? around[below(around.size())] : DeviceId{below(devices_)};
+  const DeviceId to = !around.empty() && random_.unit() < 0.5 ? around[random_.below(around.size())]
+                                                              : DeviceId{random_.below(devices_)};
   if (to == from) return false;
   for (const OpId op : block_) {
     if (!place(op, to)) return false;
@@ -505,8 +503,8 @@ bool Sweep::move_in_order() {
   lowest = std::max(lowest, first_);
   if (lowest >= highest) return false;
   // The two ends are the likely places: as soon, or as late, as possible.
-  std::size_t to = lowest + below(highest - lowest + 1);
-  if (unit() < 0.2) to = lowest;
+  std::size_t to = lowest + random_.below(highest - lowest + 1);
+  if (random_.unit() < 0.2) to = lowest;
   if (to == at) return false;
   rotated_from_ = at;
   rotated_to_ = to;
@@ -553,13 +551,13 @@ void Sweep::try_move(double temperature) {
   moved_.clear();
   rotated_from_ = rotated_to_ = 0;
   flipped_ = OpId{};
-  const double kind = unit();
+  const double kind = random_.unit();
   bool changed = false;
   if (memory_binds_ && kind < 0.2) {
     changed = swap_devices();
   } else if (kind < 0.55) {
     changed = move_block();
-    if (changed && unit() < 0.3) (void)move_in_order();
+    if (changed && random_.unit() < 0.3) (void)move_in_order();
   } else if (kind < 0.9) {
     changed = move_in_order();
   } else {
@@ -570,7 +568,7 @@ void Sweep::try_move(double temperature) {
     return;
   }
   const double value = evaluate();
-  const double allowance = temperature > 0 ? -temperature * std::log(1 - unit()) : 0;
+  const double allowance = temperature > 0 ? -temperature * std::log(1 - random_.unit()) : 0;
   if (value <= value_ + allowance && value < kInfinity) {
     value_ = value;
   } else {

@@ -21,10 +21,10 @@
 
 #include <cstdint>
 #include <queue>
-#include <random>
 #include <vector>
 
 #include "evaluate/memory.h"
+#include "planners/random_numbers.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
@@ -134,9 +134,7 @@ class Sweep {
   bool place(OpId op, DeviceId device);
   void undo();
   [[nodiscard]] bool movable(OpId op) const;
-  OpId pick() { return now_.order[first_ + below(last_ - first_)]; }
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
-  double unit() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
+  OpId pick() { return now_.order[first_ + random_.below(last_ - first_)]; }
   void rotate(std::size_t from, std::size_t to);
 
   const Problem& problem_;
@@ -149,7 +147,7 @@ class Sweep {
   std::size_t width_;
   std::size_t step_;
   double mean_time_ = 0;
-  std::mt19937_64 random_;
+  RandomNumbers random_;
   MemoryLedger ledger_;
 
   Sequence now_;

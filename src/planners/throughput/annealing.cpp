@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "coarsen/blocks.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline_evaluator.h"
+#include "planners/random_numbers.h"
 #include "planners/throughput/placement_program.h"
 
 namespace placewright::throughput {
@@ -68,8 +68,7 @@ class Annealing {
     DeviceId from;
   };
 
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
-  std::uint32_t any_unit() { return movable_[below(movable_.size())]; }
+  std::uint32_t any_unit() { return movable_[random_.below(movable_.size())]; }
   [[nodiscard]] DeviceId device(std::uint32_t unit) const {
     return evaluator_.device(units_.groups[unit].front());
   }
@@ -142,7 +141,7 @@ class Annealing {
 
   bool accept() {
     const double after = energy();
-    const double unit = static_cast<double>(random_() >> 11U) * 0x1p-53;
+    const double unit = random_.unit();
     if (after > energy_ && !(unit < std::exp((energy_ - after) / temperature_))) return false;
     energy_ = after;
     if (evaluator_.value() < best_ * (1 - 1e-12) && ledger_.within()) {
@@ -154,8 +153,8 @@ class Annealing {
 
   DeviceId some_device(std::uint32_t unit) {
     const auto& near = units_.neighbours[unit];
-    if (near.empty() || random_() % 4 == 0) return DeviceId{below(problem_.device_count())};
-    return device(near[below(near.size())]);
+    if (near.empty() || random_() % 4 == 0) return DeviceId{random_.below(problem_.device_count())};
+    return device(near[random_.below(near.size())]);
   }
 
   void change() {
@@ -185,7 +184,7 @@ class Annealing {
     const DeviceId from = device(unit);
     const DeviceId to = some_device(unit);
     if (to == from) return;
-    const std::size_t most = 2 + below(kMostPiece - 1);
+    const std::size_t most = 2 + random_.below(kMostPiece - 1);
     std::vector<std::uint32_t>& piece = piece_;
     piece.assign(1, unit);
     picked_[unit] = 1;
@@ -219,7 +218,7 @@ class Annealing {
   Control& control_;
   PipelineEvaluator evaluator_;
   MemoryLedger ledger_;
-  std::mt19937_64 random_;
+  RandomNumbers random_;
   std::vector<std::uint32_t> movable_;
   std::vector<Step> trail_;
   std::vector<std::uint32_t> piece_;

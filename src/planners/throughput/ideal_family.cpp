@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <random>
+
+#include "planners/random_numbers.h"
 
 namespace placewright::throughput {
 namespace {
@@ -451,7 +452,7 @@ std::vector<std::vector<std::uint32_t>> linear_orders(const StageModel& model, s
     return level[a] != level[b] ? level[a] < level[b] : a < b;
   }));
 
-  std::mt19937_64 engine(seed);
+  RandomNumbers engine(seed);
   for (std::size_t i = 0; i < random; ++i) {
     std::vector<std::uint64_t> priority(count);
     for (auto& value : priority) value = engine();

@@ -82,6 +82,18 @@ ProgramOutcome solve_stages(const StageModel& model, Incumbent& incumbent, Contr
   return {false, kNothingFound};
 }
 
+Answer run(const Problem& problem, const Settings& settings, Control& control, Solve solve) {
+  Incumbent incumbent(problem, control);
+  if (settings.flag("warm-start")) incumbent.take_contiguous_plan(0.1);
+  ProgramOutcome outcome;
+  if (control.should_stop(1)) {
+    outcome.reason = control.stop_reason();
+  } else {
+    outcome = solve(problem, incumbent, control);
+  }
+  return incumbent.answer(outcome.reason, outcome.infeasible);
+}
+
 }  // namespace
 
 ProgramOutcome solve_with_highs(const Problem& problem, Incumbent& incumbent, Control& control) {
@@ -172,6 +184,20 @@ ProgramOutcome solve_with_cp_sat(const Problem& problem, Incumbent& incumbent, C
     incumbent.raise_bound(result.best_bound / scale * (1 - 1e-12), "constraint program (CP-SAT)");
   }
   return {false, kNothingFound};
+}
+
+PlannerEntry program_entry(std::string name, std::string summary, Solve solve) {
+  return PlannerEntry{
+      .name = std::move(name),
+      .summary = std::move(summary),
+      .objectives = {Objective::throughput},
+      .strength = Strength::exact,
+      .effort = Effort::anytime,
+      .options = {{"warm-start", "start from the best contiguous plan", true}},
+      .refuses = refuses_program,
+      .plan = [solve](const Problem& problem, const Settings& settings, Control& control) {
+        return run(problem, settings, control, solve);
+      }};
 }
 
 }  // namespace placewright::throughput

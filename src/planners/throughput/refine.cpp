@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "planners/published/published.h"
 #include "planners/throughput/annealing.h"
 #include "planners/throughput/configuration_bound.h"
 #include "planners/throughput/incumbent.h"

@@ -332,15 +332,7 @@ StageLoad StageModel::load(double forward, double backward, const double* transf
   static constexpr Transfers kNothing{};
   const double* t = transfers != nullptr ? transfers : kNothing.data();
   const auto busy = [&](double compute, double in, double out) {
-    switch (mode_) {
-      case TransferMode::sequential:
-        return compute + in + out;
-      case TransferMode::overlapped:
-        return std::max(compute, in + out);
-      case TransferMode::duplex:
-        return std::max(compute, std::max(in, out));
-    }
-    return kInfinity;
+    return PassLoad{compute, in, out}.load(mode_);
   };
   if (!phased_) {
     const double both = busy(forward + backward + t[0] + t[3], t[1] + t[4], t[2] + t[5]);

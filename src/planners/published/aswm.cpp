@@ -16,8 +16,8 @@
 
 #include "evaluate/partial_schedule.h"
 #include "planners/device_choice.h"
-#include "planners/flow/flow.h"
 #include "planners/flow/speed_up.h"
+#include "planners/published/published.h"
 
 namespace placewright {
 namespace {
@@ -120,6 +120,7 @@ PlannerEntry aswm() {
   return PlannerEntry{.name = "aswm",
                       .summary = "whole models, each on the device of its best average speed-up",
                       .objectives = {Objective::total_completion},
+                      .role = Role::published,
                       .plan = plan};
 }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planners/baselines/baselines.h"
-#include "planners/baselines/fill.h"
+#include "planners/fill.h"
+#include "planners/imitations/imitations.h"
 
 namespace placewright {
 namespace {
@@ -47,6 +47,7 @@ PlannerEntry proportional() {
                       .summary = "ops in proportion to each device's memory (llama.cpp's split)",
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
+                      .role = Role::imitation,
                       .plan = plan};
 }
 

@@ -9,16 +9,17 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
 
 #include "coarsen/blocks.h"
 #include "evaluate/contiguity.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline_evaluator.h"
+#include "planners/published/published.h"
+#include "planners/random_numbers.h"
+#include "planners/refusals.h"
 #include "planners/throughput/ideal_family.h"
 #include "planners/throughput/incumbent.h"
 #include "planners/throughput/stage_model.h"
-#include "planners/throughput/throughput.h"
 
 namespace placewright {
 namespace {
@@ -47,8 +48,6 @@ class Descent {
   }
 
  private:
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
-
   [[nodiscard]] bool ordered() const { return problem_.rules().contiguity != Contiguity::none; }
 
   [[nodiscard]] bool valid(const Placement& placement) const {
@@ -68,7 +67,7 @@ class Descent {
     for (const DeviceId device : problem_.devices()) devices.push_back(device);
     std::shuffle(devices.begin(), devices.end(), random_);
     std::vector<std::size_t> cuts;
-    for (std::size_t i = 0; i < blocks_.size(); ++i) cuts.push_back(below(devices.size()));
+    for (std::size_t i = 0; i < blocks_.size(); ++i) cuts.push_back(random_.below(devices.size()));
     if (ordered()) std::sort(cuts.begin(), cuts.end());
     MemoryLedger ledger(problem_);
     std::size_t least = 0;
@@ -138,7 +137,7 @@ class Descent {
   Incumbent& incumbent_;
   Control& control_;
   Blocks blocks_;
-  std::mt19937_64 random_;
+  RandomNumbers random_;
 };
 
 Answer plan(const Problem& problem, const Settings& settings, Control& control) {
@@ -157,13 +156,9 @@ PlannerEntry local_search() {
       .name = "local-search",
       .summary = "best move of one colour class from random pipelines, with restarts",
       .objectives = {Objective::throughput},
+      .role = Role::published,
       .options = {{"restarts", "random starts", std::int64_t{10}, 1, 1e6}},
-      .refuses =
-          [](const Problem& problem) {
-            return problem.rules().memory == MemoryModel::peak
-                       ? std::string{"it does not know peak memory"}
-                       : std::string{};
-          },
+      .refuses = refuses_peak_memory,
       .plan = plan};
 }
 

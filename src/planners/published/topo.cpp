@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planners/baselines/baselines.h"
-#include "planners/baselines/fill.h"
+#include "planners/fill.h"
+#include "planners/published/published.h"
 
 namespace placewright {
 namespace {
@@ -40,6 +40,7 @@ PlannerEntry topo() {
                       .summary = "balanced fill in topological order within memory (m-TOPO)",
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
+                      .role = Role::published,
                       .plan = plan};
 }
 

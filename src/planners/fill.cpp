@@ -1,4 +1,4 @@
-#include "planners/baselines/fill.h"
+#include "planners/fill.h"
 
 #include <algorithm>
 #include <vector>

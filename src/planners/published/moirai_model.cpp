@@ -1,4 +1,4 @@
-#include "planners/latency/moirai_model.h"
+#include "planners/published/moirai_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "evaluate/schedule.h"
+#include "problem/reachability.h"
 
 namespace placewright {
 namespace {
@@ -26,31 +27,6 @@ Terms plus(Terms sum, const Terms& other, double factor = 1) {
   for (const LinearTerm& term : other) sum.push_back({term.variable, term.coefficient * factor});
   return sum;
 }
-
-// Which ops a path leads to from each op.
-class Reachability {
- public:
-  explicit Reachability(const Problem& problem)
-      : words_((problem.op_count() + 63) / 64), bits_(problem.op_count() * words_, 0) {
-    const auto order = problem.topological_order();
-    for (auto at = order.rbegin(); at != order.rend(); ++at) {
-      for (const OpId next : problem.successors(*at)) {
-        bits_[at->index() * words_ + next.index() / 64] |= std::uint64_t{1} << next.index() % 64;
-        for (std::size_t word = 0; word < words_; ++word) {
-          bits_[at->index() * words_ + word] |= bits_[next.index() * words_ + word];
-        }
-      }
-    }
-  }
-
-  [[nodiscard]] bool path(OpId from, OpId to) const {
-    return (bits_[from.index() * words_ + to.index() / 64] >> to.index() % 64 & 1) != 0;
-  }
-
- private:
-  std::size_t words_;
-  std::vector<std::uint64_t> bits_;
-};
 
 // An op or a transfer: it starts, lasts, and takes resources where it goes.
 struct Activity {
@@ -78,7 +54,7 @@ class MoiraiModel::State {
   State(const Problem& problem, const Plan* start)
       : problem_(problem),
         start_(start),
-        reach_(problem),
+        reach_(problem.topological_order(), [&](OpId op) { return problem.successors(op); }),
         latency_(problem.objective() == Objective::latency),
         choices_(problem.group_count()),
         ops_(problem.op_count()),
@@ -138,7 +114,7 @@ class MoiraiModel::State {
 
   const Problem& problem_;
   const Plan* start_;
-  Reachability reach_;
+  Reachability<OpId> reach_;
   bool latency_;
   double unit_ = 1;
   double horizon_ = 0;

@@ -23,29 +23,16 @@
 #include <algorithm>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "evaluate/schedule.h"
 #include "planners/device_choice.h"
-#include "planners/latency/earliest_start.h"
-#include "planners/latency/latency.h"
+#include "planners/list_schedule.h"
+#include "planners/published/published.h"
+#include "planners/refusals.h"
+#include "problem/move_time.h"
 #include "solvers/linear_program.h"
 
 namespace placewright {
 namespace {
-
-constexpr std::size_t kMostEdges = 50'000;
-
-double mean_time(const Problem& problem, OpId op) {
-  double sum = 0;
-  double count = 0;
-  for (const DeviceId device : problem.devices()) {
-    if (!problem.allowed(op, device)) continue;
-    sum += problem.time(op, device);
-    ++count;
-  }
-  return count > 0 ? sum / count : 0;
-}
 
 // How long a tensor travels from a device to another, on average over the others.
 double mean_move(const Problem& problem, TensorId tensor, DeviceId from) {
@@ -54,12 +41,7 @@ double mean_move(const Problem& problem, TensorId tensor, DeviceId from) {
   for (const DeviceId to : problem.devices()) {
     if (to == from || !problem.reachable(tensor, from, to)) continue;
     ++count;
-    if (problem.interconnect() == InterconnectKind::links) {
-      sum += problem.link_time(tensor, from, to);
-    } else {
-      const double once = problem.host_time(tensor);
-      sum += (problem.on_host(from) ? 0 : once) + (problem.on_host(to) ? 0 : once);
-    }
+    sum += move_time(problem, tensor, from, to);
   }
   return count > 0 ? sum / count : 0;
 }
@@ -179,18 +161,12 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
 }  // namespace
 
 PlannerEntry sct() {
-  return PlannerEntry{
-      .name = "sct",
-      .summary = "favourite children from an LP, then earliest start (m-SCT)",
-      .objectives = {Objective::latency, Objective::total_completion},
-      .refuses =
-          [](const Problem& problem) {
-            return problem.edge_count() <= kMostEdges
-                       ? std::string{}
-                       : fmt::format("its linear program is for at most {} edges, and there are {}",
-                                     kMostEdges, problem.edge_count());
-          },
-      .plan = plan};
+  return PlannerEntry{.name = "sct",
+                      .summary = "favourite children from an LP, then earliest start (m-SCT)",
+                      .objectives = {Objective::latency, Objective::total_completion},
+                      .role = Role::published,
+                      .refuses = refuses_many_edges,
+                      .plan = plan};
 }
 
 }  // namespace placewright

@@ -13,9 +13,10 @@
 #include <numeric>
 
 #include "evaluate/memory.h"
+#include "planners/published/published.h"
+#include "planners/refusals.h"
 #include "planners/throughput/incumbent.h"
 #include "planners/throughput/stage_model.h"
-#include "planners/throughput/throughput.h"
 #include "solvers/graph_partition.h"
 
 namespace placewright {
@@ -140,13 +141,9 @@ PlannerEntry scotch() {
       .name = "scotch",
       .summary = "balanced parts with a small cut by Scotch, repaired to keep the rules",
       .objectives = {Objective::throughput},
+      .role = Role::published,
       .options = {{"imbalance", "excess of a part over its share", 0.05, 0, 1}},
-      .refuses =
-          [](const Problem& problem) {
-            return problem.rules().memory == MemoryModel::peak
-                       ? std::string{"it does not know peak memory"}
-                       : std::string{};
-          },
+      .refuses = refuses_peak_memory,
       .plan = plan};
 }
 

@@ -6,9 +6,9 @@
 // devices).
 
 #include "evaluate/placement_plan.h"
-#include "planners/baselines/baselines.h"
-#include "planners/baselines/fill.h"
 #include "planners/device_choice.h"
+#include "planners/fill.h"
+#include "planners/imitations/imitations.h"
 
 namespace placewright {
 namespace {
@@ -40,6 +40,7 @@ PlannerEntry priority() {
       .summary = "the first device in order that supports the op (ONNX Runtime, HETERO)",
       .objectives = {Objective::throughput, Objective::call_latency, Objective::latency,
                      Objective::total_completion},
+      .role = Role::imitation,
       .plan = plan};
 }
 

@@ -12,9 +12,9 @@
 
 #include "planners/device_choice.h"
 #include "planners/flow/event_run.h"
-#include "planners/flow/flow.h"
 #include "planners/flow/speed_up.h"
-#include "planners/flow/transient_rule.h"
+#include "planners/published/published.h"
+#include "planners/published/transient_rule.h"
 
 namespace placewright {
 namespace {
@@ -66,6 +66,7 @@ PlannerEntry tsam() {
   return PlannerEntry{.name = "tsam",
                       .summary = "the ready op and free device with the largest speed-up, at once",
                       .objectives = {Objective::total_completion},
+                      .role = Role::published,
                       .plan = plan};
 }
 

@@ -13,8 +13,8 @@
 #include <algorithm>
 
 #include "coarsen/dominance.h"
+#include "planners/published/published.h"
 #include "planners/throughput/contiguous_search.h"
-#include "planners/throughput/throughput.h"
 
 namespace placewright {
 namespace {
@@ -149,6 +149,7 @@ PlannerEntry pipedream() {
   return PlannerEntry{.name = "pipedream",
                       .summary = "best split, with replicas, of a line of biconnected components",
                       .objectives = {Objective::throughput},
+                      .role = Role::published,
                       .refuses = refuses_contiguous,
                       .plan = plan};
 }

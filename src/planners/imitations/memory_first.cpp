@@ -4,8 +4,8 @@
 // What accelerate's automatic device map does (devices in the order given, fastest first by
 // convention). It knows neither times nor links. O(ops x devices).
 
-#include "planners/baselines/baselines.h"
-#include "planners/baselines/fill.h"
+#include "planners/fill.h"
+#include "planners/imitations/imitations.h"
 
 namespace placewright {
 namespace {
@@ -22,6 +22,7 @@ PlannerEntry memory_first() {
                       .summary = "fill each device's memory in turn (accelerate's automatic map)",
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
+                      .role = Role::imitation,
                       .plan = plan};
 }
 

@@ -14,7 +14,7 @@
 #include "coarsen/blocks.h"
 #include "evaluate/memory.h"
 #include "planners/calls/assignment.h"
-#include "planners/calls/calls.h"
+#include "planners/published/published.h"
 
 namespace placewright {
 namespace {
@@ -117,6 +117,7 @@ PlannerEntry calls_greedy() {
   return PlannerEntry{.name = "calls-greedy",
                       .summary = "fills the accelerators along a topological order up to memory",
                       .objectives = {Objective::call_latency},
+                      .role = Role::published,
                       .plan = plan};
 }
 

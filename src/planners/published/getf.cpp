@@ -26,12 +26,11 @@
 #include <map>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "evaluate/schedule.h"
 #include "planners/device_choice.h"
-#include "planners/latency/earliest_start.h"
-#include "planners/latency/latency.h"
+#include "planners/list_schedule.h"
+#include "planners/published/published.h"
+#include "planners/refusals.h"
 #include "solvers/linear_program.h"
 
 namespace placewright {
@@ -39,8 +38,6 @@ namespace {
 
 using solvers::kUnbounded;
 using solvers::LinearTerm;
-
-constexpr std::size_t kMostEdges = 50'000;
 
 struct SpeedClass {
   std::vector<DeviceId> devices;
@@ -221,13 +218,8 @@ PlannerEntry getf() {
       .name = "getf",
       .summary = "an LP gives each op a group of devices, earliest start a device (GETF)",
       .objectives = {Objective::latency, Objective::total_completion},
-      .refuses =
-          [](const Problem& problem) {
-            return problem.edge_count() <= kMostEdges
-                       ? std::string{}
-                       : fmt::format("its linear program is for at most {} edges, and there are {}",
-                                     kMostEdges, problem.edge_count());
-          },
+      .role = Role::published,
+      .refuses = refuses_many_edges,
       .plan = plan};
 }
 

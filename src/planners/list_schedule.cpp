@@ -1,4 +1,4 @@
-#include "planners/latency/earliest_start.h"
+#include "planners/list_schedule.h"
 
 #include <queue>
 #include <tuple>
@@ -11,7 +11,6 @@ namespace {
 struct Candidate {
   double start = kInfinity;
   double rank = 0;
-  double end = kInfinity;
   OpId op;
   DeviceId device;
 
@@ -24,7 +23,7 @@ struct Candidate {
 class ListScheduler {
  public:
   ListScheduler(const Problem& problem, const Table<OpId, double>& ranks, DeviceChoice& choice,
-                StartRule& rule)
+                StartRule* rule)
       : problem_(problem),
         ranks_(ranks),
         choice_(choice),
@@ -54,19 +53,24 @@ class ListScheduler {
  private:
   Candidate evaluate(OpId op) {
     const auto devices = choice_.candidates(op);
-    Candidate best{kInfinity, ranks_[op], kInfinity, op, DeviceId{}};
-    for (const bool ruled : {true, false}) {
-      for (const DeviceId device : devices) {
-        if (schedule_.start_bound(op, device) > best.start) continue;
-        const PartialSchedule::Slot slot = schedule_.probe(op, device);
-        const double start = ruled ? rule_.allowed_start(op, device, slot.start) : slot.start;
-        if (std::tuple(start, slot.end) < std::tuple(best.start, best.end)) {
-          best.start = start;
-          best.end = slot.end;
-          best.device = device;
-        }
-      }
-      if (best.device.valid()) break;
+    Candidate best{kInfinity, ranks_[op], op, DeviceId{}};
+    if (rule_ != nullptr) best = earliest_ruled(op, devices);
+    if (best.device.valid()) return best;
+    const PartialSchedule::Choice any = schedule_.earliest_start(op, devices);
+    return {any.slot.start, ranks_[op], op, any.device};
+  }
+
+  Candidate earliest_ruled(OpId op, std::span<const DeviceId> devices) {
+    Candidate best{kInfinity, ranks_[op], op, DeviceId{}};
+    double best_end = kInfinity;
+    for (const DeviceId device : devices) {
+      if (schedule_.start_bound(op, device) > best.start) continue;
+      const PartialSchedule::Slot slot = schedule_.probe(op, device);
+      const double start = rule_->allowed_start(op, device, slot.start);
+      if (std::tuple(start, slot.end) >= std::tuple(best.start, best_end)) continue;
+      best.start = start;
+      best.device = device;
+      best_end = slot.end;
     }
     return best;
   }
@@ -74,7 +78,9 @@ class ListScheduler {
   void take(const Candidate& candidate) {
     choice_.take(candidate.op, candidate.device);
     schedule_.place(candidate.op, candidate.device);
-    rule_.placed(candidate.op, candidate.device, schedule_.end(candidate.op));
+    if (rule_ != nullptr) {
+      rule_->placed(candidate.op, candidate.device, schedule_.end(candidate.op));
+    }
     for (const OpId successor : problem_.successors(candidate.op)) {
       if (--missing_[successor] == 0) ready_.push(evaluate(successor));
     }
@@ -83,7 +89,7 @@ class ListScheduler {
   const Problem& problem_;
   const Table<OpId, double>& ranks_;
   DeviceChoice& choice_;
-  StartRule& rule_;
+  StartRule* rule_;  // null: none
   PartialSchedule schedule_;
   Table<OpId, std::size_t> missing_;
   std::priority_queue<Candidate> ready_;
@@ -91,9 +97,27 @@ class ListScheduler {
 
 }  // namespace
 
+std::optional<Plan> earliest_end_plan(const Problem& problem, std::span<const OpId> order,
+                                      DeviceChoice& choice, Control& control) {
+  PartialSchedule schedule(problem, Gaps::insert);
+  for (const OpId op : order) {
+    if (control.should_stop()) return std::nullopt;
+    const DeviceId device = schedule.earliest_end(op, choice.candidates(op));
+    if (!device.valid()) return std::nullopt;
+    choice.take(op, device);
+    schedule.place(op, device);
+  }
+  return schedule.finish();
+}
+
+std::optional<Plan> earliest_start_plan(const Problem& problem, const Table<OpId, double>& ranks,
+                                        DeviceChoice& choice, Control& control) {
+  return ListScheduler(problem, ranks, choice, nullptr).run(control);
+}
+
 std::optional<Plan> earliest_start_plan(const Problem& problem, const Table<OpId, double>& ranks,
                                         DeviceChoice& choice, StartRule& rule, Control& control) {
-  return ListScheduler(problem, ranks, choice, rule).run(control);
+  return ListScheduler(problem, ranks, choice, &rule).run(control);
 }
 
 }  // namespace placewright

@@ -22,9 +22,9 @@
 #include "coarsen/coarsening.h"
 #include "evaluate/memory.h"
 #include "planners/baselines/baselines.h"
-#include "planners/latency/latency.h"
-#include "planners/latency/moirai_model.h"
 #include "planners/latency/start_answer.h"
+#include "planners/published/moirai_model.h"
+#include "planners/published/published.h"
 
 namespace placewright {
 namespace {
@@ -149,8 +149,9 @@ PlannerEntry moirai() {
   return PlannerEntry{.name = "moirai",
                       .summary = "the whole schedule as a mixed-integer program (Moirai, HiGHS)",
                       .objectives = {Objective::latency, Objective::total_completion},
+                      .role = Role::published,
                       .strength = Strength::exact,
-                      .effort = Effort::published,
+                      .effort = Effort::anytime,
                       .options = {{.name = "fusion",
                                    .text = "merge what a backend fuses before planning (GCOF)",
                                    .standard = true},

@@ -1,0 +1,43 @@
+// ip-contiguous, ip: the published integer program (throughput/placement_program.h), on HiGHS.
+//
+// Exact when given time; in practice for some hundred blocks and less than ten devices. They start
+// from the best contiguous plan that `ideals` finds (program_solvers.h), which the publication does
+// not; --option warm-start=off leaves that out.
+//
+// Reference: J. Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph
+// Operators", NeurIPS 2020.
+
+#include "planners/published/published.h"
+#include "planners/throughput/placement_program.h"
+#include "planners/throughput/program_solvers.h"
+
+namespace placewright {
+
+using namespace throughput;
+
+PlannerEntry ip_contiguous() {
+  PlannerEntry made = program_entry(
+      "ip-contiguous", "integer program for contiguous pipelines, on HiGHS", solve_with_highs);
+  made.role = Role::published;
+  made.refuses = [](const Problem& problem) {
+    return problem.rules().contiguity == Contiguity::none
+               ? std::string{"it makes contiguous plans; use 'ip'"}
+               : refuses_program(problem);
+  };
+  return made;
+}
+
+PlannerEntry ip() {
+  PlannerEntry made =
+      program_entry("ip", "integer program for pipelines that need not be contiguous, on HiGHS",
+                    solve_with_highs);
+  made.role = Role::published;
+  made.refuses = [](const Problem& problem) {
+    return problem.rules().contiguity != Contiguity::none
+               ? std::string{"it ignores contiguity; use 'ip-contiguous', or ask for --contiguity none"}
+               : refuses_program(problem);
+  };
+  return made;
+}
+
+}  // namespace placewright

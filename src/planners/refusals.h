@@ -1,0 +1,17 @@
+// Reasons that several planners have for not serving a problem (PlannerEntry::refuses). Empty:
+// none.
+
+#pragma once
+
+#include <string>
+
+#include "problem/problem.h"
+
+namespace placewright {
+
+std::string refuses_peak_memory(const Problem& problem);
+
+// For planners that solve a linear program with a row for each edge.
+std::string refuses_many_edges(const Problem& problem);
+
+}  // namespace placewright
