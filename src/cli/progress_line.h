@@ -1,21 +1,17 @@
-// One line on stderr, rewritten while planners work: who is at it, best value, bound, gap, time and
-// rate of work, as much as the terminal is wide. Nothing at all where stderr is not a terminal.
+// The status line while planners work: which one, best value, bound, gap, time and rate of work.
 
 #pragma once
 
 #include <chrono>
-#include <mutex>
 
+#include "cli/status_line.h"
 #include "planners/planner.h"
 
 namespace placewright::cli {
 
 class ProgressLine {
  public:
-  ProgressLine(bool wanted, TimeUnit unit);
-  ~ProgressLine();
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
+  ProgressLine(bool wanted, TimeUnit unit) : line_(wanted), unit_(unit) {}
 
   // What planners report to; empty when nothing is to be shown.
   [[nodiscard]] Control::Observer observer();
@@ -24,9 +20,8 @@ class ProgressLine {
   void show(const Progress& progress);
 
   using Clock = std::chrono::steady_clock;
-  bool shown_;
+  StatusLine line_;
   TimeUnit unit_;
-  std::mutex mutex_;
   double best_value_ = kInfinity;
   double best_bound_ = 0;
   Clock::time_point begin_ = Clock::now();

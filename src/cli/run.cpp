@@ -10,8 +10,8 @@
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_summary.h"
+#include "cli/status_line.h"
 #include "cli/table.h"
-#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
@@ -65,23 +65,6 @@ std::string percent_text(double share) {
 double error_of(double predicted, double found) {
   return found > 0 ? predicted / found - 1 : 0;
 }
-
-class ProgressText {
- public:
-  explicit ProgressText(bool wanted) : shown_(wanted && is_terminal(stderr)) {}
-  ~ProgressText() {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
-  }
-  ProgressText(const ProgressText&) = delete;
-  ProgressText& operator=(const ProgressText&) = delete;
-
-  void show(std::string_view what, double done) const {
-    if (shown_) fmt::print(stderr, "\r\x1b[K{} {:.0f} %", what, 100 * done);
-  }
-
- private:
-  bool shown_;
-};
 
 struct Report {
   const Problem& problem;
@@ -329,8 +312,10 @@ ExitCode run(const RunVerbOptions& options) {
   RunResult result;
   std::vector<Baseline> baselines;
   {
-    const ProgressText progress(!options.output.quiet && !options.output.json);
-    run_options.progress = [&](double done) { progress.show("running", done); };
+    StatusLine status(!options.output.quiet && !options.output.json);
+    run_options.progress = [&](double done) {
+      status.show(fmt::format("running {:.0f} %", 100 * done));
+    };
     try {
       result = run_plan(problem, loaded.plan(), models, runtime, run_options);
     } catch (const std::invalid_argument& error) {
@@ -338,7 +323,7 @@ ExitCode run(const RunVerbOptions& options) {
                        fmt::format("cannot be run here: {}", error.what()));
     }
     if (!options.no_baselines && models.size() == 1 && !result.interrupted) {
-      progress.show("the model without a plan", 0);
+      status.show("the model without a plan");
       baselines = measure_baselines(*models.front(), targets_of(problem), run_options);
     }
   }

@@ -1,4 +1,5 @@
-// One line on stderr that says what the program is doing, if stderr is a terminal.
+// One line on stderr, rewritten while the program works; it is gone at the end. Nothing is written
+// if stderr is not a terminal.
 
 #pragma once
 
@@ -13,6 +14,8 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
+  [[nodiscard]] bool shown() const { return shown_; }
+  // As much of it as the terminal is wide.
   void show(const std::string& text);
 
  private:

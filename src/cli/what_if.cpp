@@ -15,8 +15,8 @@
 #include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
+#include "cli/status_line.h"
 #include "cli/table.h"
-#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/cluster_json.h"
@@ -114,24 +114,18 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
 // "12 of 20 points, 3.4 points/s" on a terminal.
 class PointProgress {
  public:
-  explicit PointProgress(bool wanted) : shown_(wanted && is_terminal(stderr)) {}
-  ~PointProgress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-  PointProgress(const PointProgress&) = delete;
-  PointProgress& operator=(const PointProgress&) = delete;
+  explicit PointProgress(bool wanted) : line_(wanted) {}
 
-  void show(std::size_t done, std::size_t all) const {
-    if (!shown_) return;
+  void show(std::size_t done, std::size_t all) {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    fmt::print(stderr, "\r\033[K{} of {} points, {}, {:.3g} points/s", done, all,
-               duration_text(seconds), static_cast<double>(done) / std::max(seconds, 1e-9));
-    std::fflush(stderr);
+    line_.show(fmt::format("{} of {} points, {}, {:.3g} points/s", done, all,
+                           duration_text(seconds),
+                           static_cast<double>(done) / std::max(seconds, 1e-9)));
   }
 
  private:
-  bool shown_;
+  StatusLine line_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
@@ -248,7 +242,7 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
   std::vector<WhatIfAnswer> answers;
   {
     const Interruption interruption;
-    const PointProgress progress(!options.output.quiet);
+    PointProgress progress(!options.output.quiet);
     answers = what_if(draft, grid, planning_registry(), request, interruption.flag(),
                       [&](std::size_t done, std::size_t all) { progress.show(done, all); });
   }
