@@ -5,6 +5,7 @@
 #include "bounds/call_ideals.h"
 #include "bounds/completion_order.h"
 #include "bounds/critical_path.h"
+#include "bounds/rounding.h"
 #include "bounds/segments.h"
 #include "bounds/work.h"
 
@@ -88,7 +89,7 @@ std::vector<Bound> call_bounds(const Problem& problem) {
   const double tails = *ideals.bound([] { return false; });
   // Infinite: no plan exists, which is not for a bound to say.
   return {{"critical path", fastest_path(problem)},
-          {"tails over ideals", tails < kInfinity ? tails * (1 - 1e-9) : 0}};
+          {"tails over ideals", tails < kInfinity ? safe_search(tails) : 0}};
 }
 
 }  // namespace

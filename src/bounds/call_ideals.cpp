@@ -6,11 +6,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "evaluate/memory.h"
+
 namespace placewright {
 namespace {
 
 constexpr std::size_t kMostUses = 40;
-constexpr double kMemoryTolerance = 1e-9;
 constexpr double kRounding = 1e-12;
 constexpr std::size_t kStepsBetweenStops = 64;
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bounds/critical_path.h"
+#include "bounds/rounding.h"
 
 namespace placewright {
 namespace {
@@ -18,7 +19,6 @@ constexpr double kMostWork = 2e7;  // op prices looked at
 constexpr int kSectionSteps = 24;
 constexpr int kRounds = 2;
 constexpr double kWidest = 12;  // prices differ by a factor of at most e^12
-constexpr double kRounding = 1 - 1e-12;
 
 class Pricing {
  public:
@@ -166,7 +166,7 @@ double best_order(const Problem& problem, const Table<ModelId, double>& paths,
     for (std::size_t set = 1; set < subsets; ++set) {
       const ModelId first{static_cast<std::size_t>(std::countr_zero(set))};
       work[set] = work[set & (set - 1)] + priced.model[first];
-      const double done = arrival[set] + work[set] / priced.capacity * kRounding;
+      const double done = arrival[set] + safe_sum(work[set] / priced.capacity);
       complete[set] = std::max(complete[set], done);
     }
   }
@@ -196,7 +196,7 @@ double smith_order(const Problem& problem, const PricedWork& priced) {
   });
   double total = 0;
   for (const ModelId model : order) {
-    clock += priced.model[model] / priced.capacity * kRounding;
+    clock += safe_sum(priced.model[model] / priced.capacity);
     total += problem.model(model).weight * (clock - problem.model(model).arrival);
   }
   return total;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bounds/rounding.h"
 #include "problem/move_time.h"
 
 namespace placewright {
@@ -195,7 +196,7 @@ std::vector<double> segment_times(const Problem& problem, const CutSegment& segm
   std::vector<double> table;
   for (std::size_t entry = 0; entry < times.entries(); ++entry) {
     for (std::size_t exit = 0; exit < times.exits(); ++exit) {
-      table.push_back(times.least(entry, exit) * (1 - 1e-9));
+      table.push_back(safe_search(times.least(entry, exit)));
     }
   }
   return table;
@@ -220,7 +221,7 @@ double segment_bound(const Problem& problem) {
     distance = std::move(next);
   }
   const double least = *std::min_element(distance.begin(), distance.end());
-  return least < kInfinity ? least * (1 - 1e-9) : 0;
+  return least < kInfinity ? safe_search(least) : 0;
 }
 
 }  // namespace placewright

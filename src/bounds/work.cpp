@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bounds/rounding.h"
 #include "solvers/linear_program.h"
 
 namespace placewright {
@@ -59,7 +60,7 @@ class WorkRelaxation {
       if (cheapest == kInfinity) return 0;  // no common device: left to the feasibility proofs
       total += cheapest;
     }
-    return std::max(0.0, total / normal) * (1 - 1e-12);
+    return safe_sum(std::max(0.0, total / normal));
   }
 
   // A kind that no device has cannot carry work, nor a price.

@@ -19,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include "bounds/rounding.h"
 #include "planners/calls/annealing.h"
 #include "planners/calls/assignment.h"
 #include "planners/calls/calls.h"
@@ -110,7 +111,7 @@ class Search {
   }
 
   void raise(double bound) {
-    bound *= 1 - kRounding;
+    bound = safe_search(bound);
     if (!bounding_ || bound <= bound_) return;
     bound_ = bound;
     control_.report(value(), std::min(bound_, value()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "bounds/rounding.h"
 #include "coarsen/cut_nodes.h"
 #include "problem/move_time.h"
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMostPrices = 8;
 constexpr std::size_t kMostOrdered = 7;  // models whose order of completion is looked at
-constexpr double kRounding = 1 - 1e-12;
 
 bool transfers_take_time(const Problem& problem) {
   for (const TensorId tensor : problem.tensors()) {
@@ -241,7 +241,7 @@ double CompletionLabels::set_complete(const Ideal& ideal, const double* row,
       clock = until;
       rate += lanes_by_time_[j].second;
     }
-    latest = std::max(latest, clock * kRounding);
+    latest = std::max(latest, safe_sum(clock));
   }
   return latest;
 }

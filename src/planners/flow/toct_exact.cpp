@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bounds/bounds.h"
+#include "bounds/rounding.h"
 #include "evaluate/schedule.h"
 #include "planners/flow/completion_labels.h"
 #include "planners/flow/flow.h"
@@ -45,7 +46,7 @@ void search_labels(const Problem& problem, Answer& answer, Control& control) {
     if (plan.value < answer.value()) answer.plan = std::move(plan);
   }
   const double bound =
-      result.complete && cutoff == kInfinity && !answer.plan ? 0 : result.lower_bound * (1 - 1e-9);
+      result.complete && cutoff == kInfinity && !answer.plan ? 0 : safe_search(result.lower_bound);
   if (bound > answer.certificate.lower_bound) {
     answer.certificate = {bound, "labels over down-sets"};
   }

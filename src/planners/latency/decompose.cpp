@@ -29,6 +29,7 @@
 
 #include <fmt/format.h>
 
+#include "bounds/rounding.h"
 #include "bounds/segments.h"
 #include "coarsen/cut_nodes.h"
 #include "evaluate/memory.h"
@@ -392,7 +393,7 @@ class Decomposition {
       answer.proved_infeasible |= proved_infeasible_;
       if (answer.reason.empty()) answer.reason = reason_;
     }
-    answer.certificate.lower_bound = std::min(lower_bound_, answer.value()) * (1 - 1e-12);
+    answer.certificate.lower_bound = safe_sum(std::min(lower_bound_, answer.value()));
     answer.certificate.method =
         parts_.size() == 1 ? "search of the whole problem as one module"
                            : fmt::format("cut-node decomposition into {} modules", parts_.size());

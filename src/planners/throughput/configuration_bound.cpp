@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "bounds/rounding.h"
 #include "planners/throughput/column_search.h"
 #include "solvers/linear_program.h"
 
@@ -19,7 +20,6 @@ constexpr double kLeastPrizes = 400;
 constexpr double kMostEntries = 24e6;  // of a search's tables
 constexpr double kSmoothing = 0.6;     // weight of the best prizes
 constexpr double kCloseEnough = 2e-4;  // relative: bisection ends
-constexpr double kSafety = 1 - 1e-9;   // for sums of doubles
 constexpr int kMostRounds = 80;        // for one T
 
 constexpr std::size_t kMostBlocks = 2000;  // beyond, a search takes too long to do many
@@ -108,7 +108,7 @@ class Configurations {
     for (std::size_t c = 0; c < searches_.size(); ++c) {
       if (!search(c, whole, sum, target)) return 0;
     }
-    const double proven = collected_at(sum) * kSafety;
+    const double proven = safe_search(collected_at(sum));
     if (proven > bound_) {
       bound_ = std::min(proven, highest_);
       control_.report(highest_, bound_);

@@ -39,5 +39,9 @@ inline constexpr double kLargeExcess = 64;
 
 // A cutoff above every plan's value.
 double highest_cutoff(const StageModel& model);
+// A cutoff that lets a plan of this value pass, however it is rounded.
+constexpr double cutoff_above(double value) {
+  return value * (1 + 1e-9) + 1e-12;
+}
 
 }  // namespace placewright::throughput

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "evaluate/memory.h"
+
 namespace placewright::throughput {
 namespace {
 
@@ -113,7 +115,7 @@ class StageLoads {
     }
     const double memory = model_.classes()[device_class].memory;
     if (memory == kInfinity) return true;
-    return stage_bytes(inner) <= memory * (1 + 1e-9);
+    return within_memory(stage_bytes(inner), memory);
   }
 
   [[nodiscard]] double stage_bytes(std::size_t inner) const {

@@ -21,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "bounds/rounding.h"
 #include "planners/throughput/contiguous_search.h"
 #include "planners/throughput/stage_program.h"
 #include "planners/throughput/throughput.h"
@@ -110,7 +111,7 @@ class Search {
       return true;
     }
     keep(result.split);
-    if (exactly) bound_ = std::max(bound_, result.split->value * (1 - 1e-12));
+    if (exactly) bound_ = std::max(bound_, safe_sum(result.split->value));
     settled_ = exactly || !model_.exact();
     return true;
   }
@@ -122,7 +123,7 @@ class Search {
   }
 
   bool run_stage_program() {
-    const double highest = best_ ? value() * (1 + 1e-9) + 1e-12 : highest_cutoff(model_);
+    const double highest = best_ ? cutoff_above(value()) : highest_cutoff(model_);
     Control part = control_.part("ideals", control_.remaining() * kProgramShare);
     const StageProgramResult result =
         solve_stage_program(model_, bound_, highest, best_ ? &*best_ : nullptr, part);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bounds/rounding.h"
+#include "evaluate/memory.h"
 #include "planners/throughput/contiguous_search.h"
 #include "planners/throughput/placement_program.h"
 #include "planners/throughput/stage_program.h"
@@ -17,7 +19,7 @@ constexpr double kByteSteps = 0x1p40;   // ... and up to a device's memory
 constexpr double kStepSeconds = 0.001;  // of deterministic time, for one step of a work limit
 
 double highest_value(const Problem& problem, const Incumbent& incumbent) {
-  if (incumbent.plan()) return incumbent.value() * (1 + 1e-9) + 1e-12;
+  if (incumbent.plan()) return cutoff_above(incumbent.value());
   return highest_cutoff(StageModel(problem, program_blocks(problem)));
 }
 
@@ -47,10 +49,11 @@ solvers::CpModel whole_number_model(const PlacementProgram& program, double scal
       sum.terms.push_back(
           {solvers::CpVariable{term.variable}, static_cast<std::int64_t>(std::floor(coefficient))});
     }
-    const auto upper = row.upper == kInfinity ? solvers::kCpMaximum
-                       : row.bytes
-                           ? static_cast<std::int64_t>(std::ceil(row.upper * factor * (1 + 1e-9)))
-                           : static_cast<std::int64_t>(row.upper);
+    const auto upper =
+        row.upper == kInfinity ? solvers::kCpMaximum
+        : row.bytes
+            ? static_cast<std::int64_t>(std::ceil(row.upper * factor * (1 + kMemoryTolerance)))
+            : static_cast<std::int64_t>(row.upper);
     const auto lower =
         row.lower == -kInfinity ? solvers::kCpMinimum : static_cast<std::int64_t>(row.lower);
     model.add_linear(sum, {lower, upper});
@@ -68,8 +71,7 @@ constexpr const char* kNoSolution =
 constexpr const char* kNothingFound = "CP-SAT found no placement in the time given";
 
 ProgramOutcome solve_stages(const StageModel& model, Incumbent& incumbent, Control& control) {
-  const double highest =
-      incumbent.plan() ? incumbent.value() * (1 + 1e-9) + 1e-12 : highest_cutoff(model);
+  const double highest = incumbent.plan() ? cutoff_above(incumbent.value()) : highest_cutoff(model);
   const Plan* start = incumbent.plan() ? &*incumbent.plan() : nullptr;
   const StageProgramResult result =
       solve_stage_program(model, incumbent.bound(), highest, start, control);
@@ -113,7 +115,8 @@ ProgramOutcome solve_with_highs(const Problem& problem, Incumbent& incumbent, Co
     for (const ProgramTerm& term : row.terms) {
       terms.push_back({term.variable, term.coefficient / unit});
     }
-    linear.add_row(row.lower / unit, row.bytes ? row.upper / unit * (1 + 1e-9) : row.upper, terms);
+    linear.add_row(row.lower / unit,
+                   row.bytes ? row.upper / unit * (1 + kMemoryTolerance) : row.upper, terms);
   }
   if (incumbent.plan()) {
     if (const auto start = program.start(incumbent.plan()->placement)) linear.set_start(*start);
@@ -181,7 +184,7 @@ ProgramOutcome solve_with_cp_sat(const Problem& problem, Incumbent& incumbent, C
     return {true, kNoSolution};
   }
   if (std::isfinite(result.best_bound)) {
-    incumbent.raise_bound(result.best_bound / scale * (1 - 1e-12), "constraint program (CP-SAT)");
+    incumbent.raise_bound(safe_sum(result.best_bound / scale), "constraint program (CP-SAT)");
   }
   return {false, kNothingFound};
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bounds/rounding.h"
+#include "evaluate/pipeline.h"
+
 namespace placewright::throughput {
 namespace {
 
@@ -318,7 +321,7 @@ void StageModel::build_work() {
   }
   const double rate = total_rate();
   const double spread = rate > 0 ? static_cast<double>(total_work_) / rate : 0;
-  work_bound_ = std::max(spread, longest_block) * (1 - 1e-12);
+  work_bound_ = safe_sum(std::max(spread, longest_block));
 }
 
 StageLoad StageModel::load(double forward, double backward, const double* transfers, double bytes,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bounds/rounding.h"
+#include "evaluate/memory.h"
 #include "solvers/cp_sat.h"
 
 namespace placewright::throughput {
@@ -63,7 +65,7 @@ class StageProgram {
     result.infeasible = found.status == solvers::CpStatus::infeasible;
     if (found.has_solution()) result.split = split_of(found);
     if (std::isfinite(found.best_bound)) {
-      result.lower_bound = found.best_bound / scale_ * (1 - 1e-12);
+      result.lower_bound = safe_sum(found.best_bound / scale_);
     }
     return result;
   }
@@ -220,7 +222,7 @@ class StageProgram {
     }
     for (std::size_t w = 0; w < held.size(); ++w) add_bytes(held[w], model_.weights()[w].bytes);
     if (sum.terms.empty()) return;
-    const auto most = static_cast<std::int64_t>(std::ceil(memory / unit * (1 + 1e-9)));
+    const auto most = static_cast<std::int64_t>(std::ceil(memory / unit * (1 + kMemoryTolerance)));
     program_.add_linear(sum, {solvers::kCpMinimum, most}, if_works(device_class, place));
   }
 
