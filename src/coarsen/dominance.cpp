@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "problem/overheads.h"
 #include "problem/reachability.h"
 
 namespace placewright {
@@ -53,14 +54,6 @@ class Paths {
   const Blocks& blocks_;
   std::optional<Reachability<BlockId>> paths_;
 };
-
-bool has_overheads(const Problem& problem) {
-  for (const DeviceId device : problem.devices()) {
-    const Device& record = problem.device(device);
-    if (record.send_overhead > 0 || record.receive_overhead > 0) return true;
-  }
-  return false;
-}
 
 // Whether some device might be too small for all ops together, or a stage's bytes cost time.
 bool memory_matters(const Problem& problem) {

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <queue>
 
+#include "problem/overheads.h"
+
 namespace placewright {
 namespace {
 
@@ -23,13 +25,6 @@ struct Record {
   }
   void transfer(const Transfer& transfer) { schedule.transfers.push_back(transfer); }
 };
-
-bool any_overhead(const Problem& problem) {
-  const auto& devices = problem.draft().cluster.devices;
-  return std::any_of(devices.begin(), devices.end(), [](const Device& device) {
-    return device.send_overhead > 0 || device.receive_overhead > 0;
-  });
-}
 
 }  // namespace
 
@@ -53,7 +48,7 @@ double schedule_value(const Problem& problem, const Table<OpId, double>& end) {
 Table<OpId, double> op_durations(const Problem& problem, const Placement& placement) {
   Table<OpId, double> durations(problem.op_count());
   for (const OpId op : problem.ops()) durations[op] = problem.time(op, placement[op]);
-  if (!any_overhead(problem)) return durations;
+  if (!has_overheads(problem)) return durations;
 
   const bool host = problem.interconnect() == InterconnectKind::host;
   Table<DeviceId, OpId> first_reader(problem.device_count());
@@ -85,7 +80,7 @@ Table<OpId, double> op_durations(const Problem& problem, const Placement& placem
 
 ScheduleEvaluator::ScheduleEvaluator(const Problem& problem)
     : problem_(problem),
-      has_overheads_(any_overhead(problem)),
+      has_overheads_(has_overheads(problem)),
       end_(problem.op_count()),
       lanes_(problem.device_count()),
       arrivals_begin_(problem.tensor_count()),

@@ -3,6 +3,7 @@
 
 #include "evaluate/schedule.h"
 #include "planners/latency/cpsat_model_state.h"
+#include "problem/overheads.h"
 
 namespace placewright {
 namespace {
@@ -33,9 +34,7 @@ ScheduleModel::State::State(const Problem& problem, ScheduleScope scope, double 
       compute_(problem.device_count()),
       out_(problem.device_count()),
       in_(problem.device_count()) {
-  for (const Device& device : problem.draft().cluster.devices) {
-    overheads_ |= device.send_overhead > 0 || device.receive_overhead > 0;
-  }
+  overheads_ = has_overheads(problem);
   for (const OpId op : scope_.ops) inside_[op] = 1;
   order_ = scope_.ops;
   std::sort(order_.begin(), order_.end(), [&](OpId a, OpId b) {

@@ -38,6 +38,7 @@
 #include "planners/latency/latency.h"
 #include "planners/latency/module.h"
 #include "planners/latency/module_search.h"
+#include "problem/overheads.h"
 
 namespace placewright {
 namespace {
@@ -75,13 +76,6 @@ struct Part {
             module.exit >= 0 ? static_cast<int>(exit) : -1};
   }
 };
-
-bool has_overheads(const Problem& problem) {
-  const auto& devices = problem.draft().cluster.devices;
-  return std::any_of(devices.begin(), devices.end(), [](const Device& device) {
-    return device.send_overhead > 0 || device.receive_overhead > 0;
-  });
-}
 
 class Decomposition {
  public:

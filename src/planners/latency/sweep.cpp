@@ -6,6 +6,7 @@
 #include "coarsen/cut_nodes.h"
 #include "evaluate/schedule.h"
 #include "problem/move_time.h"
+#include "problem/overheads.h"
 
 namespace placewright {
 namespace {
@@ -21,6 +22,7 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
       devices_(problem.device_count()),
       host_(problem.interconnect() == InterconnectKind::host),
       congestion_(problem.rules().congestion),
+      has_overheads_(has_overheads(problem)),
       memory_binds_(!memory_cannot_bind(problem)),
       total_completion_(problem.objective() == Objective::total_completion),
       random_(seed),
@@ -29,9 +31,7 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
   look_at_whole(false);
   lane_begin_.push_back(0);
   for (const DeviceId device : problem.devices()) {
-    const Device& record = problem.device(device);
-    has_overheads_ = has_overheads_ || record.send_overhead > 0 || record.receive_overhead > 0;
-    const auto lanes = static_cast<std::size_t>(record.lanes);
+    const auto lanes = static_cast<std::size_t>(problem.device(device).lanes);
     lane_begin_.push_back(lane_begin_.back() + std::min(lanes, ops));
   }
   position_.resize(ops);

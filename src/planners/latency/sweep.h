@@ -141,7 +141,7 @@ class Sweep {
   std::size_t devices_;
   bool host_;
   bool congestion_;
-  bool has_overheads_ = false;
+  bool has_overheads_;
   bool memory_binds_;
   bool total_completion_;
   std::size_t width_;

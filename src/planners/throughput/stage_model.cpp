@@ -5,6 +5,7 @@
 
 #include "bounds/rounding.h"
 #include "evaluate/pipeline.h"
+#include "problem/overheads.h"
 
 namespace placewright::throughput {
 namespace {
@@ -82,11 +83,7 @@ void StageModel::build_classes() {
 void StageModel::build_nets() {
   std::vector<std::pair<BlockId, std::uint32_t>> members;
   std::vector<NetReader> readers;
-  bool overheads = false;
-  for (const DeviceId device : problem_->devices()) {
-    const Device& record = problem_->device(device);
-    overheads |= record.send_overhead > 0 || record.receive_overhead > 0;
-  }
+  const bool overheads = has_overheads(*problem_);
   const bool host = problem_->interconnect() == InterconnectKind::host;
   for (const TensorId tensor : problem_->tensors()) {
     if (host && problem_->host_time(tensor) == 0 && !overheads) continue;
