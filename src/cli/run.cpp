@@ -12,6 +12,7 @@
 #include "cli/plan_summary.h"
 #include "cli/status_line.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
