@@ -30,7 +30,9 @@ Number parse_number(const Option& option, const std::string& text) {
     throw std::invalid_argument(
         fmt::format("option '{}' is '{}', expected a number", option.name, text));
   }
-  if (static_cast<double>(value) < option.lower || static_cast<double>(value) > option.upper) {
+  // Written so that a value that is no number is outside.
+  const auto real = static_cast<double>(value);
+  if (!(real >= option.lower && real <= option.upper)) {
     throw std::invalid_argument(fmt::format("option '{}' is {}, expected {} to {}", option.name,
                                             text, option.lower, option.upper));
   }
@@ -114,7 +116,7 @@ Control::Control(std::string planner, Budget budget, const std::atomic<bool>* in
       interrupted_(interrupted),
       relay_(std::move(relay)),
       begin_(Clock::now()),
-      deadline_(after(begin_, budget.seconds)) {}
+      deadline_(after(coarse_now(), budget.seconds)) {}
 
 double Control::elapsed() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();

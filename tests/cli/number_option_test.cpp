@@ -46,7 +46,7 @@ std::vector<std::string> all_verbs() {
 // Every option that takes a value, as the program's own help lists it.
 std::vector<ValueOption> all_value_options() {
   std::vector<ValueOption> options;
-  const std::regex option("  (?:-[a-z],)?(--[a-z-]+) ([^ ]+).*");
+  const std::regex option("  (?:-[a-z],)?(--[a-z-]+) ([^ =]+).*");
   for (const std::string& verb : all_verbs()) {
     for (const std::string& line : lines_of(run({verb, "--help"}).out)) {
       std::smatch match;
@@ -65,7 +65,8 @@ std::vector<ValueOption> options_of_type(const std::string& type) {
 }
 
 void expect_refused(const ValueOption& option, const std::string& value) {
-  const auto result = run({option.verb, option.name, value, "file"});
+  const std::string argument = option.verb == "generate" ? "chain" : "file";
+  const auto result = run({option.verb, option.name, value, argument});
   EXPECT_EQ(result.exit_code, 2) << option.verb << ' ' << option.name << " '" << value << "'";
   EXPECT_THAT(result.err, StartsWith("placewright: error: " + option.name + ": ")) << option.verb;
   EXPECT_EQ(result.out, "");
@@ -115,7 +116,7 @@ TEST(NumberOptions, OfPlannersHaveBoundsAsWell) {
   const std::string problem = example_path("moirai/example-1.json");
   const auto planners = run({"planners", "--json"}).json();
   std::size_t seen = 0;
-  for (const auto& planner : planners["planners"]) {
+  for (const auto& planner : planners) {
     for (const auto& option : planner["options"]) {
       if (!option["default"].is_number()) continue;
       ++seen;

@@ -190,8 +190,8 @@ const std::vector<BadInput>& bad_problems() {
        "has no devices: the keys 'kinds', 'devices' and 'interconnect' are missing, and no cluster "
        "file is given"},
       {"an unknown format", R"({"layers": []})", "",
-       "the format is not known: expected the key 'placewright' (our own format), 'maxFPGAs' or "
-       "'maxCPUs' (msr), 'devices' and 'nodes' (moirai), or 'models' (talos)"},
+       "the format is not known: expected the key 'placewright' (placewright), or 'maxFPGAs' or "
+       "'maxCPUs' (msr), or 'devices' and 'nodes' (moirai), or 'models' (talos)"},
       {"a list at the top", "[1]", "", "expected an object, found a list"},
       {"a key that needs escapes", native(R"({"name": "x", "time": {"a/b~c": 1}})"),
        "/ops/0/time/a~1b~0c", "no kind is called 'a/b~c'"},

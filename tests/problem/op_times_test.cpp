@@ -36,7 +36,9 @@ TEST(OpTimes, OfAPlanInCallsEndWithItsValue) {
 
 TEST(OpTimes, OfAScheduleAreItsOwnAndOfAPipelineNone) {
   for (const Objective objective : {Objective::latency, Objective::throughput}) {
-    const Problem problem(random_draft({.objective = objective, .ops = 8}, 1));
+    ProblemDraft draft = random_draft({.objective = objective, .ops = 8}, 1);
+    draft.rules.contiguity = Contiguity::none;
+    const Problem problem(std::move(draft));
     RandomSource random(1);
     const Plan plan = *plan_of_placement(problem, random_placement(problem, random));
     const OpTimes times = op_times(problem, plan);
