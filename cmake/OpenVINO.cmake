@@ -7,7 +7,6 @@ find_package(OpenVINO QUIET COMPONENTS Runtime HINTS ${openvino_wheel})
 # Its package adds this to every file of the project; g++ has it by itself.
 remove_definitions(-D_GLIBCXX_USE_CXX11_ABI=1)
 
-set(PLACEWRIGHT_OPENVINO_PLUGIN "")
 if(OpenVINO_FOUND)
   file(GLOB plugin_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/openvino/*.cpp")
   add_library(placewright_openvino MODULE ${plugin_sources})
@@ -24,7 +23,6 @@ if(OpenVINO_FOUND)
     CXX_VISIBILITY_PRESET hidden
     INSTALL_RPATH "${openvino_folder}"
     LIBRARY_OUTPUT_DIRECTORY "${PLACEWRIGHT_PROGRAM_DIR}")
-  set(PLACEWRIGHT_OPENVINO_PLUGIN "${PLACEWRIGHT_PROGRAM_DIR}/libplacewright_openvino.so")
 else()
   message(STATUS "OpenVINO was not found: the verbs that run models will say so")
 endif()
@@ -33,4 +31,4 @@ endif()
 include(GNUInstallDirs)
 file(RELATIVE_PATH plugin_from_program "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}/placewright")
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/backends/loader.cpp" PROPERTIES COMPILE_DEFINITIONS
-  "PLACEWRIGHT_OPENVINO_PLUGIN=\"${PLACEWRIGHT_OPENVINO_PLUGIN}\";PLACEWRIGHT_INSTALLED_PLUGINS=\"${plugin_from_program}\"")
+  "PLACEWRIGHT_BUILT_PLUGINS=\"${PLACEWRIGHT_PROGRAM_DIR}\";PLACEWRIGHT_INSTALLED_PLUGINS=\"${plugin_from_program}\"")

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "backends/target_devices.h"
 #include "formats/json_text.h"
-#include "machine/targets.h"
 
 namespace placewright {
 
@@ -17,7 +18,11 @@ std::string affinity_json(const Problem& problem, const Plan& plan) {
   nlohmann::ordered_json affinity = nlohmann::ordered_json::object();
   std::vector<std::string> devices;
   for (const OpId op : problem.ops()) {
-    const std::string device = target_named(problem.device(plan.placement[op]).name).device;
+    const Target target = target_named(problem.device(plan.placement[op]).name);
+    if (target.backend != kDefaultBackend) {
+      throw std::invalid_argument(fmt::format("'{}' is no device of OpenVINO", name_of(target)));
+    }
+    const std::string& device = target.device;
     affinity[problem.op(op).name] = device;
     if (std::find(devices.begin(), devices.end(), device) == devices.end()) {
       devices.push_back(device);

@@ -15,6 +15,7 @@
 
 namespace placewright {
 
+// Throws std::invalid_argument for a device of another backend.
 // {"device": "HETERO:GPU.0,CPU", "affinity": {"conv1": "GPU.0", …}}
 std::string affinity_json(const Problem& problem, const Plan& plan);
 

@@ -1,7 +1,6 @@
 #include "backends/import.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -140,14 +139,6 @@ Roofline roofline_of_cores(int cores) {
 Roofline roofline_of(const Target& target) {
   if (!target.cores.empty()) return roofline_of_cores(target.threads());
   return {.flops_per_second = 1e12, .bytes_per_second = 40e9, .seconds_per_op = 10e-6};
-}
-
-bool looks_like_model(const std::string& path) {
-  static constexpr std::array<std::string_view, 6> kEndings{".xml",    ".onnx",    ".pb",
-                                                            ".tflite", ".pdmodel", ".prototxt"};
-  if (fs::is_directory(path)) return fs::exists(fs::path(path) / "saved_model.pb");
-  const std::string ending = fs::path(path).extension().string();
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
 std::string model_name_of(const std::string& path) {

@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
 namespace placewright {
 namespace {
-
-constexpr std::size_t kPage = 4096;
 
 // splitmix64 (S. Vigna): the same bytes on every machine.
 class Numbers {
@@ -34,7 +30,7 @@ class Numbers {
 };
 
 template <class Number>
-void fill(Bytes& bytes, std::size_t count, auto next) {
+void fill(HostBuffer& bytes, std::size_t count, auto next) {
   auto* values = reinterpret_cast<Number*>(bytes.data());
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<Number>(next());
 }
@@ -87,20 +83,9 @@ double real_difference(std::span<const std::byte> expected, std::span<const std:
 
 }  // namespace
 
-Bytes::Bytes(std::size_t count) : size_(count) {
-  const std::size_t whole = (std::max<std::size_t>(count, 1) + kPage - 1) / kPage * kPage;
-  data_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, whole)));
-  if (!data_) throw std::bad_alloc();
-  std::memset(data_.get(), 0, whole);
-}
-
-void Bytes::Free::operator()(std::byte* data) const {
-  std::free(data);
-}
-
-Bytes seeded_input(const GraphInput& input, std::uint64_t seed) {
+HostBuffer seeded_input(const GraphInput& input, std::uint64_t seed) {
   const TensorType& type = input.type;
-  Bytes bytes(static_cast<std::size_t>(type.bytes));
+  HostBuffer bytes(static_cast<std::size_t>(type.bytes));
   Numbers numbers(seed);
   const std::size_t count = element_count(type);
   const auto real = [&] { return numbers.signed_unit(); };

@@ -1,61 +1,91 @@
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <numeric>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "backends/runtime.h"
+#include "backends/registry.h"
 
 namespace placewright {
 namespace {
 
-constexpr const char* kPluginName = "libplacewright_openvino.so";
+namespace fs = std::filesystem;
+
+// PLACEWRIGHT_OPENVINO_PLUGIN for the backend `openvino`.
+std::string variable_of(const BackendEntry& entry) {
+  std::string name = entry.name;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  return fmt::format("PLACEWRIGHT_{}_PLUGIN", name);
+}
 
 // The environment decides, then a plugin beside the program (or where installed), then the one that
 // was built with it.
-std::vector<std::string> candidates() {
-  if (const char* chosen = std::getenv("PLACEWRIGHT_OPENVINO_PLUGIN")) return {chosen};
-  std::vector<std::string> paths;
+std::vector<fs::path> candidates(const BackendEntry& entry) {
+  if (const char* chosen = std::getenv(variable_of(entry).c_str())) return {chosen};
+  if (fs::path(entry.library).is_absolute()) return {entry.library};
+  std::vector<fs::path> paths;
   std::error_code ignored;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   if (!ignored) {
-    paths.push_back((program.parent_path() / kPluginName).string());
-    paths.push_back((program.parent_path() / PLACEWRIGHT_INSTALLED_PLUGINS / kPluginName).string());
+    paths.push_back(program.parent_path() / entry.library);
+    paths.push_back(program.parent_path() / PLACEWRIGHT_INSTALLED_PLUGINS / entry.library);
   }
-  paths.emplace_back(PLACEWRIGHT_OPENVINO_PLUGIN);
+  paths.push_back(fs::path(PLACEWRIGHT_BUILT_PLUGINS) / entry.library);
   return paths;
 }
 
-const Runtime* load() {
+// Throws RuntimeError with the reason, the part of the sentence behind "cannot be used: ".
+const Runtime* loaded_from(const fs::path& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw RuntimeError(dlerror());
+  const auto interface =
+      reinterpret_cast<int (*)()>(dlsym(library, "placewright_backend_interface"));
+  const auto runtime =
+      reinterpret_cast<const Runtime* (*)()>(dlsym(library, "placewright_backend"));
+  if (interface == nullptr || runtime == nullptr) {
+    throw RuntimeError(fmt::format("{} is not a plugin of this version", path.string()));
+  }
+  if (interface() != kBackendInterface) {
+    throw RuntimeError(
+        fmt::format("{} was built for interface {}, this program has {}: build it again",
+                    path.string(), interface(), kBackendInterface));
+  }
+  return runtime();
+}
+
+const Runtime* load(const BackendEntry& entry) {
 #ifdef __SANITIZE_ADDRESS__
   // OpenVINO's TBB loads a library in a way (RTLD_DEEPBIND) that the address sanitizer forbids.
   setenv("TBB_ENABLE_SANITIZERS", "1", 0);
 #endif
-  std::string reason = "this build has no OpenVINO plugin";
-  for (const std::string& path : candidates()) {
-    if (path.empty() || !std::filesystem::exists(path)) continue;
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      reason = dlerror();
-      continue;
+  std::string reason = fmt::format("this build has no plugin for it ({})", entry.how_to_get);
+  for (const fs::path& path : candidates(entry)) {
+    if (!fs::exists(path)) continue;
+    try {
+      return loaded_from(path);
+    } catch (const RuntimeError& error) {
+      reason = error.what();
     }
-    using Entry = const Runtime* (*)();
-    const auto entry = reinterpret_cast<Entry>(dlsym(library, "placewright_openvino_runtime"));
-    if (entry == nullptr) {
-      reason = fmt::format("{} is no plugin of ours", path);
-      continue;
-    }
-    return entry();
   }
-  throw RuntimeError(fmt::format("OpenVINO cannot be used: {}", reason));
+  throw RuntimeError(fmt::format("{} cannot be used: {}", entry.title, reason));
 }
 
 }  // namespace
 
-const Runtime& openvino_runtime() {
-  static const Runtime* const runtime = load();
-  return *runtime;
+const Runtime& runtime_named(std::string_view backend) {
+  static std::mutex mutex;
+  static std::map<std::string, const Runtime*> loaded;
+  const BackendEntry& entry = backend_named(backend);
+  const std::lock_guard lock(mutex);
+  const auto found = loaded.find(entry.name);
+  if (found != loaded.end()) return *found->second;
+  return *loaded.emplace(entry.name, load(entry)).first->second;
 }
 
 std::unique_ptr<CompiledPart> NeuralModel::compile_whole(const CompileOptions& options) const {

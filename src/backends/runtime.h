@@ -1,15 +1,20 @@
-// The door to OpenVINO: models as graphs, parts of them compiled for a device, and run.
+// What executes models: models as graphs, parts of them compiled for a device, and run.
 //
-// The program itself is not linked with OpenVINO: whoever only plans pays neither its start-up nor
-// its memory. `openvino_runtime()` loads the plugin (src/backends/openvino/, a shared object, the
-// only code that sees OpenVINO's headers) when it is first asked for; everything else in this room
-// is written against the interfaces below.
+// The program itself is not linked with any backend: whoever only plans pays neither its start-up
+// nor its memory. `runtime_named` (registry.h) loads a backend's plugin when it is first asked for.
+// The folders below this one are those plugins, the only code that sees their third party's
+// headers; everything else is written against the interfaces below.
 //
 //   Runtime ── read ──► NeuralModel ── compile(ops, device) ──► CompiledPart ── request ──► Request
 //
 // A part is a set of ops of the model. What it reads from outside the set becomes an input, what is
 // read outside (or is an output of the model) an output, in the order of `inputs()` and
 // `outputs()`. Constants belong to the ops that read them and cross no border.
+//
+// Inputs and outputs are buffers in the memory space of the part's device. Where two parts have the
+// same space one reads the other's output as it is; otherwise `Runtime::copy` comes between them. A
+// call that starts work on a device returns when the device has finished it, so that a clock that
+// is read before and after measures the work and not the queue.
 
 #pragma once
 
@@ -21,11 +26,17 @@
 #include <string>
 #include <vector>
 
+#include "backends/buffer.h"
+#include "machine/disturbance.h"
 #include "machine/targets.h"
 
 namespace placewright {
 
-// OpenVINO is not there, or refused; one sentence.
+// Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
+// states the number that it was built with, and the loader refuses another one before any call.
+inline constexpr int kBackendInterface = 2;
+
+// A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -96,11 +107,29 @@ struct NodeTime {
   double milliseconds = 0;
 };
 
+// What a part computes in.
+enum class Precision { f32, f16, bf16 };
+
+// How far apart two correct results of a model may be, relative to the largest value: some twenty
+// roundings of the smaller types, whose sums are usually kept in f32, and f32's own with a margin
+// for another order of summation.
+constexpr double tolerance_of(Precision precision) {
+  switch (precision) {
+    case Precision::f32:
+      return 1e-5;
+    case Precision::f16:
+      return 1e-2;
+    case Precision::bf16:
+      return 8e-2;
+  }
+  return 0;
+}
+
 struct CompileOptions {
-  std::string device = "CPU";  // as OpenVINO calls it
-  int threads = 1;             // CPU: of one inference
-  int streams = 1;             // CPU: inferences at once
-  bool counters = false;       // measure each executed node
+  std::string device;     // as the backend calls it
+  int threads = 1;        // cores: of one inference
+  int streams = 1;        // cores: inferences at once
+  bool counters = false;  // measure each executed node
 };
 
 // One inference of a part. Not for two threads at once.
@@ -108,12 +137,12 @@ class Request {
  public:
   virtual ~Request() = default;
 
-  // The input's memory from then on: bytes that stay alive, or another request's output.
-  virtual void bind_input(std::size_t input, std::byte* data) = 0;
-  virtual void bind_input(std::size_t input, Request& producer, std::size_t output) = 0;
-  [[nodiscard]] virtual std::span<const std::byte> output(std::size_t output) = 0;
+  // The input's memory from then on: a buffer in the part's space that stays alive.
+  virtual void bind_input(std::size_t input, Buffer& buffer) = 0;
+  // In the part's space; the same one after each run.
+  [[nodiscard]] virtual Buffer& output(std::size_t output) = 0;
 
-  virtual void run() = 0;  // in this thread where the part has one stream
+  virtual void run() = 0;  // in this thread if the part has one stream
   virtual void start() = 0;
   virtual void wait() = 0;
 
@@ -128,6 +157,7 @@ class CompiledPart {
 
   [[nodiscard]] virtual const std::vector<TensorKey>& inputs() const = 0;
   [[nodiscard]] virtual const std::vector<TensorKey>& outputs() const = 0;
+  [[nodiscard]] virtual Precision precision() const = 0;
   [[nodiscard]] virtual std::vector<ExecutedNode> executed() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Request> request() = 0;
 };
@@ -138,7 +168,8 @@ class NeuralModel {
 
   [[nodiscard]] virtual const ModelGraph& graph() const = 0;
 
-  // `ops` are numbers in graph().ops; all of them: the model as it is. Throws RuntimeError.
+  // `ops` are numbers in graph().ops; all of them: the model as it is. f32 wherever the device has
+  // it. Throws RuntimeError.
   [[nodiscard]] virtual std::unique_ptr<CompiledPart> compile(
       std::span<const std::size_t> ops, const CompileOptions& options) const = 0;
   [[nodiscard]] std::unique_ptr<CompiledPart> compile_whole(const CompileOptions& options) const;
@@ -146,7 +177,8 @@ class NeuralModel {
   // The ops that the device cannot run.
   [[nodiscard]] virtual std::vector<std::size_t> unsupported(const std::string& device) const = 0;
 
-  // Writes the model as IR: `path` (.xml) and the weights beside it (.bin).
+  // Writes the model in the backend's own format: `path`, and files beside it if the format has
+  // any.
   virtual void save(const std::string& path) const = 0;
 };
 
@@ -158,15 +190,23 @@ class Runtime {
   virtual ~Runtime() = default;
 
   [[nodiscard]] virtual std::string version() const = 0;
+  // The first one computes what outputs are compared with.
   [[nodiscard]] virtual std::vector<RuntimeDevice> devices() const = 0;
 
-  // A model file of any kind that OpenVINO reads (IR, ONNX, TensorFlow, TFLite, Paddle). Throws
-  // InputError for a file that is none, and for shapes that stay open.
+  // A model file of any kind that the backend reads. Throws InputError for a file that is none, and
+  // for shapes that stay open.
   [[nodiscard]] virtual std::unique_ptr<NeuralModel> read(const std::string& path,
                                                           const Shapes& shapes = {}) const = 0;
-};
 
-// Loaded on first use. Throws RuntimeError where there is no plugin or no OpenVINO.
-const Runtime& openvino_runtime();
+  // Zeros in the memory space of the device.
+  [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(const std::string& device,
+                                                         std::size_t size) const = 0;
+  // All bytes, from buffers of one size; each is in host memory or in a space of this backend.
+  virtual void copy(const Buffer& from, Buffer& to) const = 0;
+
+  // Nullptr: the device cannot tell whether others use it. Core sets have a probe already.
+  [[nodiscard]] virtual std::unique_ptr<DisturbanceProbe> probe(
+      const std::string& device) const = 0;
+};
 
 }  // namespace placewright

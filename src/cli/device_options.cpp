@@ -5,27 +5,33 @@
 #include <fmt/format.h>
 
 #include "backends/import.h"
+#include "backends/target_devices.h"
 #include "cli/exit_code.h"
 
 namespace placewright::cli {
 
 void DeviceOptions::add_to(CLI::App& verb) {
   verb.add_option("--device", names,
-                  "A set of cores (cpu:0, cpu:0-1, cpu:0,2) or an OpenVINO device; may be given "
-                  "again; default: each core")
+                  "A set of cores (cpu:0, cpu:0-1, cpu:0,2) or a backend's device (GPU.0); may be "
+                  "given again; default: each core")
       ->group("Devices")
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->take_all();
 }
 
-std::vector<Target> DeviceOptions::targets(const std::vector<RuntimeDevice>& devices) const {
-  if (names.empty()) return one_target_per_core();
+std::vector<Target> DeviceOptions::targets(const BackendEntry& backend) const {
+  if (names.empty()) return all_targets(backend);
   try {
-    return targets_named(names, devices);
+    return targets_named(names);
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format("--device: {}", error.what()));
   }
+}
+
+const BackendEntry& backend_of_models(const std::vector<std::string>& paths) {
+  const BackendEntry* reader = backend_reading(paths.front());
+  return reader != nullptr ? *reader : backend_named(kDefaultBackend);
 }
 
 void ShapeOptions::add_to(CLI::App& verb) {

@@ -8,8 +8,8 @@
 
 #include <CLI/App.hpp>
 
+#include "backends/registry.h"
 #include "backends/runtime.h"
-#include "machine/target_cluster.h"
 
 namespace placewright::cli {
 
@@ -17,9 +17,13 @@ struct DeviceOptions {
   std::vector<std::string> names;  // empty: one device for each core
 
   void add_to(CLI::App& verb);
-  // Throws UsageError for a device that is not here.
-  [[nodiscard]] std::vector<Target> targets(const std::vector<RuntimeDevice>& devices) const;
+  // Without names, all that the backend has. Throws UsageError for a device that is not here.
+  [[nodiscard]] std::vector<Target> targets(const BackendEntry& backend) const;
 };
+
+// The backend that reads the first of these models; the default one if none does, which then says
+// why.
+const BackendEntry& backend_of_models(const std::vector<std::string>& paths);
 
 // The shapes of open inputs: `--shape image=1x3x224x224`.
 struct ShapeOptions {

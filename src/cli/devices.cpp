@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "backends/runtime.h"
+#include "backends/target_devices.h"
 #include "cli/device_options.h"
 #include "cli/output_options.h"
 #include "cli/table.h"
@@ -24,7 +24,7 @@ constexpr const char* kExamples =
     "  placewright devices\n"
     "  placewright devices --device cpu:0 --device cpu:1-2 -o cluster.json\n"
     "\n"
-    "A device is a set of cores (cpu:0, cpu:0-3, cpu:0,2) or an OpenVINO device (GPU.0). The\n"
+    "A device is a set of cores (cpu:0, cpu:0-3, cpu:0,2) or a backend's device (GPU.0). The\n"
     "cluster file has usual link speeds; 'placewright profile' measures them.";
 
 struct DevicesOptions {
@@ -33,43 +33,52 @@ struct DevicesOptions {
   std::string path;
 };
 
-// What was found; without OpenVINO there are still cores.
-struct Machine {
-  std::string version;
-  std::string obstacle;  // why OpenVINO cannot be used
+// What a backend has here.
+struct BackendFound {
+  const BackendEntry& entry;
+  std::string version;   // empty: it cannot be used
+  std::string obstacle;  // why
   std::vector<RuntimeDevice> devices;
 };
 
-Machine machine_found() {
-  Machine machine;
-  try {
-    const Runtime& runtime = openvino_runtime();
-    machine.version = runtime.version();
-    machine.devices = runtime.devices();
-  } catch (const RuntimeError& error) {
-    machine.obstacle = error.what();
+std::vector<BackendFound> backends_found() {
+  std::vector<BackendFound> found;
+  for (const BackendEntry& entry : backend_entries()) {
+    BackendFound& backend = found.emplace_back(BackendFound{entry, {}, {}, {}});
+    try {
+      const Runtime& runtime = runtime_named(entry.name);
+      backend.version = runtime.version();
+      backend.devices = runtime.devices();
+    } catch (const RuntimeError& error) {
+      backend.obstacle = error.what();
+    }
   }
-  return machine;
+  return found;
 }
 
 std::string gibibytes(double bytes) {
   return bytes < kInfinity ? fmt::format("{:.1f} GiB", bytes / (1024.0 * 1024 * 1024)) : "-";
 }
 
-void print_text(const Machine& machine, const Cluster& cluster) {
+std::string memory_text(const RuntimeDevice& device) {
+  if (device.memory > 0) return gibibytes(device.memory);
+  return device.space.is_host() ? "shared" : "-";
+}
+
+void print_text(const std::vector<BackendFound>& backends, const Cluster& cluster) {
   fmt::print("processor  {}\ncores      {} that this process may use: {}\n",
              printable(processor_name()), allowed_cores().size(), fmt::join(allowed_cores(), ", "));
   fmt::print("memory     {}, {} of it free\n", gibibytes(total_memory()),
              gibibytes(available_memory()));
-  fmt::print("OpenVINO   {}\n\n", machine.version.empty() ? machine.obstacle : machine.version);
-  if (!machine.devices.empty()) {
-    TextTable found({{"OpenVINO device"}, {"what it is"}, {"memory", Align::right}});
-    for (const auto& device : machine.devices) {
-      found.add(
-          {device.name, device.full_name, device.memory > 0 ? gibibytes(device.memory) : "shared"});
+  TextTable found({{"backend"}, {"device"}, {"what it is"}, {"memory", Align::right}});
+  for (const BackendFound& backend : backends) {
+    fmt::print("{:<10} {}\n", backend.entry.title,
+               backend.version.empty() ? backend.obstacle : backend.version);
+    for (const RuntimeDevice& device : backend.devices) {
+      found.add({backend.entry.title, device.name, device.full_name, memory_text(device)});
     }
-    fmt::print("{}\n", found.text());
   }
+  fmt::print("\n{}\n", found.text());
   TextTable table({{"device"}, {"kind"}, {"memory", Align::right}});
   for (const Device& device : cluster.devices) {
     table.add({device.name, cluster.kinds[device.kind.index()].name, gibibytes(device.memory)});
@@ -77,18 +86,26 @@ void print_text(const Machine& machine, const Cluster& cluster) {
   fmt::print("{}", table.text());
 }
 
-void print_document(const Machine& machine, const Cluster& cluster) {
-  Json document = {{"processor", processor_name()},
-                   {"cores", allowed_cores()},
-                   {"memory", total_memory()},
-                   {"memory_free", available_memory()},
-                   {"openvino", machine.version.empty() ? Json(nullptr) : Json(machine.version)},
-                   {"openvino_devices", Json::array()},
+Json backend_json(const BackendFound& backend) {
+  Json document = {{"name", backend.entry.name},
+                   {"version", backend.version.empty() ? Json(nullptr) : Json(backend.version)},
                    {"devices", Json::array()}};
-  if (!machine.obstacle.empty()) document["obstacle"] = machine.obstacle;
-  for (const auto& device : machine.devices) {
-    document["openvino_devices"].push_back(
-        {{"name", device.name}, {"full_name", device.full_name}, {"memory", device.memory}});
+  if (!backend.obstacle.empty()) document["obstacle"] = backend.obstacle;
+  for (const RuntimeDevice& device : backend.devices) {
+    document["devices"].push_back({{"name", device.name},
+                                   {"full_name", device.full_name},
+                                   {"memory", device.memory},
+                                   {"own_memory", !device.space.is_host()}});
+  }
+  return document;
+}
+
+void print_document(const std::vector<BackendFound>& backends, const Cluster& cluster) {
+  Json document = {{"processor", processor_name()}, {"cores", allowed_cores()},
+                   {"memory", total_memory()},      {"memory_free", available_memory()},
+                   {"backends", Json::array()},     {"devices", Json::array()}};
+  for (const BackendFound& backend : backends) {
+    document["backends"].push_back(backend_json(backend));
   }
   for (const Device& device : cluster.devices) {
     document["devices"].push_back({{"name", device.name},
@@ -99,14 +116,14 @@ void print_document(const Machine& machine, const Cluster& cluster) {
 }
 
 ExitCode show_devices(const DevicesOptions& options) {
-  const Machine machine = machine_found();
-  const Cluster cluster =
-      cluster_of_targets(options.devices.targets(machine.devices), machine.devices);
+  const std::vector<BackendFound> backends = backends_found();
+  const std::vector<Target> targets = options.devices.targets(backend_named(kDefaultBackend));
+  const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
   if (options.path != "-") {
     if (options.output.json) {
-      print_document(machine, cluster);
+      print_document(backends, cluster);
     } else if (!options.output.quiet) {
-      print_text(machine, cluster);
+      print_text(backends, cluster);
     }
   }
   if (!options.path.empty()) write_whole(options.path, write_cluster(cluster));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "backends/affinity.h"
+#include "backends/opened_models.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/table.h"
@@ -14,7 +15,6 @@
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
 #include "planning/suggestion.h"
-#include "running/execution.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
@@ -85,7 +85,7 @@ void write_openvino(const ExportOptions& options, const OpenedPlan& loaded) {
   if (loaded.problem.model_count() != 1) {
     throw UsageError("--to openvino takes a plan for one model");
   }
-  const auto models = models_of(loaded.problem, openvino_runtime());
+  const auto models = models_of(loaded.problem);
   models.front()->save(options.path);
   write_whole(affinity_path(options.path), affinity_json(loaded.problem, loaded.plan()));
 }

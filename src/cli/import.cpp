@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include "backends/runtime.h"
+#include "backends/target_devices.h"
 #include "cli/device_options.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
 #include "cli/verbs.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
+#include "machine/target_cluster.h"
 
 namespace placewright::cli {
 namespace {
@@ -47,14 +49,13 @@ ProblemDraft imported(const ImportOptions& options) {
     throw UsageError("--cluster: the devices of a model are given by --device");
   }
   const Shapes shapes = options.shapes.shapes();
-  const Runtime& runtime = openvino_runtime();
-  const auto devices = runtime.devices();
-  const std::vector<Target> targets = options.devices.targets(devices);
   const std::string& path = options.problem.path;
-  const auto model = runtime.read(path, shapes);
+  const BackendEntry& backend = *backend_reading(path);
+  const std::vector<Target> targets = options.devices.targets(backend);
+  const auto model = runtime_named(backend.name).read(path, shapes);
   ProblemDraft draft = draft_of(model->graph(), model_name_of(path),
                                 source_of(path, options.shapes.texts, folder_of(options.path)));
-  const Cluster cluster = cluster_of_targets(targets, devices);
+  const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
   std::vector<Roofline> rooflines;
   for (const std::size_t device : first_of_each_kind(cluster)) {
     rooflines.push_back(roofline_of(targets[device]));
@@ -82,7 +83,7 @@ ExitCode import_model(const ImportOptions& options) {
 }
 
 ExitCode import(const ImportOptions& options) {
-  if (options.problem.format.empty() && looks_like_model(options.problem.path)) {
+  if (options.problem.format.empty() && backend_reading(options.problem.path) != nullptr) {
     return import_model(options);
   }
   if (!options.devices.names.empty() || !options.shapes.texts.empty()) {

@@ -40,7 +40,7 @@ struct ProfileOptions {
   std::string path;
 };
 
-ProfileRequest request_of(const ProfileOptions& options, const Runtime& runtime) {
+ProfileRequest request_of(const ProfileOptions& options) {
   ProfileRequest request;
   (void)options.shapes.shapes();  // wrong ones are found before anything is measured
   if (options.models.size() > 1 && !options.shapes.texts.empty()) {
@@ -49,7 +49,7 @@ ProfileRequest request_of(const ProfileOptions& options, const Runtime& runtime)
   for (const std::string& path : options.models) {
     request.files.push_back({path, options.shapes.texts});
   }
-  request.targets = options.devices.targets(runtime.devices());
+  request.targets = options.devices.targets(backend_of_models(options.models));
   if (!options.path.empty() && options.path != "-") {
     request.folder = std::filesystem::absolute(options.path).parent_path().string();
   }
@@ -66,15 +66,14 @@ void print(const ProfileOptions& options, const Profile& profile) {
 }
 
 ExitCode profile_models(const ProfileOptions& options) {
-  const Runtime& runtime = openvino_runtime();
-  ProfileRequest request = request_of(options, runtime);
+  ProfileRequest request = request_of(options);
   std::optional<Profile> profile;
   {
     const Interruption interruption;
     StatusLine status(!options.output.quiet);
     request.measure.stop = interruption.flag();
     request.measure.progress = [&](const std::string& what) { status.show(what); };
-    profile = profile_models(runtime, request);
+    profile = profile_models(request);
   }
   if (!profile) {
     fmt::print(stderr, "placewright: interrupted, nothing is written\n");
@@ -103,7 +102,7 @@ void add_profile(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand(
       "profile", "Measure models on these devices, and write a problem from it");
   const auto options = std::make_shared<ProfileOptions>();
-  verb->add_option("models", options->models, "Models that OpenVINO reads")
+  verb->add_option("models", options->models, "Models that a backend reads")
       ->required()
       ->type_name("FILE");
   options->devices.add_to(*verb);

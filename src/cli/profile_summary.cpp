@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr TimeUnit kUnit = TimeUnit::milliseconds;
 
-std::string runs_text(const RunSummary& runs) {
+std::string runs_text(const Measured& runs) {
   return fmt::format("{} of {}", runs.kept, runs.kept + runs.rejected);
 }
 
@@ -23,16 +23,20 @@ std::string bandwidth_text(double bytes_per_millisecond) {
                                            : "unlimited";
 }
 
-std::string validity(const std::string& doubt) {
-  return doubt.empty() ? "yes" : "NO: " + doubt;
+std::string validity(const std::string& doubt, bool watched) {
+  if (!doubt.empty()) return "NO: " + doubt;
+  return watched ? "yes" : "cannot tell";
 }
 
-Json runs_json(const RunSummary& runs) {
-  return {{"median", runs.milliseconds},
-          {"spread", runs.spread},
-          {"kept", runs.kept},
-          {"rejected", runs.rejected},
-          {"valid", runs.doubt().empty()}};
+std::string doubt_of(const KindProfile& kind) {
+  const std::string doubt = doubt_of(kind.latency);
+  return doubt.empty() ? kind.cut.doubt() : doubt;
+}
+
+Json runs_json(const Measured& runs) {
+  return {
+      {"median", runs.median},     {"spread", runs.spread()},         {"kept", runs.kept},
+      {"rejected", runs.rejected}, {"valid", doubt_of(runs).empty()}, {"watched", runs.watched}};
 }
 
 Json kind_json(const KindProfile& kind) {
@@ -66,6 +70,7 @@ Json link_json(const LinkProfile& link) {
           {"error", link.cost.error},
           {"kept", link.cost.kept},
           {"rejected", link.cost.rejected},
+          {"watched", link.cost.watched},
           {"points", std::move(points)}};
 }
 
@@ -84,12 +89,11 @@ std::string profile_text(const Profile& profile) {
                     {"valid"}});
   for (const ModelProfile& model : profile.models) {
     for (const KindProfile& kind : model.kinds) {
-      models.add(
-          {model.name, fmt::format("{}", model.ops), fmt::format("{}", model.fused), kind.kind,
-           value_text(kind.latency.milliseconds, kUnit), percent_text(kind.latency.spread),
-           runs_text(kind.latency), fmt::format("{:.3f}", kind.scale),
-           value_text(kind.cut.per_transfer, kUnit),
-           validity(kind.latency.doubt().empty() ? kind.cut.doubt() : kind.latency.doubt())});
+      models.add({model.name, fmt::format("{}", model.ops), fmt::format("{}", model.fused),
+                  kind.kind, value_text(kind.latency.median, kUnit),
+                  percent_text(kind.latency.spread()), runs_text(kind.latency),
+                  fmt::format("{:.3f}", kind.scale), value_text(kind.cut.per_transfer, kUnit),
+                  validity(doubt_of(kind), kind.latency.watched)});
     }
   }
   if (profile.links.empty()) return models.text();
@@ -101,7 +105,7 @@ std::string profile_text(const Profile& profile) {
   for (const LinkProfile& link : profile.links) {
     links.add({fmt::format("{} to {}", link.from, link.to), value_text(link.cost.latency, kUnit),
                bandwidth_text(link.cost.bandwidth), percent_text(link.cost.error),
-               validity(link.cost.doubt())});
+               validity(link.cost.doubt(), link.cost.watched)});
   }
   return models.text() + "\n" + links.text();
 }

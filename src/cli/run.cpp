@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "backends/opened_models.h"
+#include "backends/target_devices.h"
 #include "cli/interruption.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
@@ -234,9 +236,10 @@ Json document_of(const Report& report) {
                                     {"predicted", segment.predicted * report.scale},
                                     {"measured", measured_json(result.segment_times[i])}});
   }
-  for (const SegmentEvent& event : result.events) {
+  for (const StepEvent& event : result.events) {
+    if (event.step >= result.segments.size()) continue;
     document["timeline"].push_back({{"device", report.problem.device(event.device).name},
-                                    {"segment", event.segment + 1},
+                                    {"segment", event.step + 1},
                                     {"sample", event.sample},
                                     {"start", event.start},
                                     {"end", event.end}});
@@ -256,11 +259,12 @@ Json document_of(const Report& report) {
 
 void write_trace(const std::string& path, const Report& report) {
   std::vector<MeasuredSlice> slices;
-  for (const SegmentEvent& event : report.result.events) {
+  for (const StepEvent& event : report.result.events) {
+    if (event.step >= report.result.segments.size()) continue;
     slices.push_back({event.device,
                       report.pipeline()
-                          ? fmt::format("sample {}, segment {}", event.sample, event.segment + 1)
-                          : fmt::format("segment {}", event.segment + 1),
+                          ? fmt::format("sample {}, segment {}", event.sample, event.step + 1)
+                          : fmt::format("segment {}", event.step + 1),
                       event.start / report.scale, event.end / report.scale});
   }
   write_whole(path, trace_json(report.problem, report.plan, slices));
@@ -303,8 +307,7 @@ ExitCode run(const RunVerbOptions& options) {
     throw InputError(input_name(options.plan.path), "",
                      fmt::format("the plan is not valid: {}", violations.front().message));
   }
-  const Runtime& runtime = openvino_runtime();
-  const auto models = models_of(problem, runtime);
+  const auto models = models_of(problem);
 
   const Interruption interruption;
   RunOptions run_options = options.run;
@@ -318,7 +321,7 @@ ExitCode run(const RunVerbOptions& options) {
       status.show(fmt::format("running {:.0f} %", 100 * done));
     };
     try {
-      result = run_plan(problem, loaded.plan(), models, runtime, run_options);
+      result = run_plan(problem, loaded.plan(), models, run_options);
     } catch (const std::invalid_argument& error) {
       throw InputError(input_name(options.plan.path), "",
                        fmt::format("cannot be run here: {}", error.what()));
@@ -366,7 +369,7 @@ void add_run(CLI::App& program, Action& action) {
                  "Do not compare the outputs with those of the unsplit model")
       ->group("Run");
   verb->add_flag("--no-baselines", options->no_baselines,
-                 "Do not measure what OpenVINO gives without a plan")
+                 "Do not measure what the backend gives without a plan")
       ->group("Run");
   verb->add_option("-o,--output", options->path,
                    "Write what was measured, for 'placewright report'")

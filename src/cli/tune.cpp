@@ -48,7 +48,7 @@ struct TuneOptions {
   std::string corrected;
 };
 
-ProfileRequest profile_request(const TuneOptions& options, const Runtime& runtime) {
+ProfileRequest profile_request(const TuneOptions& options) {
   (void)options.shapes.shapes();
   if (options.models.size() > 1 && !options.shapes.texts.empty()) {
     throw UsageError("--shape: of several models it is not clear which one is meant");
@@ -60,7 +60,7 @@ ProfileRequest profile_request(const TuneOptions& options, const Runtime& runtim
   for (const std::string& path : options.models) {
     request.files.push_back({path, options.shapes.texts});
   }
-  request.targets = options.devices.targets(runtime.devices());
+  request.targets = options.devices.targets(backend_of_models(options.models));
   request.measure.repeat = options.repeat;
   return request;
 }
@@ -111,8 +111,7 @@ void print_document(const Tuning& tuning) {
 }
 
 std::optional<Tuning> tuned(const TuneOptions& options) {
-  const Runtime& runtime = openvino_runtime();
-  TuneRequest request{.profile = profile_request(options, runtime),
+  TuneRequest request{.profile = profile_request(options),
                       .objective = options.objective,
                       .plan = {.planner = options.planner, .budget = options.budget.budget()},
                       .rounds = options.rounds};
@@ -120,7 +119,7 @@ std::optional<Tuning> tuned(const TuneOptions& options) {
   StatusLine status(!options.output.quiet);
   request.stop = interruption.flag();
   request.progress = [&](const std::string& what) { status.show(what); };
-  return tune(runtime, std::move(request));
+  return tune(std::move(request));
 }
 
 ExitCode tune_models(const TuneOptions& options) {
@@ -159,7 +158,7 @@ void add_tune(CLI::App& program, Action& action) {
       "tune", "Profile, plan, run, correct the costs by what was measured, and plan again");
   const auto options = std::make_shared<TuneOptions>();
   options->budget.time_limit = "3s";
-  verb->add_option("models", options->models, "Models that OpenVINO reads")
+  verb->add_option("models", options->models, "Models that a backend reads")
       ->required()
       ->type_name("FILE");
   options->devices.add_to(*verb);

@@ -14,16 +14,8 @@
 
 namespace placewright {
 
-// One target for each core that this process may use.
-std::vector<Target> one_target_per_core();
-
-// Reads and checks the names: each can be used here, none twice, no core in two of them. Throws
-// std::invalid_argument with one sentence.
-std::vector<Target> targets_named(const std::vector<std::string>& names,
-                                  const std::vector<RuntimeDevice>& devices);
-
 // Devices in the order of the targets, kinds in the order in which they first occur; times in
-// milliseconds.
+// milliseconds. `devices` by target.
 Cluster cluster_of_targets(const std::vector<Target>& targets,
                            const std::vector<RuntimeDevice>& devices);
 

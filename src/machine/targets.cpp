@@ -14,8 +14,6 @@
 namespace placewright {
 namespace {
 
-constexpr std::string_view kCores = "cpu:";
-
 int core_number(std::string_view text, std::string_view whole) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -44,44 +42,41 @@ double memory_field(std::string_view key) {
   return std::strtod(proc_field("/proc/meminfo", key).c_str(), nullptr) * 1024;
 }
 
+std::string name_of_cores(const std::vector<int>& cores) {
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < cores.size();) {
+    std::size_t j = i;
+    while (j + 1 < cores.size() && cores[j + 1] == cores[j] + 1) ++j;
+    ranges.push_back(i == j ? fmt::format("{}", cores[i])
+                            : fmt::format("{}-{}", cores[i], cores[j]));
+    i = j + 1;
+  }
+  return fmt::format("{}{}", kCoresPrefix, fmt::join(ranges, ","));
+}
+
 }  // namespace
 
-Target target_named(std::string_view name) {
-  if (!name.starts_with(kCores)) {
-    if (name.empty()) throw std::invalid_argument("a device has no name");
-    return {std::string(name), {}};
-  }
-  Target target{"CPU", {}};
-  std::string_view rest = name.substr(kCores.size());
+std::vector<int> cores_named(std::string_view name) {
+  std::vector<int> cores;
+  std::string_view rest = name.substr(kCoresPrefix.size());
   while (true) {
     const std::string_view range = rest.substr(0, rest.find(','));
     const auto dash = range.find('-');
     const int first = core_number(range.substr(0, dash), name);
     const int last =
         dash == std::string_view::npos ? first : core_number(range.substr(dash + 1), name);
-    for (int core = first; core <= last; ++core) target.cores.push_back(core);
+    for (int core = first; core <= last; ++core) cores.push_back(core);
     if (range.size() == rest.size()) break;
     rest.remove_prefix(range.size() + 1);
   }
-  std::sort(target.cores.begin(), target.cores.end());
-  target.cores.erase(std::unique(target.cores.begin(), target.cores.end()), target.cores.end());
-  if (target.cores.empty()) {
-    throw std::invalid_argument(fmt::format("'{}' names no core", name));
-  }
-  return target;
+  std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  if (cores.empty()) throw std::invalid_argument(fmt::format("'{}' names no core", name));
+  return cores;
 }
 
 std::string name_of(const Target& target) {
-  if (target.cores.empty()) return target.device;
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < target.cores.size();) {
-    std::size_t j = i;
-    while (j + 1 < target.cores.size() && target.cores[j + 1] == target.cores[j] + 1) ++j;
-    ranges.push_back(i == j ? fmt::format("{}", target.cores[i])
-                            : fmt::format("{}-{}", target.cores[i], target.cores[j]));
-    i = j + 1;
-  }
-  return fmt::format("{}{}", kCores, fmt::join(ranges, ","));
+  return target.cores.empty() ? target.device : name_of_cores(target.cores);
 }
 
 std::string kind_of(const Target& target) {
@@ -100,20 +95,12 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
-std::optional<std::string> obstacle(const Target& target,
-                                    const std::vector<std::string>& openvino_devices) {
-  if (target.cores.empty()) {
-    const bool known = std::find(openvino_devices.begin(), openvino_devices.end(), target.device) !=
-                       openvino_devices.end();
-    if (known) return std::nullopt;
-    return fmt::format("OpenVINO has no device '{}' here, only: {}", target.device,
-                       fmt::join(openvino_devices, ", "));
-  }
+std::optional<std::string> obstacle(const std::vector<int>& cores) {
   const std::vector<int> allowed = allowed_cores();
-  for (const int core : target.cores) {
+  for (const int core : cores) {
     if (std::binary_search(allowed.begin(), allowed.end(), core)) continue;
-    return fmt::format("'{}' needs core {}, but this process may use only: {}", name_of(target),
-                       core, fmt::join(allowed, ", "));
+    return fmt::format("'{}' needs core {}, but this process may use only: {}",
+                       name_of_cores(cores), core, fmt::join(allowed, ", "));
   }
   return std::nullopt;
 }
@@ -135,8 +122,8 @@ void bind_this_thread(const std::vector<int>& cores) {
   CPU_ZERO(&set);
   for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
   if (sched_setaffinity(0, sizeof(set), &set) != 0) {
-    throw std::runtime_error(fmt::format("cannot bind a thread to {}: {}", name_of({"CPU", cores}),
-                                         std::strerror(errno)));
+    throw std::runtime_error(
+        fmt::format("cannot bind a thread to {}: {}", name_of_cores(cores), std::strerror(errno)));
   }
 }
 

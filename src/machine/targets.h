@@ -1,9 +1,9 @@
 // What this machine has: cores, memory, and sets of cores as devices.
 //
 // On a machine without accelerators unequal devices are made from one CPU: `cpu:0` is core 0,
-// `cpu:0-1` the cores 0 and 1, `cpu:0,2` the cores 0 and 2. Everything else is the name of an
-// OpenVINO device. Cores are numbered as the operating system does, and only those count that this
-// process may use.
+// `cpu:0-1` the cores 0 and 1, `cpu:0,2` the cores 0 and 2. Cores are numbered as the operating
+// system does, and only those count that this process may use. Which backend runs on them, and
+// which other devices there are, is the business of backends/registry.h.
 
 #pragma once
 
@@ -14,44 +14,56 @@
 
 namespace placewright {
 
-// A device as what executes models there calls it.
+// Memory that is reached in one way: the host's, or a device's own.
+struct MemorySpace {
+  std::string owner;  // the device whose own it is; empty: the host's
+
+  [[nodiscard]] bool is_host() const { return owner.empty(); }
+  friend bool operator==(const MemorySpace&, const MemorySpace&) = default;
+};
+
+// A device as its backend describes it.
 struct RuntimeDevice {
   std::string name;       // "CPU", "GPU.0"
   std::string full_name;  // "Intel(R) …"
-  double memory = 0;      // bytes; 0: not known
+  double memory = 0;      // bytes; 0: not stated
+  MemorySpace space;      // where its tensors are
 };
 
-// Where a part runs: an OpenVINO device, and for `CPU` the cores.
+// Where a part runs: a device of a backend, and for host processors the cores.
 struct Target {
-  std::string device;      // as OpenVINO calls it
-  std::vector<int> cores;  // ascending; empty: not a CPU
+  std::string backend;     // "openvino"
+  std::string device;      // as the backend calls it
+  std::vector<int> cores;  // ascending; empty: not a set of cores
 
   [[nodiscard]] int threads() const { return cores.empty() ? 1 : static_cast<int>(cores.size()); }
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-// Reads `cpu:0-1` and the like; any other name is an OpenVINO device. Throws std::invalid_argument
-// with one sentence.
-Target target_named(std::string_view name);
+// How names of core sets begin.
+inline constexpr std::string_view kCoresPrefix = "cpu:";
 
-// The shortest spelling: `cpu:0-1`.
+// Reads `cpu:0-1` and the like: the cores, ascending. Throws std::invalid_argument with one
+// sentence.
+std::vector<int> cores_named(std::string_view name);
+
+// The shortest spelling: `cpu:0-1`; without cores the device's own name.
 std::string name_of(const Target& target);
 
-// Devices of one kind take the same time: `cpu-1`, `cpu-2`, or the OpenVINO device.
+// Devices of one kind take the same time: `cpu-1`, `cpu-2`, or the device.
 std::string kind_of(const Target& target);
 
 // The cores that this process may use.
 std::vector<int> allowed_cores();
 
-// Why the target cannot be used here; nothing when it can.
-std::optional<std::string> obstacle(const Target& target,
-                                    const std::vector<std::string>& openvino_devices);
+// Why these cores cannot be used here; nullopt if they can.
+std::optional<std::string> obstacle(const std::vector<int>& cores);
 
 std::string processor_name();
 double total_memory();      // bytes
 double available_memory();  // bytes
 
-// Binds the calling thread to cores; throws std::runtime_error where the system refuses.
+// Binds the calling thread to cores. Throws std::runtime_error if the system refuses.
 void bind_this_thread(const std::vector<int>& cores);
 
 }  // namespace placewright

@@ -1,52 +1,37 @@
-// Threads bound to cores that wait for each other, and the time they really had.
+// Threads, most of them bound to cores, that wait for each other.
 
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <vector>
 
+#include "machine/clock.h"
 #include "machine/targets.h"
 
 namespace placewright {
 
-using Clock = std::chrono::steady_clock;
-
-double milliseconds(Clock::duration duration);
-
-// Processor time of the calling thread, in milliseconds.
-double thread_time();
-
-// The time that the core of a thread gave to others since then, in milliseconds. On several cores
-// it cannot be told, the others' share of the work not being this thread's, and is 0.
-class LostTime {
- public:
-  explicit LostTime(const Target& target)
-      : counts_(target.cores.size() == 1), start_(Clock::now()), processor_(thread_time()) {}
-
-  [[nodiscard]] double so_far() const;
-
- private:
-  bool counts_;
-  Clock::time_point start_;
-  double processor_;
-};
-
-// A worker waits on its own core, so it spins; once in a while it lets others run.
+// A worker that has a core of its own spins while it waits, and lets others run once in a while.
+// One that has none (it drives another device, or copies) soon sleeps, because its core is
+// somebody's.
 class Waiting {
  public:
+  explicit Waiting(const Target& target) : owns_core_(!target.cores.empty()) {}
+
   void pause();
+  void reset() { spins_ = 0; }
 
  private:
+  bool owns_core_;
   int spins_ = 0;
 };
 
-// One thread for each target, all running `work(number)` until they end or one throws. The others
-// then see `stopped()`, and the first exception is thrown again by `run`.
+// One thread for each target, bound to its cores if it has any; all run `work(number)` until they
+// end or one throws. The others then see `stopped()`, and the first exception is thrown again by
+// `run`.
 class Workers {
  public:
   explicit Workers(std::vector<Target> targets, const std::atomic<bool>* stop = nullptr)
@@ -62,13 +47,16 @@ class Workers {
     return outside_ != nullptr && outside_->load(std::memory_order_relaxed);
   }
 
-  // Until the word has the value; false where the workers were stopped.
-  bool wait(const std::atomic<std::uint64_t>& word, std::uint64_t value) const;
+  // Until the word has the value; false if the workers were stopped. `worker` is the caller's
+  // number.
+  bool wait(std::size_t worker, const std::atomic<std::uint64_t>& word, std::uint64_t value) const;
 
-  // All workers meet; each meeting has its number, from 1.
-  bool meet(std::uint64_t number);
+  // All workers meet; each meeting has its number, from 1. False if the workers were stopped.
+  bool meet(std::size_t worker, std::uint64_t number);
 
  private:
+  void fail();  // with the exception that is being handled
+
   std::vector<Target> targets_;
   const std::atomic<bool>* outside_;
   std::atomic<bool> failed_{false};

@@ -13,11 +13,13 @@
 namespace placewright {
 namespace {
 
+constexpr std::uint64_t kSeed = 1;  // of the inputs
+
 // Segments compiled for a target, each reading what those before it made.
 class Chain {
  public:
   Chain(const NeuralModel& model, const std::vector<OpGroup>& segments, const Target& target,
-        const std::map<TensorKey, Bytes>& inputs) {
+        const Buffers& inputs) {
     std::map<TensorKey, std::pair<std::size_t, std::size_t>> made;  // segment, output
     for (const OpGroup& ops : segments) {
       CompiledPart& part = *parts_.emplace_back(
@@ -26,11 +28,11 @@ class Chain {
       for (std::size_t i = 0; i < part.inputs().size(); ++i) {
         const TensorKey& tensor = part.inputs()[i];
         if (tensor.is_model_input()) {
-          request.bind_input(i, inputs.at(tensor).data());
+          request.bind_input(i, *inputs[tensor.port]);
           continue;
         }
         const auto& [segment, output] = made.at(tensor);
-        request.bind_input(i, *requests_[segment], output);
+        request.bind_input(i, requests_[segment]->output(output));
         ++transfers_;
       }
       for (std::size_t o = 0; o < part.outputs().size(); ++o) {
@@ -51,20 +53,12 @@ class Chain {
   std::size_t transfers_ = 0;
 };
 
-std::map<TensorKey, Bytes> model_inputs(const ModelGraph& graph) {
-  std::map<TensorKey, Bytes> inputs;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    inputs.emplace(TensorKey{TensorKey::kModelInput, i}, seeded_input(graph.inputs[i], i + 1));
-  }
-  return inputs;
-}
-
 double cost_per_transfer(const CutCost& cost) {
   double products = 0;
   double squares = 0;
   for (const CutTrial& trial : cost.trials) {
     const auto transfers = static_cast<double>(trial.transfers);
-    products += transfers * (trial.time.milliseconds - cost.whole.milliseconds);
+    products += transfers * (trial.time.median - cost.whole.median);
     squares += transfers * transfers;
   }
   return squares > 0 ? std::max(0.0, products / squares) : 0;
@@ -73,9 +67,9 @@ double cost_per_transfer(const CutCost& cost) {
 }  // namespace
 
 std::string CutCost::doubt() const {
-  if (const std::string doubt = whole.doubt(); !doubt.empty()) return doubt;
+  if (const std::string doubt = doubt_of(whole); !doubt.empty()) return doubt;
   for (const CutTrial& trial : trials) {
-    const std::string doubt = trial.time.doubt();
+    const std::string doubt = doubt_of(trial.time);
     if (!doubt.empty()) return fmt::format("with {} segments {}", trial.segments, doubt);
   }
   return {};
@@ -106,7 +100,7 @@ std::vector<OpGroup> equal_segments(const std::vector<OpGroup>& ordered,
 CutCost measure_cuts(const NeuralModel& model, const std::vector<OpGroup>& ordered,
                      const std::vector<double>& op_times, const Target& target,
                      const MeasureOptions& options) {
-  const std::map<TensorKey, Bytes> inputs = model_inputs(model.graph());
+  const Buffers inputs = seeded_inputs(model.graph(), kSeed, target);
   std::vector<std::unique_ptr<Chain>> chains;
   for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
     options.check();
@@ -131,10 +125,9 @@ CutCost measure_cuts(const NeuralModel& model, const std::vector<OpGroup>& order
     }
   });
   CutCost cost;
-  cost.whole = summary_of(runs.front(), target);
+  cost.whole = summary_of(runs.front());
   for (std::size_t i = 1; i < chains.size(); ++i) {
-    cost.trials.push_back(
-        {chains[i]->segments(), chains[i]->transfers(), summary_of(runs[i], target)});
+    cost.trials.push_back({chains[i]->segments(), chains[i]->transfers(), summary_of(runs[i])});
   }
   cost.per_transfer = cost_per_transfer(cost);
   return cost;

@@ -19,12 +19,12 @@ namespace placewright {
 struct CutTrial {
   std::size_t segments = 0;
   std::size_t transfers = 0;  // tensors that cross a border, by reading segment
-  RunSummary time;            // of all segments, one after the other
+  Measured time;              // of all segments, one after the other
 };
 
 struct CutCost {
   double per_transfer = 0;  // ms, not negative
-  RunSummary whole;         // the model in one piece
+  Measured whole;           // the model in one piece
   std::vector<CutTrial> trials;
 
   // Why it should not be believed; empty: it may be.

@@ -8,7 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "backends/inputs.h"
+#include "backends/buffer_copy.h"
+#include "backends/target_devices.h"
 #include "machine/workers.h"
 
 namespace placewright {
@@ -22,7 +23,15 @@ constexpr double kFree = 0.002;
 constexpr std::size_t kRoundsPerRun = 3;
 constexpr std::size_t kFewestRounds = 20;
 
-std::uint64_t read_all(const Bytes& memory) {
+std::size_t rounds_of(const MeasureOptions& options) {
+  return options.warm_up + std::max(kFewestRounds, kRoundsPerRun * options.repeat);
+}
+
+void drop_warm_up(std::vector<TimedRun>& runs, const MeasureOptions& options) {
+  runs.erase(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(options.warm_up));
+}
+
+std::uint64_t read_all(const HostBuffer& memory) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i + sizeof(std::uint64_t) <= memory.size(); i += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
@@ -32,7 +41,7 @@ std::uint64_t read_all(const Bytes& memory) {
   return sum;
 }
 
-// One size, as often as the options say.
+// Tensors of one size through one memory, as often as the options say.
 class Exchange {
  public:
   Exchange(const Target& from, const Target& to, std::size_t bytes, const MeasureOptions& options)
@@ -53,13 +62,11 @@ class Exchange {
     for (std::size_t round = 0; round < rounds(); ++round) {
       across_[round].disturbed = across_[round].disturbed || lost_[round] != 0;
     }
-    across_.erase(across_.begin(), across_.begin() + static_cast<std::ptrdiff_t>(options_.warm_up));
-    alone_.erase(alone_.begin(), alone_.begin() + static_cast<std::ptrdiff_t>(options_.warm_up));
+    drop_warm_up(across_, options_);
+    drop_warm_up(alone_, options_);
   }
 
-  [[nodiscard]] std::size_t rounds() const {
-    return options_.warm_up + std::max(kFewestRounds, kRoundsPerRun * options_.repeat);
-  }
+  [[nodiscard]] std::size_t rounds() const { return rounds_of(options_); }
   [[nodiscard]] const std::vector<TimedRun>& across() const { return across_; }
   [[nodiscard]] const std::vector<TimedRun>& alone() const { return alone_; }
 
@@ -67,7 +74,7 @@ class Exchange {
   void produce() {
     RunWatch watch(from_, kFree);
     for (std::size_t round = 0; round < rounds(); ++round) {
-      if (!workers_.meet(round + 1)) return;
+      if (!workers_.meet(0, round + 1)) return;
       watch.begin();
       write(memory_, round);
       written_[round] = Clock::now();
@@ -79,12 +86,13 @@ class Exchange {
   void consume() {
     RunWatch watch(to_, kFree);
     for (std::size_t round = 0; round < rounds(); ++round) {
-      if (!workers_.meet(round + 1)) return;
+      if (!workers_.meet(1, round + 1)) return;
       watch.begin();
-      if (!workers_.wait(flag_, round + 1)) return;
+      if (!workers_.wait(1, flag_, round + 1)) return;
       sink_ = sink_ + read_all(memory_);
       const double time = milliseconds(Clock::now() - written_[round]);
-      across_.push_back({time, time, watch.end().disturbed});
+      const TimedRun whole = watch.end();
+      across_.push_back({time, whole.lost ? std::optional(0.0) : std::nullopt, whole.disturbed});
       write(own_, round);
       watch.begin();
       sink_ = sink_ + read_all(own_);
@@ -92,14 +100,14 @@ class Exchange {
     }
   }
 
-  static void write(const Bytes& memory, std::size_t round) {
+  static void write(const HostBuffer& memory, std::size_t round) {
     std::memset(memory.data(), static_cast<int>(round & 0x7fU) + 1, memory.size());
   }
 
   Target from_;
   Target to_;
-  Bytes memory_;
-  Bytes own_;  // what the reader writes itself
+  HostBuffer memory_;
+  HostBuffer own_;  // what the reader writes itself
   const MeasureOptions& options_;
   Workers workers_;
   std::atomic<std::uint64_t> flag_{0};
@@ -109,6 +117,40 @@ class Exchange {
   std::vector<TimedRun> alone_;
   volatile std::uint64_t sink_ = 0;
 };
+
+// Tensors of one size from one memory to another.
+std::vector<TimedRun> timed_copies(const Target& from, const Target& to, std::size_t bytes,
+                                   const MeasureOptions& options) {
+  const std::unique_ptr<Buffer> source = runtime_named(from.backend).allocate(from.device, bytes);
+  const std::unique_ptr<Buffer> copied = runtime_named(to.backend).allocate(to.device, bytes);
+  BufferCopy copy(from, *source, to, *copied);
+  std::vector<TimedRun> runs;
+  Workers workers({to}, options.stop);
+  workers.run([&](std::size_t) {
+    RunWatch watch(to, kFree);
+    while (runs.size() < rounds_of(options) && !workers.stopped()) {
+      watch.begin();
+      copy.run();
+      runs.push_back(watch.end());
+    }
+  });
+  options.check();
+  drop_warm_up(runs, options);
+  return runs;
+}
+
+// The cost of a size, and the runs that it was measured in.
+std::pair<double, Measured> cost_of(const Target& from, const Target& to, std::size_t bytes,
+                                    const MeasureOptions& options) {
+  if (device_of(from).space != device_of(to).space) {
+    const Measured copies = summary_of(timed_copies(from, to, bytes, options));
+    return {copies.median, copies};
+  }
+  Exchange exchange(from, to, bytes, options);
+  exchange.run();
+  const Measured across = summary_of(exchange.across());
+  return {std::max(0.0, across.median - summary_of(exchange.alone()).median), across};
+}
 
 }  // namespace
 
@@ -187,19 +229,18 @@ HandOver measure_hand_over(const Target& from, const Target& to, const MeasureOp
   std::vector<HandOverPoint> points;
   std::size_t kept = 0;
   std::size_t rejected = 0;
+  bool watched = true;
   for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
-    Exchange exchange(from, to, bytes, options);
-    exchange.run();
-    const RunSummary across = summary_of(exchange.across(), to);
-    const RunSummary alone = summary_of(exchange.alone(), to);
-    points.push_back(
-        {static_cast<double>(bytes), std::max(0.0, across.milliseconds - alone.milliseconds)});
-    kept += across.kept;
-    rejected += across.rejected;
+    const auto [cost, runs] = cost_of(from, to, bytes, options);
+    points.push_back({static_cast<double>(bytes), cost});
+    kept += runs.kept;
+    rejected += runs.rejected;
+    watched = watched && runs.watched;
   }
   HandOver result = fitted(std::move(points));
   result.kept = kept;
   result.rejected = rejected;
+  result.watched = watched;
   return result;
 }
 

@@ -1,9 +1,12 @@
-// What it costs that a tensor made on one core set is read on another.
+// What it costs that a tensor made on one device is read on another.
 //
-// Two bound threads: one writes the tensor and sets a flag, the other waits for the flag and reads
-// it. The cost is the time from the flag to the end of reading, beyond what reading takes on the
-// core that wrote. Measured over sizes from 4 KiB to 4 MiB and fitted as latency + bytes /
-// bandwidth by least squares of the relative errors.
+//   one memory    Two bound threads: one writes the tensor and sets a flag, the other waits for the
+//                 flag and reads it. The cost is the time from the flag to the end of reading,
+//                 beyond what reading takes on the core that wrote.
+//   two memories  The copy between them, as a run makes it.
+//
+// Measured over sizes from 4 KiB to 4 MiB and fitted as latency + bytes / bandwidth by least
+// squares of the relative errors.
 
 #pragma once
 
@@ -27,6 +30,7 @@ struct HandOver {
   std::vector<HandOverPoint> points;
   std::size_t kept = 0;
   std::size_t rejected = 0;
+  bool watched = true;  // false: a device cannot tell whether others used it
 
   // Why it should not be believed; empty: it may be.
   [[nodiscard]] std::string doubt() const;

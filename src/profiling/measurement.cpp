@@ -1,11 +1,8 @@
 #include "profiling/measurement.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/resource.h>
 
 namespace placewright {
 namespace {
@@ -14,36 +11,21 @@ namespace {
 constexpr double kFreeShare = 0.02;
 
 constexpr std::size_t kFewest = 3;
-constexpr double kLargestSpread = 0.1;
-
-long involuntary_switches() {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
-}
+constexpr double kLargestSpread = 0.4;
 
 }  // namespace
 
-bool RunWatch::on_own_core() const {
-  return target_.cores.empty() ||
-         std::binary_search(target_.cores.begin(), target_.cores.end(), sched_getcpu());
-}
-
 void RunWatch::begin() {
-  began_at_home_ = on_own_core();
-  switches_ = involuntary_switches();
-  processor_ = thread_time();
+  if (probe_) probe_->begin();
   begin_ = Clock::now();
 }
 
 TimedRun RunWatch::end() {
-  TimedRun run;
-  run.milliseconds = milliseconds(Clock::now() - begin_);
-  run.processor_milliseconds = thread_time() - processor_;
-  const double waited = run.milliseconds - run.processor_milliseconds;
-  const bool robbed = target_.cores.size() == 1 ? waited > free_ + kFreeShare * run.milliseconds
-                                                : involuntary_switches() != switches_;
-  run.disturbed = robbed || !began_at_home_ || !on_own_core();
+  TimedRun run{.milliseconds = milliseconds(Clock::now() - begin_), .lost = {}};
+  if (probe_) {
+    run.lost = probe_->lost();
+    run.disturbed = *run.lost > free_ + kFreeShare * run.milliseconds;
+  }
   return run;
 }
 
@@ -59,29 +41,6 @@ bool Series::goes_on(const std::vector<TimedRun>& runs) const {
   return runs.size() < kFewestRuns || milliseconds(Clock::now() - begin_) < options_.seconds * 1000;
 }
 
-double quantile(std::vector<double> values, double fraction) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double place = fraction * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return std::lerp(values[below], values[above], place - static_cast<double>(below));
-}
-
-double median(std::vector<double> values) {
-  return quantile(std::move(values), 0.5);
-}
-
-std::string RunSummary::doubt() const {
-  if (kept < kFewest || kept < rejected) {
-    return fmt::format("{} of {} runs were disturbed", rejected, kept + rejected);
-  }
-  if (spread > kLargestSpread) {
-    return fmt::format("the undisturbed runs differ by {:.0f} %", 100 * spread);
-  }
-  return {};
-}
-
 std::vector<TimedRun> with_some_kept(std::vector<TimedRun> runs) {
   const auto kept = static_cast<std::size_t>(
       std::count_if(runs.begin(), runs.end(), [](const TimedRun& run) { return !run.disturbed; }));
@@ -93,25 +52,33 @@ std::vector<TimedRun> with_some_kept(std::vector<TimedRun> runs) {
   return runs;
 }
 
-RunSummary summary_of(const std::vector<TimedRun>& runs, const Target& target) {
+Measured summary_of(const std::vector<TimedRun>& runs) {
   std::vector<double> times;
   for (const TimedRun& run : runs) {
     if (!run.disturbed) times.push_back(run.milliseconds);
   }
-  RunSummary summary;
-  summary.kept = times.size();
-  summary.rejected = runs.size() - times.size();
-  if (times.size() < kFewest) {
+  const std::size_t kept = times.size();
+  if (kept < kFewest) {
     times.clear();
     for (const TimedRun& run : runs) {
-      times.push_back(target.cores.size() == 1 ? run.processor_milliseconds : run.milliseconds);
+      times.push_back(std::max(0.0, run.milliseconds - run.lost.value_or(0)));
     }
   }
-  summary.milliseconds = median(times);
-  if (summary.milliseconds > 0) {
-    summary.spread = (quantile(times, 0.75) - quantile(times, 0.25)) / 2 / summary.milliseconds;
-  }
+  Measured summary = measured(std::move(times), runs.size() - kept);
+  summary.kept = kept;
+  summary.watched = std::all_of(runs.begin(), runs.end(),
+                                [](const TimedRun& run) { return run.lost.has_value(); });
   return summary;
+}
+
+std::string doubt_of(const Measured& runs) {
+  if (runs.kept < kFewest || runs.kept < runs.rejected) {
+    return fmt::format("{} of {} runs were disturbed", runs.rejected, runs.kept + runs.rejected);
+  }
+  if (runs.spread() > kLargestSpread) {
+    return fmt::format("the undisturbed runs differ by {:.0f} %", 100 * runs.spread());
+  }
+  return {};
 }
 
 }  // namespace placewright

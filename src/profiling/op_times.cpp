@@ -103,7 +103,7 @@ OpTimes measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
   OpTimes result;
   result.executed = part->executed();
   const Counters counters(result.executed);
-  const std::vector<Bytes> inputs = seeded_inputs(graph, *part);
+  const Buffers inputs = seeded_inputs(graph, *part, target);
   const auto request = request_with(*part, inputs);
 
   std::vector<TimedRun> runs;
@@ -126,7 +126,7 @@ OpTimes measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
     }
   });
 
-  result.latency = summary_of(runs, target);
+  result.latency = summary_of(runs);
   runs = with_some_kept(std::move(runs));
   std::vector<double> means = undisturbed_means(readings, runs);
   const std::vector<double> spread = spread_of(readings, runs, means);
@@ -135,7 +135,7 @@ OpTimes measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
   const double total = sum(means);
   std::vector<double> deviation(means.size(), 0);
   for (std::size_t node = 0; node < means.size(); ++node) {
-    if (total > 0) means[node] *= result.latency.milliseconds / total;
+    if (total > 0) means[node] *= result.latency.median / total;
     deviation[node] = means[node] * spread[node];
   }
   result.milliseconds = times_of_ops(graph, result.executed, means);

@@ -34,7 +34,7 @@ struct OpTimes {
   std::vector<ExecutedNode> executed;
   std::vector<double> milliseconds;  // by op; of all ops of the graph, 0 where not measured
   std::vector<double> spread;        // by op, relative; from the two halves of the runs
-  RunSummary latency;                // of one inference
+  Measured latency;                  // of one inference
   double counted = 0;                // sum of the counters: latency / counted is the scale
 };
 

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "backends/import.h"
+#include "backends/target_devices.h"
 #include "formats/input_error.h"
 #include "machine/target_cluster.h"
 #include "profiling/op_times.h"
@@ -31,6 +32,24 @@ void require_no_text_inputs(const ModelGraph& graph, const std::string& path) {
     if (input.type.kind != ElementKind::text) continue;
     throw InputError(path, "",
                      fmt::format("the input '{}' is text, which cannot be made up", input.name));
+  }
+}
+
+// A model belongs to the backend that reads it, and runs on the devices of that backend alone.
+void require_one_backend(const ProfileRequest& request) {
+  const std::string& backend = request.targets.front().backend;
+  for (const Target& target : request.targets) {
+    if (target.backend == backend) continue;
+    throw std::invalid_argument(fmt::format("'{}' and '{}' belong to different backends ({}, {})",
+                                            name_of(request.targets.front()), name_of(target),
+                                            backend, target.backend));
+  }
+  for (const ProfiledFile& file : request.files) {
+    const BackendEntry* reader = backend_reading(file.path);
+    if (reader == nullptr || reader->name == backend) continue;
+    throw InputError(file.path, "",
+                     fmt::format("is a model for {}, which does not run on '{}'", reader->title,
+                                 name_of(request.targets.front())));
   }
 }
 
@@ -66,17 +85,18 @@ void append(ProblemDraft& draft, ProblemDraft part, bool several) {
   }
 }
 
-std::string runs_text(const RunSummary& summary) {
-  return fmt::format("median of {} undisturbed runs ({} rejected), spread {:.1f} %", summary.kept,
-                     summary.rejected, 100 * summary.spread);
+std::string runs_text(const Measured& runs) {
+  return fmt::format("median of {} {} runs ({} rejected), spread {:.1f} %", runs.kept,
+                     runs.watched ? "undisturbed" : "unwatched", runs.rejected,
+                     100 * runs.spread());
 }
 
 class Profiler {
  public:
-  Profiler(const Runtime& runtime, const ProfileRequest& request)
-      : runtime_(runtime),
+  explicit Profiler(const ProfileRequest& request)
+      : runtime_(runtime_named(request.targets.front().backend)),
         request_(request),
-        cluster_(cluster_of_targets(request.targets, runtime.devices())),
+        cluster_(cluster_of_targets(request.targets, devices_of(request.targets))),
         first_(first_of_each_kind(cluster_)) {}
 
   Profile run() {
@@ -154,7 +174,7 @@ class Profiler {
     const std::vector<std::size_t> ops = supported_ops(model.graph(), unsupported);
     if (!ops.empty()) times = measure_ops(model, ops, target, request_.measure);
     found.latency = times.latency;
-    found.scale = times.counted > 0 ? times.latency.milliseconds / times.counted : 1;
+    found.scale = times.counted > 0 ? times.latency.median / times.counted : 1;
     for (const OpGroup& node : ops_of_nodes(model.graph(), times.executed)) {
       if (!node.empty()) ++found.executed;
     }
@@ -168,7 +188,7 @@ class Profiler {
                                            entry.name, found.device, unsupported.size(),
                                            part.ops.size(), part.ops[unsupported.front()].name));
     }
-    doubt(fmt::format("{} on {}", entry.name, found.device), times.latency.doubt());
+    doubt(fmt::format("{} on {}", entry.name, found.device), doubt_of(times.latency));
     return times;
   }
 
@@ -195,7 +215,7 @@ class Profiler {
       origin.push_back(
           fmt::format("{} on {}: {:.4g} ms on {}, {}; op times are the backend's counters (whole "
                       "microseconds), scaled by {:.3f} so that they sum up to it",
-                      entry.name, kind.kind, kind.latency.milliseconds, kind.device,
+                      entry.name, kind.kind, kind.latency.median, kind.device,
                       runs_text(kind.latency), kind.scale));
       if (kind.unsupported > 0) {
         origin.push_back(fmt::format("{} on {}: {} ops are not supported", entry.name, kind.kind,
@@ -204,8 +224,8 @@ class Profiler {
       for (const CutTrial& trial : kind.cut.trials) {
         origin.push_back(fmt::format(
             "{} on {} in {} segments with {} transfers: {:.4g} ms, in one piece {:.4g} ms",
-            entry.name, kind.kind, trial.segments, trial.transfers, trial.time.milliseconds,
-            kind.cut.whole.milliseconds));
+            entry.name, kind.kind, trial.segments, trial.transfers, trial.time.median,
+            kind.cut.whole.median));
       }
     }
   }
@@ -280,9 +300,10 @@ class Profiler {
 
 }  // namespace
 
-std::optional<Profile> profile_models(const Runtime& runtime, const ProfileRequest& request) {
+std::optional<Profile> profile_models(const ProfileRequest& request) {
+  require_one_backend(request);
   try {
-    return Profiler(runtime, request).run();
+    return Profiler(request).run();
   } catch (const Stopped&) {
     return std::nullopt;
   }

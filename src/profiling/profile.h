@@ -30,7 +30,7 @@ struct ProfiledFile {
 struct KindProfile {
   std::string kind;
   std::string device;        // that was measured
-  RunSummary latency;        // of the whole model
+  Measured latency;          // of the whole model
   double scale = 1;          // of the counters to the latency
   std::size_t executed = 0;  // nodes of the backend that stand for ops
   std::size_t unsupported = 0;
@@ -60,12 +60,13 @@ struct Profile {
 
 struct ProfileRequest {
   std::vector<ProfiledFile> files;
-  std::vector<Target> targets;
-  std::string folder;  // where the problem file will lie
+  std::vector<Target> targets;  // at least one; all of the backend that reads the files
+  std::string folder;           // where the problem file will lie
   MeasureOptions measure;
 };
 
-// Nothing where it was interrupted. Throws InputError and RuntimeError.
-std::optional<Profile> profile_models(const Runtime& runtime, const ProfileRequest& request);
+// Nullopt if it was interrupted. Throws std::invalid_argument for targets of several backends,
+// InputError and RuntimeError.
+std::optional<Profile> profile_models(const ProfileRequest& request);
 
 }  // namespace placewright

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/part_inputs.h"
+#include "backends/target_devices.h"
 #include "machine/workers.h"
 
 namespace placewright {
@@ -14,35 +15,40 @@ namespace {
 // Inferences one after the other, in a thread bound to the cores.
 Measured latency_on(const NeuralModel& model, const Target& target, const RunOptions& options) {
   const auto part = model.compile_whole({.device = target.device, .threads = target.threads()});
-  const std::vector<Bytes> inputs = seeded_inputs(model.graph(), options.seed);
+  const Buffers inputs = seeded_inputs(model.graph(), options.seed, target);
   const auto request = request_with(*part, inputs);
   std::vector<double> kept;
-  int rejected = 0;
+  std::size_t rejected = 0;
+  bool watched = false;
   Workers workers({target}, options.stop);
   workers.run([&](std::size_t) {
+    const std::unique_ptr<DisturbanceProbe> probe = probe_of(target);
+    watched = probe != nullptr;
     for (int i = 0; i < options.warm_up + options.repeat && !workers.stopped(); ++i) {
+      if (probe) probe->begin();
       const Clock::time_point start = Clock::now();
-      const LostTime lost(target);
       request->run();
-      const double away = lost.so_far();
       const double length = milliseconds(Clock::now() - start);
+      const double lost = probe ? probe->lost() : 0;
       if (i < options.warm_up) continue;
-      if (away > kDisturbed * length) {
+      if (lost > kDisturbed * length) {
         ++rejected;
       } else {
         kept.push_back(length);
       }
     }
   });
-  return measured(std::move(kept), rejected);
+  Measured latency = measured(std::move(kept), rejected);
+  latency.watched = watched;
+  return latency;
 }
 
-// As many inferences at once as there are streams; OpenVINO's own threads do the work.
-Baseline streams_on(const NeuralModel& model, const std::vector<int>& cores,
-                    const RunOptions& options) {
-  const int count = static_cast<int>(cores.size());
-  const auto part = model.compile_whole({.threads = count, .streams = count});
-  const std::vector<Bytes> inputs = seeded_inputs(model.graph(), options.seed);
+// As many inferences at once as there are cores; the backend's own threads do the work.
+Baseline streams_on(const NeuralModel& model, const Target& target, const RunOptions& options) {
+  const int count = target.threads();
+  const auto part =
+      model.compile_whole({.device = target.device, .threads = count, .streams = count});
+  const Buffers inputs = seeded_inputs(model.graph(), options.seed, target);
   std::vector<std::unique_ptr<Request>> requests;
   for (int i = 0; i < count; ++i) requests.push_back(request_with(*part, inputs));
 
@@ -74,8 +80,12 @@ Baseline streams_on(const NeuralModel& model, const std::vector<int>& cores,
   for (std::size_t i = block; i < finished.size(); i += block) {
     per_sample.push_back((finished[i] - finished[i - block]) / static_cast<double>(block));
   }
-  return {fmt::format("{} streams", count), measured(std::move(latencies), 0),
-          measured(std::move(per_sample), 0)};
+  // The threads that work are not ours to watch.
+  Baseline streams{fmt::format("{} streams", count), measured(std::move(latencies), 0),
+                   measured(std::move(per_sample), 0)};
+  streams.latency.watched = false;
+  streams.per_sample.watched = false;
+  return streams;
 }
 
 }  // namespace
@@ -93,9 +103,11 @@ std::vector<Baseline> measure_baselines(const NeuralModel& model,
     baselines.push_back({fmt::format("{} alone", name_of(target)), latency, latency});
   }
   if (cores.size() < 2 || targets.size() < 2) return baselines;
-  const std::vector<int> all(cores.begin(), cores.end());
-  const Measured threads = latency_on(model, {"CPU", all}, options);
-  baselines.push_back({fmt::format("{} threads", all.size()), threads, threads});
+  const auto on_cores = std::find_if(targets.begin(), targets.end(),
+                                     [](const Target& target) { return !target.cores.empty(); });
+  const Target all{on_cores->backend, on_cores->device, {cores.begin(), cores.end()}};
+  const Measured threads = latency_on(model, all, options);
+  baselines.push_back({fmt::format("{} threads", cores.size()), threads, threads});
   baselines.push_back(streams_on(model, all, options));
   return baselines;
 }

@@ -1,18 +1,12 @@
 #include "running/execution.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <numeric>
-#include <unordered_map>
+#include <atomic>
+#include <optional>
 
-#include <fmt/format.h>
-
-#include "backends/import.h"
-#include "backends/inputs.h"
+#include "backends/opened_models.h"
 #include "backends/part_inputs.h"
-#include "formats/input_error.h"
-#include "formats/text_file.h"
+#include "backends/target_devices.h"
 #include "machine/workers.h"
 #include "problem/time_unit.h"
 #include "running/run_log.h"
@@ -20,39 +14,19 @@
 namespace placewright {
 namespace {
 
-// The name of an op in its model: problems of several models put the model's name before it.
-std::string_view node_name(const Problem& problem, OpId op) {
-  std::string_view name = problem.op(op).name;
-  const std::string& model = problem.model(problem.op(op).model).name;
-  if (problem.model_count() > 1 && name.starts_with(model) && name.size() > model.size() &&
-      name[model.size()] == '/') {
-    name.remove_prefix(model.size() + 1);
-  }
-  return name;
-}
-
-// Everything that a run needs, made before the first worker starts: OpenVINO spreads its threads by
-// the processor mask that it sees when it compiles, so nothing may be bound yet.
 class Execution {
  public:
   Execution(const Problem& problem, const Plan& plan,
-            const std::vector<std::unique_ptr<NeuralModel>>& models, const Runtime& runtime,
-            const RunOptions& options)
+            const std::vector<std::unique_ptr<NeuralModel>>& models, const RunOptions& options)
       : problem_(problem),
         models_(models),
         options_(options),
         streams_(!plan.schedule),
         unit_(milliseconds_in(problem.unit())),
-        segments_(segments_of(problem, plan)) {
-    find_devices(runtime);
-    check_memory();
-    number_ops();
-    slots_ = streams_ ? slot_count() : 1;
-    make_inputs();
-    compile();
-    bind();
-    done_ = std::vector<std::vector<Word>>(segments_.size());
-    for (auto& words : done_) words = std::vector<Word>(slots_);
+        plan_(problem, plan, models, options.slots, options.seed),
+        done_(plan_.step_count()) {
+    for (auto& words : done_) words = std::vector<Word>(plan_.slots());
+    for (const PlanWorker& worker : plan_.workers()) targets_.push_back(worker.target);
   }
 
   RunResult run();
@@ -64,21 +38,34 @@ class Execution {
     Word(const Word&) : Word() {}  // for the vector; never copied in use
   };
 
-  void find_devices(const Runtime& runtime);
-  void check_memory() const;
-  void number_ops();
-  [[nodiscard]] std::size_t slot_count() const;
-  void make_inputs();
-  void compile();
-  void bind();
-  void bind(std::size_t segment, std::size_t slot);
-  void run_segment(std::size_t segment, std::size_t worker, std::size_t sample, WorkerLog& log);
+  // Time that the device of a worker gave to others, as far as it can tell.
+  class Loss {
+   public:
+    explicit Loss(const PlanWorker& worker)
+        : probe_(worker.copies ? nullptr : probe_of(worker.target)) {}
+
+    void begin() {
+      if (probe_) probe_->begin();
+    }
+    [[nodiscard]] double milliseconds() const { return probe_ ? probe_->lost() : 0; }
+
+   private:
+    std::unique_ptr<DisturbanceProbe> probe_;
+  };
+
+  double run_step(std::size_t step, std::size_t worker, std::size_t sample, WorkerLog& log);
   void follow_schedule(std::size_t worker, std::size_t samples, Workers& workers, WorkerLog& log);
   void follow_pipeline(std::size_t worker, std::size_t samples, Workers& workers, WorkerLog& log);
-  [[nodiscard]] bool runnable(std::size_t segment, std::size_t sample) const;
-  [[nodiscard]] std::string describe(std::size_t segment, std::size_t worker) const;
-  std::vector<WorkerLog> follow(std::size_t samples, bool& interrupted);
+  [[nodiscard]] bool wait_for_inputs(std::size_t worker, std::size_t step, std::size_t sample,
+                                     Workers& workers) const;
+  void wait_for_arrival(std::size_t worker, std::size_t step, Clock::time_point begin,
+                        const Workers& workers) const;
+  [[nodiscard]] bool runnable(std::size_t step, std::size_t sample) const;
+  [[nodiscard]] std::size_t next_sample(const PlanWorker& worker, std::size_t step,
+                                        std::size_t from) const;
+  std::vector<WorkerLog> follow(std::size_t first, std::size_t samples, bool& interrupted);
   [[nodiscard]] std::size_t samples_to_count(std::size_t warm_up, bool& interrupted);
+  void state_who_watched(RunResult& result) const;
   [[nodiscard]] OutputCheck check_outputs(std::size_t samples);
 
   const Problem& problem_;
@@ -86,249 +73,129 @@ class Execution {
   const RunOptions& options_;
   bool streams_;  // a pipeline
   double unit_;   // of the problem, in milliseconds
-  std::vector<Segment> segments_;
-  std::vector<DeviceId> devices_;               // that have something to do; by worker
-  std::vector<Target> targets_;                 // by worker
-  std::vector<std::vector<std::size_t>> work_;  // by worker: its segments, in order
-  Table<OpId, std::size_t> number_;             // in the model's graph
-  std::vector<std::size_t> segment_of_;         // by op
-  std::size_t slots_ = 1;
-  std::vector<std::vector<std::vector<Bytes>>> inputs_;            // by model, slot, input
-  std::vector<std::vector<std::unique_ptr<CompiledPart>>> parts_;  // by segment, replica
-  std::vector<std::vector<std::unique_ptr<Request>>> requests_;    // by segment, slot
-  std::vector<std::vector<Word>> done_;                            // by segment, slot
+  PreparedPlan plan_;
+  std::vector<Target> targets_;          // by worker
+  std::vector<std::vector<Word>> done_;  // by step, slot: the sample that ran last, from 1
   Clock::time_point origin_;
   std::atomic<std::uint64_t> progress_{0};
 };
 
-void Execution::find_devices(const Runtime& runtime) {
-  std::vector<std::string> names;
-  for (const RuntimeDevice& device : runtime.devices()) names.push_back(device.name);
-  std::map<DeviceId, std::size_t> worker_of;
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    for (const DeviceId device : segments_[i].devices) {
-      const auto [found, added] = worker_of.emplace(device, devices_.size());
-      if (added) {
-        Target target = target_named(problem_.device(device).name);
-        if (const auto reason = obstacle(target, names)) throw std::invalid_argument(*reason);
-        devices_.push_back(device);
-        targets_.push_back(std::move(target));
-        work_.emplace_back();
-      }
-      work_[found->second].push_back(i);
-    }
-  }
-  for (std::size_t a = 0; a < targets_.size(); ++a) {
-    for (std::size_t b = a + 1; b < targets_.size(); ++b) {
-      for (const int core : targets_[a].cores) {
-        const auto& other = targets_[b].cores;
-        if (std::find(other.begin(), other.end(), core) == other.end()) continue;
-        throw std::invalid_argument(
-            fmt::format("'{}' and '{}' are both used by the plan and share core {}",
-                        name_of(targets_[a]), name_of(targets_[b]), core));
-      }
-    }
-  }
-}
-
-void Execution::check_memory() const {
-  double needed = 0;
-  for (const OpId op : problem_.ops()) needed += problem_.memory(op);
-  for (const SharedWeight& weight : problem_.draft().shared_weights) needed += weight.bytes;
-  const double available = available_memory();
-  // The model as read, and the backend's own copy in its layouts.
-  if (available > 0 && 2 * needed > available) {
-    throw RuntimeError(fmt::format(
-        "too little memory: the models' weights take {:.0f} MB, twice while they are compiled, and "
-        "{:.0f} MB are free",
-        needed / 1e6, available / 1e6));
-  }
-}
-
-void Execution::number_ops() {
-  number_.assign(problem_.op_count(), 0);
-  std::vector<std::unordered_map<std::string_view, std::size_t>> by_name(models_.size());
-  for (std::size_t model = 0; model < models_.size(); ++model) {
-    const auto& ops = models_[model]->graph().ops;
-    for (std::size_t i = 0; i < ops.size(); ++i) by_name[model].emplace(ops[i].name, i);
-  }
-  segment_of_.assign(problem_.op_count(), 0);
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    for (const OpId op : segments_[i].ops) {
-      segment_of_[op.index()] = i;
-      number_[op] = by_name[segments_[i].model.index()].at(node_name(problem_, op));
-    }
-  }
-}
-
-std::size_t Execution::slot_count() const {
-  std::size_t replicas = 1;
-  for (const Segment& segment : segments_) replicas = std::lcm(replicas, segment.devices.size());
-  const std::size_t wanted =
-      options_.slots > 0 ? static_cast<std::size_t>(options_.slots) : 2 * segments_.size();
-  // A slot always belongs to the same replica.
-  return (std::max(wanted, replicas) + replicas - 1) / replicas * replicas;
-}
-
-void Execution::make_inputs() {
-  inputs_.resize(models_.size());
-  for (std::size_t model = 0; model < models_.size(); ++model) {
-    for (std::size_t slot = 0; slot < slots_; ++slot) {
-      inputs_[model].push_back(seeded_inputs(models_[model]->graph(), options_.seed * 1000 + slot));
-    }
-  }
-}
-
-void Execution::compile() {
-  parts_.resize(segments_.size());
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    const Segment& segment = segments_[i];
-    std::vector<std::size_t> ops;
-    for (const OpId op : segment.ops) ops.push_back(number_[op]);
-    for (const DeviceId device : segment.devices) {
-      const Target target = target_named(problem_.device(device).name);
-      parts_[i].push_back(models_[segment.model.index()]->compile(
-          ops, {.device = target.device, .threads = target.threads()}));
-    }
-  }
-}
-
-void Execution::bind() {
-  requests_.resize(segments_.size());
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    for (std::size_t slot = 0; slot < slots_; ++slot) {
-      requests_[i].push_back(parts_[i][slot % parts_[i].size()]->request());
-      bind(i, slot);
-    }
-  }
-}
-
-void Execution::bind(std::size_t segment, std::size_t slot) {
-  const std::size_t model = segments_[segment].model.index();
-  const auto& keys = parts_[segment].front()->inputs();
-  Request& request = *requests_[segment][slot];
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i].is_model_input()) {
-      request.bind_input(i, inputs_[model][slot][keys[i].port].data());
-      continue;
-    }
-    for (const std::size_t producer : segments_[segment].inputs) {
-      const auto& outputs = parts_[producer].front()->outputs();
-      const auto found = std::find(outputs.begin(), outputs.end(), keys[i]);
-      if (segments_[producer].model != segments_[segment].model || found == outputs.end()) continue;
-      request.bind_input(i, *requests_[producer][slot],
-                         static_cast<std::size_t>(found - outputs.begin()));
-      break;
-    }
-  }
-}
-
-std::string Execution::describe(std::size_t segment, std::size_t worker) const {
-  const Segment& what = segments_[segment];
-  return fmt::format("segment {} ({} ops from '{}' to '{}' on {})", segment + 1, what.ops.size(),
-                     problem_.op(what.ops.front()).name, problem_.op(what.ops.back()).name,
-                     name_of(targets_[worker]));
-}
-
-void Execution::run_segment(std::size_t segment, std::size_t worker, std::size_t sample,
-                            WorkerLog& log) {
-  const std::size_t slot = sample % slots_;
+// Its end.
+double Execution::run_step(std::size_t step, std::size_t worker, std::size_t sample,
+                           WorkerLog& log) {
+  const std::size_t slot = sample % plan_.slots();
   const Clock::time_point start = Clock::now();
-  try {
-    requests_[segment][slot]->run();
-  } catch (const std::exception& error) {
-    throw RuntimeError(fmt::format("{} failed: {}", describe(segment, worker), error.what()));
-  }
+  plan_.run(step, slot);
   const Clock::time_point end = Clock::now();
-  done_[segment][slot].samples.store(sample + 1, std::memory_order_release);
-  log.events.push_back({segment, devices_[worker], sample, milliseconds(start - origin_),
-                        milliseconds(end - origin_)});
+  done_[step][slot].samples.store(sample + 1, std::memory_order_release);
+  log.add({step, plan_.workers()[worker].device, sample, milliseconds(start - origin_),
+           milliseconds(end - origin_)});
+  return milliseconds(end - origin_);
+}
+
+bool Execution::wait_for_inputs(std::size_t worker, std::size_t step, std::size_t sample,
+                                Workers& workers) const {
+  const auto& inputs = plan_.inputs(step);
+  return std::all_of(inputs.begin(), inputs.end(), [&](std::size_t input) {
+    return workers.wait(worker, done_[input][0].samples, sample + 1);
+  });
+}
+
+void Execution::wait_for_arrival(std::size_t worker, std::size_t step, Clock::time_point begin,
+                                 const Workers& workers) const {
+  if (plan_.is_copy(step)) return;
+  const double arrival = problem_.model(plan_.segments()[step].model).arrival * unit_;
+  Waiting waiting(targets_[worker]);
+  while (milliseconds(Clock::now() - begin) < arrival && !workers.stopped()) waiting.pause();
 }
 
 void Execution::follow_schedule(std::size_t worker, std::size_t samples, Workers& workers,
                                 WorkerLog& log) {
+  Loss loss(plan_.workers()[worker]);
   for (std::size_t sample = 0; sample < samples; ++sample) {
-    if (!workers.meet(sample + 1)) return;
+    if (!workers.meet(worker, sample + 1)) return;
     const Clock::time_point begin = Clock::now();
-    const LostTime lost(targets_[worker]);
-    log.begin.push_back(milliseconds(begin - origin_));
-    for (const std::size_t segment : work_[worker]) {
-      for (const std::size_t producer : segments_[segment].inputs) {
-        if (!workers.wait(done_[producer][0].samples, sample + 1)) return;
-      }
-      const double arrival = problem_.model(segments_[segment].model).arrival * unit_;
-      Waiting waiting;
-      while (milliseconds(Clock::now() - begin) < arrival && !workers.stopped()) waiting.pause();
-      run_segment(segment, worker, sample, log);
+    loss.begin();
+    for (const std::size_t step : plan_.workers()[worker].steps) {
+      if (!wait_for_inputs(worker, step, sample, workers)) return;
+      wait_for_arrival(worker, step, begin, workers);
+      run_step(step, worker, sample, log);
     }
-    // Waiting counts too: a worker waits at work, and one that was away comes late.
-    log.lost[sample] = lost.so_far();
+    // Waiting counts too: a worker spins while it waits, and one that lost its core comes late.
+    log.end_sample({sample, milliseconds(begin - origin_), loss.milliseconds()});
     if (worker == 0) progress_.store(sample + 1, std::memory_order_relaxed);
   }
 }
 
-bool Execution::runnable(std::size_t segment, std::size_t sample) const {
-  const std::size_t slot = sample % slots_;
-  for (const std::size_t producer : segments_[segment].inputs) {
-    if (done_[producer][slot].samples.load(std::memory_order_acquire) != sample + 1) return false;
+bool Execution::runnable(std::size_t step, std::size_t sample) const {
+  const std::size_t slots = plan_.slots();
+  const std::size_t slot = sample % slots;
+  const auto has_run = [&](std::size_t other, std::size_t count) {
+    return !plan_.needed(other, slot) ||
+           done_[other][slot].samples.load(std::memory_order_acquire) == count;
+  };
+  const auto& inputs = plan_.inputs(step);
+  const auto& outputs = plan_.outputs(step);
+  if (!std::all_of(inputs.begin(), inputs.end(),
+                   [&](std::size_t input) { return has_run(input, sample + 1); })) {
+    return false;
   }
-  if (sample < slots_) return true;
+  if (sample < slots) return true;
   // The slot's memory is free when the sample before in it has been read.
-  for (const std::size_t reader : segments_[segment].outputs) {
-    if (done_[reader][slot].samples.load(std::memory_order_acquire) != sample + 1 - slots_) {
-      return false;
-    }
-  }
-  return done_[segment][slot].samples.load(std::memory_order_acquire) == sample + 1 - slots_;
+  const std::size_t before = sample + 1 - slots;
+  return has_run(step, before) &&
+         std::all_of(outputs.begin(), outputs.end(),
+                     [&](std::size_t reader) { return has_run(reader, before); });
+}
+
+// The first sample, not before `from`, of which the worker carries out the step.
+std::size_t Execution::next_sample(const PlanWorker& worker, std::size_t step,
+                                   std::size_t from) const {
+  while (!plan_.does(worker, step, from % plan_.slots())) ++from;
+  return from;
 }
 
 void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers& workers,
                                 WorkerLog& log) {
-  if (!workers.meet(1)) return;
-  const std::vector<std::size_t>& own = work_[worker];
-  std::vector<std::size_t> next(own.size(), 0);
-  std::vector<std::size_t> stride(own.size(), 1);
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const auto& devices = segments_[own[i]].devices;
-    stride[i] = devices.size();
-    next[i] = static_cast<std::size_t>(std::find(devices.begin(), devices.end(), devices_[worker]) -
-                                       devices.begin());
-  }
-  Waiting waiting;
+  if (!workers.meet(worker, 1)) return;
+  const PlanWorker& self = plan_.workers()[worker];
+  std::vector<std::size_t> next;
+  for (const std::size_t step : self.steps) next.push_back(next_sample(self, step, 0));
+  Loss loss(self);
+  Waiting waiting(self.target);
   while (!workers.stopped()) {
-    std::size_t chosen = own.size();
+    std::size_t chosen = next.size();
     bool more = false;
-    // Of the runnable ones the oldest sample, and of one sample the segment nearest to the end.
-    for (std::size_t i = own.size(); i-- > 0;) {
+    // Of the runnable ones the oldest sample, and of one sample the step nearest to the end.
+    for (std::size_t i = next.size(); i-- > 0;) {
       if (next[i] >= samples) continue;
       more = true;
-      if (chosen < own.size() && next[i] >= next[chosen]) continue;
-      if (runnable(own[i], next[i])) chosen = i;
+      if (chosen < next.size() && next[i] >= next[chosen]) continue;
+      if (runnable(self.steps[i], next[i])) chosen = i;
     }
     if (!more) return;
-    if (chosen == own.size()) {
+    if (chosen == next.size()) {
       waiting.pause();
       continue;
     }
-    waiting = {};
-    const LostTime lost(targets_[worker]);
-    run_segment(own[chosen], worker, next[chosen], log);
-    log.lost[next[chosen]] += lost.so_far();
-    next[chosen] += stride[chosen];
+    waiting.reset();
+    loss.begin();
+    const double end = run_step(self.steps[chosen], worker, next[chosen], log);
+    log.end_step(next[chosen], end, loss.milliseconds());
+    next[chosen] = next_sample(self, self.steps[chosen], next[chosen] + 1);
+    log.completed(std::min(samples, *std::min_element(next.begin(), next.end())));
     if (worker == 0) progress_.store(next[chosen], std::memory_order_relaxed);
   }
 }
 
-std::vector<WorkerLog> Execution::follow(std::size_t samples, bool& interrupted) {
+std::vector<WorkerLog> Execution::follow(std::size_t first, std::size_t samples,
+                                         bool& interrupted) {
+  constexpr std::size_t kShortestStretch = 8;
   for (auto& words : done_) {
     for (Word& word : words) word.samples.store(0);
   }
-  std::vector<WorkerLog> logs(targets_.size());
-  for (std::size_t worker = 0; worker < logs.size(); ++worker) {
-    logs[worker].lost.assign(samples, 0);
-    logs[worker].events.reserve(samples * work_[worker].size());
-    logs[worker].begin.reserve(samples);
-  }
+  const std::size_t stretch = streams_ ? std::max(kShortestStretch, plan_.slots()) : 1;
+  std::vector<WorkerLog> logs(targets_.size(), WorkerLog(first, stretch));
   Workers workers(targets_, options_.stop);
   origin_ = Clock::now();
   progress_.store(0);
@@ -350,17 +217,19 @@ std::vector<WorkerLog> Execution::follow(std::size_t samples, bool& interrupted)
 }
 
 RunResult Execution::run() {
-  const std::size_t warm_up =
-      std::max(static_cast<std::size_t>(std::max(options_.warm_up, 0)), streams_ ? slots_ : 0);
+  const std::size_t warm_up = std::max(static_cast<std::size_t>(std::max(options_.warm_up, 0)),
+                                       streams_ ? plan_.slots() : 0);
   bool interrupted = false;
   const std::size_t repeat = samples_to_count(warm_up, interrupted);
-  const std::vector<WorkerLog> logs = follow(warm_up + repeat, interrupted);
-  RunResult result = streams_ ? summarise_pipeline(problem_, segments_, logs, warm_up, slots_)
-                              : summarise_schedule(problem_, segments_, logs, warm_up);
+  const std::vector<WorkerLog> logs = follow(warm_up, warm_up + repeat, interrupted);
+  const auto summarise = streams_ ? summarise_pipeline : summarise_schedule;
+  RunResult result = summarise(problem_, plan_.segments(), plan_.copies().size(), logs, warm_up);
   result.interrupted = interrupted;
-  const std::size_t complete = complete_samples(segments_, logs);
+  const std::size_t complete = complete_samples(logs);
   if (options_.compare && complete > 0) result.outputs = check_outputs(complete);
-  result.segments = std::move(segments_);
+  result.segments = plan_.segments();
+  result.copies = plan_.copies();
+  state_who_watched(result);
   return result;
 }
 
@@ -370,39 +239,54 @@ std::size_t Execution::samples_to_count(std::size_t warm_up, bool& interrupted) 
   if (options_.duration <= 0) return asked;
   constexpr std::size_t kFirst = 5;
   const Clock::time_point start = Clock::now();
-  follow(warm_up + kFirst, interrupted);
+  follow(warm_up, warm_up + kFirst, interrupted);
   const double each = milliseconds(Clock::now() - start) / static_cast<double>(warm_up + kFirst);
   return std::max(kFirst,
                   static_cast<std::size_t>(options_.duration * 1000 / std::max(each, 1e-3)));
 }
 
+void Execution::state_who_watched(RunResult& result) const {
+  std::vector<DeviceId> unwatched;
+  for (const PlanWorker& worker : plan_.workers()) {
+    if (!worker.copies && !probe_of(worker.target)) unwatched.push_back(worker.device);
+  }
+  const auto watched = [&](DeviceId device) {
+    return std::find(unwatched.begin(), unwatched.end(), device) == unwatched.end();
+  };
+  result.value.watched = unwatched.empty();
+  for (Measured& completion : result.completions) completion.watched = unwatched.empty();
+  for (std::size_t i = 0; i < result.segments.size(); ++i) {
+    const auto& devices = result.segments[i].devices;
+    result.segment_times[i].watched = std::all_of(devices.begin(), devices.end(), watched);
+  }
+  for (Measured& copy : result.copy_times) copy.watched = false;  // a link has no probe
+}
+
 OutputCheck Execution::check_outputs(std::size_t samples) {
-  OutputCheck check;
-  check.compared = true;
-  for (std::size_t model = 0; model < models_.size(); ++model) {
-    const ModelGraph& graph = models_[model]->graph();
-    const auto whole = models_[model]->compile_whole({});
-    for (std::size_t slot = 0; slot < std::min(samples, slots_); ++slot) {
-      const auto request = request_with(*whole, inputs_[model][slot]);
+  OutputCheck check{.compared = true, .tolerance = plan_.tolerance(), .worst_output = {}};
+  for (const ModelId id : problem_.models()) {
+    const NeuralModel& model = *models_[id.index()];
+    const Target reference = reference_target(backend_of(problem_.model(id)).name);
+    const auto whole = model.compile_whole({.device = reference.device});
+    check.tolerance = std::max(check.tolerance, tolerance_of(whole->precision()));
+    const auto& keys = whole->outputs();
+    for (std::size_t slot = 0; slot < std::min(samples, plan_.slots()); ++slot) {
+      const Buffers inputs =
+          seeded_inputs(model.graph(), seed_of_slot(options_.seed, slot), reference);
+      const auto request = request_with(*whole, inputs);
       request->run();
-      for (const GraphOutput& output : graph.outputs) {
+      for (const GraphOutput& output : model.graph().outputs) {
         if (output.tensor.is_model_input()) continue;
-        const auto& keys = whole->outputs();
-        const auto expected = request->output(static_cast<std::size_t>(
-            std::find(keys.begin(), keys.end(), output.tensor) - keys.begin()));
-        for (std::size_t i = 0; i < segments_.size(); ++i) {
-          if (segments_[i].model.index() != model) continue;
-          const auto& own = parts_[i].front()->outputs();
-          const auto found = std::find(own.begin(), own.end(), output.tensor);
-          if (found == own.end()) continue;
-          const double apart =
-              difference(type_of(graph, output.tensor), expected,
-                         requests_[i][slot]->output(static_cast<std::size_t>(found - own.begin())));
-          if (apart > check.largest_difference) {
-            check.largest_difference = apart;
-            check.worst_output = output.name;
-          }
-        }
+        const auto found = plan_.output(id.index(), output.tensor, slot);
+        if (!found) continue;
+        const auto place = std::find(keys.begin(), keys.end(), output.tensor) - keys.begin();
+        const HostBuffer expected =
+            read_back(request->output(static_cast<std::size_t>(place)), reference);
+        const double apart =
+            difference(type_of(model.graph(), output.tensor), expected.bytes(), found->bytes());
+        if (apart <= check.largest_difference) continue;
+        check.largest_difference = apart;
+        check.worst_output = output.name;
       }
     }
   }
@@ -411,42 +295,10 @@ OutputCheck Execution::check_outputs(std::size_t samples) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem,
-                                                    const Runtime& runtime) {
-  std::vector<std::unique_ptr<NeuralModel>> models;
-  for (const ModelId id : problem.models()) {
-    const Model& model = problem.model(id);
-    if (!model.source) {
-      throw InputError(problem.name(), "",
-                       fmt::format("the problem does not say which file the model '{}' is in: only "
-                                   "problems made by 'placewright profile' or 'import' can be run",
-                                   model.name));
-    }
-    const std::string& path = model.source->path;
-    if (!model.source->digest.empty() && digest_of(read_whole(path)) != model.source->digest) {
-      throw InputError(path, "", "has changed since the problem was made: profile it again");
-    }
-    models.push_back(runtime.read(path, shapes_named(model.source->shapes)));
-    std::unordered_map<std::string_view, std::size_t> names;
-    for (const GraphOp& op : models.back()->graph().ops) names.emplace(op.name, names.size());
-    std::size_t count = 0;
-    for (const OpId op : problem.ops()) {
-      if (problem.op(op).model != id) continue;
-      ++count;
-      if (names.contains(node_name(problem, op))) continue;
-      throw InputError(path, "", fmt::format("has no op '{}'", problem.op(op).name));
-    }
-    if (count != names.size()) {
-      throw InputError(path, "", fmt::format("has {} ops, the problem {}", names.size(), count));
-    }
-  }
-  return models;
-}
-
 RunResult run_plan(const Problem& problem, const Plan& plan,
-                   const std::vector<std::unique_ptr<NeuralModel>>& models, const Runtime& runtime,
+                   const std::vector<std::unique_ptr<NeuralModel>>& models,
                    const RunOptions& options) {
-  return Execution(problem, plan, models, runtime, options).run();
+  return Execution(problem, plan, models, options).run();
 }
 
 }  // namespace placewright

@@ -2,40 +2,120 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <map>
 
 #include "problem/time_unit.h"
 
 namespace placewright {
+
+bool Remembered::has(std::size_t sample) const {
+  constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15U;  // its fractional part times 2^64
+  const std::uint64_t fraction = (sample / stretch_) * kGoldenRatio;
+  return halvings_ == 0 || fraction >> (64U - halvings_) == 0;
+}
+
+Remembered Remembered::joined(const Remembered& other) const {
+  return halvings_ < other.halvings_ ? other : *this;
+}
+
+void Blocks::add(std::size_t sample, double end, double lost) {
+  while (sample / size_ >= kMostBlocks) widen(2 * size_);
+  if (sample / size_ >= blocks_.size()) blocks_.resize(sample / size_ + 1);
+  Block& block = blocks_[sample / size_];
+  block.lost += lost;
+  if ((sample + 1) % size_ == 0) block.end = std::max(block.end, end);
+}
+
+void Blocks::widen(std::size_t size) {
+  for (; size_ < size; size_ *= 2) {
+    std::vector<Block> joined((blocks_.size() + 1) / 2);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      joined[i / 2].lost += blocks_[i].lost;
+      joined[i / 2].end = i % 2 == 1 ? blocks_[i].end : 0;  // the last sample is the second's
+    }
+    blocks_ = std::move(joined);
+  }
+}
+
+void WorkerLog::add(const StepEvent& event) {
+  if (!remembered_.has(event.sample)) return;
+  if (events_.size() >= kMostEvents) forget();
+  if (remembered_.has(event.sample)) events_.push_back(event);
+}
+
+void WorkerLog::forget() {
+  remembered_.halve();
+  std::erase_if(events_, [&](const StepEvent& event) { return !remembered_.has(event.sample); });
+  std::erase_if(samples_, [&](const Sample& sample) { return !remembered_.has(sample.number); });
+}
+
+void WorkerLog::end_sample(const Sample& sample) {
+  if (remembered_.has(sample.number)) samples_.push_back(sample);
+  completed_ = sample.number + 1;
+}
+
+void WorkerLog::end_step(std::size_t sample, double end, double lost) {
+  if (sample >= first_) {
+    blocks_.add(sample - first_, end, lost);
+  } else if (sample + 1 == first_) {
+    end_before_first_ = std::max(end_before_first_, end);
+  }
+}
+
+std::size_t complete_samples(const std::vector<WorkerLog>& logs) {
+  std::size_t complete = std::numeric_limits<std::size_t>::max();
+  for (const WorkerLog& log : logs) complete = std::min(complete, log.completed());
+  return logs.empty() ? 0 : complete;
+}
+
 namespace {
 
-// Stretches of a pipeline that count, or are left out, as a whole.
-constexpr std::size_t kBlocks = 30;
+Remembered remembered_by_all(const std::vector<WorkerLog>& logs) {
+  Remembered remembered = logs.front().remembered();
+  for (const WorkerLog& log : logs) remembered = remembered.joined(log.remembered());
+  return remembered;
+}
 
-// By sample and model: when its last segment ended, since the sample's begin.
-struct SampleEnds {
-  std::vector<double> begin;
-  std::vector<std::vector<double>> end;
+// A sample of a schedule.
+struct SampleTimes {
+  double begin = std::numeric_limits<double>::infinity();
+  std::vector<double> ends;  // by model: of its last segment, since the begin
+  std::vector<double> lost;  // by worker
+  bool disturbed = false;
+
+  [[nodiscard]] double latency() const { return *std::max_element(ends.begin(), ends.end()); }
 };
 
-SampleEnds ends_of(const Problem& problem, const std::vector<Segment>& segments,
-                   const std::vector<WorkerLog>& logs, std::size_t samples) {
-  SampleEnds ends;
-  ends.begin.assign(samples, std::numeric_limits<double>::infinity());
-  ends.end.assign(samples, std::vector<double>(problem.model_count(), 0));
+// The samples that count and that all workers remember, by number.
+std::map<std::size_t, SampleTimes> samples_of(const Problem& problem,
+                                              const std::vector<Segment>& segments,
+                                              const std::vector<WorkerLog>& logs, std::size_t first,
+                                              std::size_t complete) {
+  const Remembered remembered = remembered_by_all(logs);
+  std::map<std::size_t, SampleTimes> samples;
   for (const WorkerLog& log : logs) {
-    for (std::size_t sample = 0; sample < samples; ++sample) {
-      ends.begin[sample] = std::min(ends.begin[sample], log.begin[sample]);
+    for (const WorkerLog::Sample& sample : log.samples()) {
+      if (sample.number < first || sample.number >= complete) continue;
+      if (!remembered.has(sample.number)) continue;
+      SampleTimes& times = samples[sample.number];
+      times.begin = std::min(times.begin, sample.begin);
+      times.lost.push_back(sample.lost);
     }
   }
+  for (auto& [number, times] : samples) times.ends.assign(problem.model_count(), 0);
   for (const WorkerLog& log : logs) {
-    for (const SegmentEvent& event : log.events) {
-      if (event.sample >= samples) continue;
-      double& end = ends.end[event.sample][segments[event.segment].model.index()];
-      end = std::max(end, event.end - ends.begin[event.sample]);
+    for (const StepEvent& event : log.events()) {
+      const auto found = samples.find(event.sample);
+      if (found == samples.end() || event.step >= segments.size()) continue;
+      double& end = found->second.ends[segments[event.step].model.index()];
+      end = std::max(end, event.end - found->second.begin);
     }
   }
-  return ends;
+  for (auto& [number, times] : samples) {
+    times.disturbed =
+        *std::max_element(times.lost.begin(), times.lost.end()) > kDisturbed * times.latency();
+  }
+  return samples;
 }
 
 double value_of(const Problem& problem, const std::vector<double>& ends) {
@@ -54,37 +134,41 @@ double value_of(const Problem& problem, const std::vector<double>& ends) {
   return value;
 }
 
-// Times of segments and devices over the samples that count.
-void summarise_segments(const Problem& problem, const std::vector<Segment>& segments,
-                        const std::vector<WorkerLog>& logs, std::size_t first,
-                        const std::vector<char>& disturbed, RunResult& result) {
-  std::vector<std::vector<double>> times(segments.size());
-  std::vector<int> rejected(segments.size(), 0);
+// What became of a sample.
+enum class Standing { counts, disturbed, outside };
+
+// Times of steps and devices over the samples that count.
+template <class StandingOf>
+void summarise_steps(const Problem& problem, std::size_t segments, std::size_t copies,
+                     const std::vector<WorkerLog>& logs, StandingOf standing, RunResult& result) {
+  std::vector<std::vector<double>> times(segments + copies);
+  std::vector<std::size_t> rejected(segments + copies, 0);
+  std::map<std::size_t, bool> counted;  // samples
   result.busy.assign(problem.device_count(), 0);
-  std::size_t counted = 0;
-  for (std::size_t i = first; i < disturbed.size(); ++i) counted += disturbed[i] ? 0 : 1;
   for (const WorkerLog& log : logs) {
-    for (const SegmentEvent& event : log.events) {
-      if (event.sample < first || event.sample >= disturbed.size()) continue;
-      if (disturbed[event.sample]) {
-        ++rejected[event.segment];
-        continue;
-      }
-      times[event.segment].push_back(event.end - event.start);
-      result.busy[event.device] += (event.end - event.start) / static_cast<double>(counted);
+    for (const StepEvent& event : log.events()) {
+      const Standing found = standing(event.sample);
+      if (found == Standing::disturbed) ++rejected[event.step];
+      if (found != Standing::counts) continue;
+      times[event.step].push_back(event.end - event.start);
+      counted[event.sample] = true;
+      if (event.step < segments) result.busy[event.device] += event.end - event.start;
     }
   }
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    result.segment_times.push_back(measured(std::move(times[i]), rejected[i]));
+  for (double& busy : result.busy)
+    busy /= static_cast<double>(std::max<std::size_t>(counted.size(), 1));
+  for (std::size_t step = 0; step < times.size(); ++step) {
+    auto& list = step < segments ? result.segment_times : result.copy_times;
+    list.push_back(measured(std::move(times[step]), rejected[step]));
   }
 }
 
 // The events of some samples, counted from `origin`.
-std::vector<SegmentEvent> events_of(const std::vector<WorkerLog>& logs, std::size_t first,
-                                    std::size_t count, double origin) {
-  std::vector<SegmentEvent> events;
+std::vector<StepEvent> events_of(const std::vector<WorkerLog>& logs, std::size_t first,
+                                 std::size_t count, double origin) {
+  std::vector<StepEvent> events;
   for (const WorkerLog& log : logs) {
-    for (SegmentEvent event : log.events) {
+    for (StepEvent event : log.events()) {
       if (event.sample < first || event.sample >= first + count) continue;
       event.start -= origin;
       event.end -= origin;
@@ -94,115 +178,112 @@ std::vector<SegmentEvent> events_of(const std::vector<WorkerLog>& logs, std::siz
   return events;
 }
 
+// The remembered stretch nearest to the middle of those that lie between the two samples;
+// `complete` if there is none.
+std::size_t middle_stretch(const Remembered& remembered, std::size_t first, std::size_t complete) {
+  const std::size_t length = remembered.stretch();
+  const auto middle = static_cast<double>(first + complete) / 2;
+  std::size_t best = complete;
+  double nearest = std::numeric_limits<double>::infinity();
+  for (std::size_t begin = (first + length - 1) / length * length; begin + length <= complete;
+       begin += length) {
+    const double distance =
+        std::abs(static_cast<double>(begin) + static_cast<double>(length) / 2 - middle);
+    if (distance >= nearest || !remembered.has(begin)) continue;
+    nearest = distance;
+    best = begin;
+  }
+  return best;
+}
+
 }  // namespace
 
-Measured measured(std::vector<double> kept, int rejected) {
-  Measured result;
-  result.kept = static_cast<int>(kept.size());
-  result.rejected = rejected;
-  if (kept.empty()) return result;
-  std::sort(kept.begin(), kept.end());
-  const auto quantile = [&](double share) {
-    return kept[static_cast<std::size_t>(share * static_cast<double>(kept.size() - 1) + 0.5)];
-  };
-  result.median = quantile(0.5);
-  result.low = quantile(0.1);
-  result.high = quantile(0.9);
-  return result;
-}
-
-std::size_t complete_samples(const std::vector<Segment>& segments,
-                             const std::vector<WorkerLog>& logs) {
-  std::vector<std::size_t> runs;
-  for (const WorkerLog& log : logs) {
-    for (const SegmentEvent& event : log.events) {
-      if (event.sample >= runs.size()) runs.resize(event.sample + 1, 0);
-      ++runs[event.sample];
-    }
-  }
-  std::size_t complete = 0;
-  while (complete < runs.size() && runs[complete] == segments.size()) ++complete;
-  return complete;
-}
-
 RunResult summarise_schedule(const Problem& problem, const std::vector<Segment>& segments,
-                             const std::vector<WorkerLog>& logs, std::size_t first) {
+                             std::size_t copies, const std::vector<WorkerLog>& logs,
+                             std::size_t first) {
   RunResult result;
-  const std::size_t complete = complete_samples(segments, logs);
+  const std::size_t complete = complete_samples(logs);
   first = std::min(first, complete > 0 ? complete - 1 : 0);
-  const SampleEnds ends = ends_of(problem, segments, logs, complete);
+  const auto samples = samples_of(problem, segments, logs, first, complete);
 
-  std::vector<char> disturbed(complete, 0);
   std::vector<std::pair<double, std::size_t>> kept;  // value, sample
-  for (std::size_t sample = first; sample < complete; ++sample) {
-    const double latency = *std::max_element(ends.end[sample].begin(), ends.end[sample].end());
-    for (const WorkerLog& log : logs) disturbed[sample] |= log.lost[sample] > kDisturbed * latency;
-    if (!disturbed[sample]) kept.emplace_back(value_of(problem, ends.end[sample]), sample);
+  for (const auto& [number, times] : samples) {
+    if (!times.disturbed) kept.emplace_back(value_of(problem, times.ends), number);
   }
-  const int rejected = static_cast<int>(complete - first - kept.size());
+  const std::size_t rejected = samples.size() - kept.size();
   std::vector<double> values;
   for (const auto& [value, sample] : kept) values.push_back(value);
   result.value = measured(std::move(values), rejected);
   for (const ModelId model : problem.models()) {
     std::vector<double> times;
-    for (const auto& [value, sample] : kept) times.push_back(ends.end[sample][model.index()]);
+    for (const auto& [value, sample] : kept)
+      times.push_back(samples.at(sample).ends[model.index()]);
     result.completions.push_back(measured(std::move(times), rejected));
   }
-  summarise_segments(problem, segments, logs, first, disturbed, result);
+  const auto standing = [&](std::size_t sample) {
+    const auto found = samples.find(sample);
+    if (found == samples.end()) return Standing::outside;
+    return found->second.disturbed ? Standing::disturbed : Standing::counts;
+  };
+  summarise_steps(problem, segments.size(), copies, logs, standing, result);
   if (!kept.empty()) {
     const auto middle = kept.begin() + static_cast<std::ptrdiff_t>(kept.size() / 2);
     std::nth_element(kept.begin(), middle, kept.end());
-    result.events = events_of(logs, middle->second, 1, ends.begin[middle->second]);
+    result.events = events_of(logs, middle->second, 1, samples.at(middle->second).begin);
   }
   return result;
 }
 
 RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>& segments,
-                             const std::vector<WorkerLog>& logs, std::size_t first,
-                             std::size_t stretch) {
+                             std::size_t copies, const std::vector<WorkerLog>& logs,
+                             std::size_t first) {
   RunResult result;
-  const std::size_t complete = complete_samples(segments, logs);
+  const std::size_t complete = complete_samples(logs);
   first = std::min(first, complete);
-  std::vector<double> finished(complete, 0);
+  std::vector<Blocks> blocks;
+  std::size_t size = 1;
+  double before = 0;
   for (const WorkerLog& log : logs) {
-    for (const SegmentEvent& event : log.events) {
-      if (event.sample < complete) {
-        finished[event.sample] = std::max(finished[event.sample], event.end);
-      }
-    }
+    blocks.push_back(log.blocks());
+    size = std::max(size, log.blocks().size());
+    before = std::max(before, log.end_before_first());
   }
-  const std::size_t block = std::max<std::size_t>(1, (complete - first) / kBlocks);
-  std::vector<char> disturbed(complete, 0);
-  std::vector<double> values;
-  int rejected = 0;
-  // The first block needs a sample before it to count from.
-  for (std::size_t begin = std::max<std::size_t>(first, 1); begin + block <= complete;
-       begin += block) {
-    const double length = finished[begin + block - 1] - finished[begin - 1];
-    bool lost = false;
-    for (const WorkerLog& log : logs) {
-      const auto from = log.lost.begin() + static_cast<std::ptrdiff_t>(begin);
-      lost |= std::accumulate(from, from + static_cast<std::ptrdiff_t>(block), 0.0) >
-              kDisturbed * length;
-    }
-    if (lost) {
-      ++rejected;
-      std::fill_n(disturbed.begin() + static_cast<std::ptrdiff_t>(begin), block, 1);
-    } else {
-      values.push_back(length / static_cast<double>(block));
-    }
-  }
-  result.value = measured(std::move(values), rejected);
-  summarise_segments(problem, segments, logs, first, disturbed, result);
+  for (Blocks& each : blocks) each.widen(size);
 
-  const std::size_t middle = first + (complete - first) / 2;
-  double origin = std::numeric_limits<double>::infinity();
-  result.events = events_of(logs, middle, std::max<std::size_t>(8, stretch), 0);
-  for (const SegmentEvent& event : result.events) origin = std::min(origin, event.start);
-  for (SegmentEvent& event : result.events) {
-    event.start -= origin;
-    event.end -= origin;
+  std::vector<char> disturbed((complete - first) / size, 0);
+  std::vector<double> values;
+  for (std::size_t number = 0; number < disturbed.size(); ++number) {
+    double end = 0;
+    double lost = 0;
+    for (const Blocks& each : blocks) {
+      end = std::max(end, each.block(number).end);
+      lost = std::max(lost, each.block(number).lost);
+    }
+    if (lost > kDisturbed * (end - before)) {
+      disturbed[number] = 1;
+    } else {
+      values.push_back((end - before) / static_cast<double>(size));
+    }
+    before = end;
   }
+  const std::size_t rejected = disturbed.size() - values.size();
+  result.value = measured(std::move(values), rejected);
+
+  const Remembered remembered = remembered_by_all(logs);
+  const auto standing = [&](std::size_t sample) {
+    if (sample < first || sample >= complete || !remembered.has(sample)) return Standing::outside;
+    const std::size_t number = (sample - first) / size;
+    return number < disturbed.size() && disturbed[number] ? Standing::disturbed : Standing::counts;
+  };
+  summarise_steps(problem, segments.size(), copies, logs, standing, result);
+
+  const std::size_t shown = middle_stretch(remembered, first, complete);
+  if (shown == complete) return result;
+  double origin = std::numeric_limits<double>::infinity();
+  for (const StepEvent& event : events_of(logs, shown, remembered.stretch(), 0)) {
+    origin = std::min(origin, event.start);
+  }
+  result.events = events_of(logs, shown, remembered.stretch(), origin);
   return result;
 }
 

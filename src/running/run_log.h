@@ -1,4 +1,15 @@
-// What workers wrote down while a plan ran, and what follows from it.
+// What workers write down while a plan runs, in memory that does not grow with the run, and what
+// follows from it.
+//
+// At first every sample is remembered. When they become too many, only those stretches of samples
+// stay whose number times the golden ratio has a fractional part below 1/2, then 1/4, and so on: a
+// subset that is spread evenly over the run and over whatever repeats in it (slots, replicas), and
+// that all workers find without asking each other. A stretch is one sample of a schedule; of a
+// pipeline it is long enough to show how samples follow each other.
+//
+// How fast a pipeline is shows in how far apart its samples end, so nothing of it may be forgotten:
+// equal blocks of samples, each with the end of its last sample and the time lost in it, are joined
+// two and two whenever they become more than kMostBlocks.
 
 #pragma once
 
@@ -9,24 +20,94 @@
 
 namespace placewright {
 
-// Times in milliseconds since the start of the run.
-struct WorkerLog {
-  std::vector<SegmentEvent> events;
-  std::vector<double> begin;  // by sample: when the worker set out (schedules only)
-  std::vector<double> lost;   // by sample: time that its core gave to others
+inline constexpr std::size_t kMostBlocks = 64;
+inline constexpr std::size_t kMostEvents = std::size_t{1} << 16U;  // by worker
+
+// The stretches of samples that are remembered; see above.
+class Remembered {
+ public:
+  explicit Remembered(std::size_t stretch = 1) : stretch_(stretch) {}
+
+  [[nodiscard]] bool has(std::size_t sample) const;
+  [[nodiscard]] std::size_t stretch() const { return stretch_; }
+  void halve() { ++halvings_; }
+  // The smaller of the two.
+  [[nodiscard]] Remembered joined(const Remembered& other) const;
+
+ private:
+  std::size_t stretch_;
+  unsigned halvings_ = 0;
 };
 
-// The number of samples, from the first on, of which every segment has run.
-std::size_t complete_samples(const std::vector<Segment>& segments,
-                             const std::vector<WorkerLog>& logs);
+// Equal blocks of samples.
+class Blocks {
+ public:
+  struct Block {
+    double end = 0;   // of its last sample; 0: this worker had nothing to do with it
+    double lost = 0;  // milliseconds, over all of its samples
+  };
 
-// Samples before `first` do not count. The results have no segments and no outputs yet.
+  // Samples are counted from the first that counts.
+  void add(std::size_t sample, double end, double lost);
+  // Blocks of that size, a power of two that is not smaller than the size now.
+  void widen(std::size_t size);
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] Block block(std::size_t number) const {
+    return number < blocks_.size() ? blocks_[number] : Block{};
+  }
+
+ private:
+  std::size_t size_ = 1;
+  std::vector<Block> blocks_;
+};
+
+// Of one worker. Times in milliseconds since the start of the run.
+class WorkerLog {
+ public:
+  struct Sample {
+    std::size_t number = 0;
+    double begin = 0;  // when the worker set out
+    double lost = 0;   // to others
+  };
+
+  // Samples before `first` do not count.
+  WorkerLog(std::size_t first, std::size_t stretch) : first_(first), remembered_(stretch) {}
+
+  void add(const StepEvent& event);
+  void end_sample(const Sample& sample);                         // of a schedule
+  void end_step(std::size_t sample, double end, double lost);    // of a pipeline
+  void completed(std::size_t samples) { completed_ = samples; }  // all steps of the worker ran
+
+  [[nodiscard]] const std::vector<StepEvent>& events() const { return events_; }
+  [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }
+  [[nodiscard]] const Blocks& blocks() const { return blocks_; }
+  [[nodiscard]] double end_before_first() const { return end_before_first_; }
+  [[nodiscard]] const Remembered& remembered() const { return remembered_; }
+  [[nodiscard]] std::size_t completed() const { return completed_; }
+
+ private:
+  void forget();
+
+  std::size_t first_;
+  Remembered remembered_;
+  std::vector<StepEvent> events_;
+  std::vector<Sample> samples_;
+  Blocks blocks_;
+  double end_before_first_ = 0;  // of the last sample that does not count
+  std::size_t completed_ = 0;
+};
+
+// The number of samples, from the first on, of which every step has run.
+std::size_t complete_samples(const std::vector<WorkerLog>& logs);
+
+// Logs are by worker, steps are the segments and `copies` copies behind them. Samples before
+// `first` do not count. The results have no segments, copies and outputs yet.
 RunResult summarise_schedule(const Problem& problem, const std::vector<Segment>& segments,
-                             const std::vector<WorkerLog>& logs, std::size_t first);
-
-// The events kept are those of `stretch` samples in the middle, at least.
+                             std::size_t copies, const std::vector<WorkerLog>& logs,
+                             std::size_t first);
 RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>& segments,
-                             const std::vector<WorkerLog>& logs, std::size_t first,
-                             std::size_t stretch);
+                             std::size_t copies, const std::vector<WorkerLog>& logs,
+                             std::size_t first);
 
 }  // namespace placewright

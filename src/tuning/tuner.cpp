@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/opened_models.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "tuning/correction.h"
@@ -15,14 +16,13 @@ namespace {
 
 class Tuner {
  public:
-  Tuner(const Runtime& runtime, TuneRequest request)
-      : runtime_(runtime), request_(std::move(request)) {
+  explicit Tuner(TuneRequest request) : request_(std::move(request)) {
     request_.profile.measure.stop = request_.stop;
     request_.profile.measure.progress = request_.progress;
   }
 
   std::optional<Tuning> run() {
-    auto profile = profile_models(runtime_, request_.profile);
+    auto profile = profile_models(request_.profile);
     if (!profile) return std::nullopt;
     tuning_.profile = std::move(*profile);
     ProblemDraft draft = tuning_.profile.draft;
@@ -56,8 +56,8 @@ class Tuner {
     run.progress = [&](double done) {
       tell(fmt::format("round {}: running {:.0f} %", number, 100 * done));
     };
-    const auto models = models_of(round.problem, runtime_);
-    round.result = run_plan(round.problem, *answer.plan, models, runtime_, run);
+    const auto models = models_of(round.problem);
+    round.result = run_plan(round.problem, *answer.plan, models, run);
     if (round.result.interrupted) {
       interrupt();
       return false;
@@ -104,7 +104,6 @@ class Tuner {
                          [&](const TuningRound& round) { return placement(round) == last; }) >= 3;
   }
 
-  const Runtime& runtime_;
   TuneRequest request_;
   Tuning tuning_;
 };
@@ -128,8 +127,8 @@ const TuningRound* Tuning::best() const {
   return best;
 }
 
-std::optional<Tuning> tune(const Runtime& runtime, TuneRequest request) {
-  return Tuner(runtime, std::move(request)).run();
+std::optional<Tuning> tune(TuneRequest request) {
+  return Tuner(std::move(request)).run();
 }
 
 }  // namespace placewright

@@ -58,6 +58,6 @@ struct Tuning {
 };
 
 // Returns nullopt if it was interrupted before anything was measured.
-std::optional<Tuning> tune(const Runtime& runtime, TuneRequest request);
+std::optional<Tuning> tune(TuneRequest request);
 
 }  // namespace placewright

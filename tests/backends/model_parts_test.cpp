@@ -1,5 +1,5 @@
-// Models of the zoo cut into parts: the parts, one after the other, give what the whole gives. And
-// the trained model, in parts, still knows what a file is.
+// Models cut into parts: the parts, one after the other, give what the whole gives. And the trained
+// model, in parts, still knows what a file is.
 
 #include <algorithm>
 #include <cstring>
@@ -12,100 +12,117 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "backends/inputs.h"
-#include "backends/runtime.h"
+#include "backends/part_inputs.h"
+#include "backends/target_devices.h"
+#include "support/backend_case.h"
 #include "support/folder.h"
 #include "support/locations.h"
-#include "support/test_name.h"
 #include "zoo/zoo.h"
 
 namespace placewright {
 namespace {
 
 namespace fs = std::filesystem;
+using placewright::testing::backend_cases;
+using placewright::testing::BackendCase;
 using placewright::testing::Folder;
+using placewright::testing::model_file;
+using placewright::testing::name_of_case;
 
-using Outputs = std::vector<std::vector<std::byte>>;
+using Outputs = std::vector<HostBuffer>;
 
-// Runs the ops, in topological order, as `count` parts of about equal length.
-Outputs run_in_parts(const NeuralModel& model, std::size_t count, std::span<const Bytes> inputs) {
+// Runs the ops, in topological order, as `count` parts of about equal length on one target.
+Outputs run_in_parts(const NeuralModel& model, const Target& target, std::size_t count,
+                     const Buffers& inputs) {
   const ModelGraph& graph = model.graph();
   std::vector<std::size_t> ops(graph.ops.size());
   std::iota(ops.begin(), ops.end(), std::size_t{0});
 
-  struct Source {
-    Request* request;
-    std::size_t output;
-  };
-  std::map<TensorKey, Source> sources;
+  std::map<TensorKey, Buffer*> made;
   std::vector<std::unique_ptr<CompiledPart>> parts;
   std::vector<std::unique_ptr<Request>> requests;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t begin = ops.size() * i / count;
     const std::size_t end = ops.size() * (i + 1) / count;
-    parts.push_back(model.compile(std::span(ops).subspan(begin, end - begin), {}));
-    requests.push_back(parts.back()->request());
-    for (std::size_t input = 0; input < parts.back()->inputs().size(); ++input) {
-      const TensorKey key = parts.back()->inputs()[input];
-      if (key.is_model_input()) {
-        requests.back()->bind_input(input, inputs[key.port].data());
-      } else {
-        requests.back()->bind_input(input, *sources.at(key).request, sources.at(key).output);
-      }
+    CompiledPart& part = *parts.emplace_back(
+        model.compile(std::span(ops).subspan(begin, end - begin), {.device = target.device}));
+    Request& request = *requests.emplace_back(part.request());
+    for (std::size_t input = 0; input < part.inputs().size(); ++input) {
+      const TensorKey key = part.inputs()[input];
+      request.bind_input(input, key.is_model_input() ? *inputs[key.port] : *made.at(key));
     }
-    requests.back()->run();
-    for (std::size_t output = 0; output < parts.back()->outputs().size(); ++output) {
-      sources[parts.back()->outputs()[output]] = {requests.back().get(), output};
+    request.run();
+    for (std::size_t output = 0; output < part.outputs().size(); ++output) {
+      made[part.outputs()[output]] = &request.output(output);
     }
   }
   Outputs outputs;
   for (const GraphOutput& output : graph.outputs) {
-    const auto bytes = sources.at(output.tensor).request->output(sources.at(output.tensor).output);
-    outputs.emplace_back(bytes.begin(), bytes.end());
+    outputs.push_back(read_back(*made.at(output.tensor), target));
   }
   return outputs;
 }
 
-std::vector<Bytes> inputs_for(const ZooEntry& entry, const ModelGraph& graph) {
-  std::vector<Bytes> inputs;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    EXPECT_EQ(graph.inputs[i].name, entry.inputs[i].name);
-    inputs.push_back(seeded_input(graph.inputs[i], i));
-  }
-  return inputs;
-}
+class Parts : public ::testing::TestWithParam<BackendCase> {};
 
-class ZooParts : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(ZooParts, GiveWhatTheWholeGives) {
+TEST_P(Parts, GiveWhatTheWholeGives) {
   const Folder folder;
-  const auto& entries = zoo_entries();
-  const auto entry = std::find_if(entries.begin(), entries.end(),
-                                  [](const ZooEntry& each) { return each.name == GetParam(); });
-  ASSERT_NE(entry, entries.end());
-  const auto model =
-      openvino_runtime().read(make_zoo_model(entry->name, folder.file("models")).xml);
+  const std::string path = model_file(GetParam(), folder.file("models"));
+  const Target target = reference_target(GetParam().backend);
+  const auto model = runtime_named(GetParam().backend).read(path);
   const ModelGraph& graph = model->graph();
-  EXPECT_EQ(graph.ops.size(), entry->ops) << "ops that depend on no input";
-  EXPECT_EQ(graph.outputs.size(), entry->outputs.size());
-
-  const std::vector<Bytes> inputs = inputs_for(*entry, graph);
-  const Outputs whole = run_in_parts(*model, 1, inputs);
+  const Buffers inputs = seeded_inputs(graph, 1, target);
+  const Outputs whole = run_in_parts(*model, target, 1, inputs);
   for (const std::size_t count : {2U, 3U, 7U}) {
-    const Outputs found = run_in_parts(*model, count, inputs);
+    const Outputs found = run_in_parts(*model, target, count, inputs);
     for (std::size_t i = 0; i < whole.size(); ++i) {
-      const TensorKey key = graph.outputs[i].tensor;
-      EXPECT_LT(difference(graph.ops[key.op].outputs[key.port], whole[i], found[i]), 1e-5)
+      EXPECT_LT(
+          difference(type_of(graph, graph.outputs[i].tensor), whole[i].bytes(), found[i].bytes()),
+          tolerance_of(Precision::f32))
           << count << " parts, output " << graph.outputs[i].name;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Small, ZooParts,
-                         ::testing::Values("tiny-branches", "tiny-pair", "tiny-bert", "squeezenet"),
-                         [](const auto& test) {
-                           return placewright::testing::test_name(test.param);
-                         });
+TEST_P(Parts, RunOnDevicesWhoseMemoryIsTheirOwn) {
+  const Folder folder;
+  const std::string path = model_file(GetParam(), folder.file("models"));
+  const Runtime& runtime = runtime_named(GetParam().backend);
+  const auto model = runtime.read(path);
+  const Target host = reference_target(GetParam().backend);
+  const Outputs expected = run_in_parts(*model, host, 1, seeded_inputs(model->graph(), 1, host));
+  for (const RuntimeDevice& device : runtime.devices()) {
+    const Target target{GetParam().backend, device.name, {}};
+    const Buffers inputs = seeded_inputs(model->graph(), 1, target);
+    EXPECT_EQ(inputs.front()->space(), device.space);
+    EXPECT_EQ(inputs.front()->bytes().empty(), !device.space.is_host());
+    const Outputs found = run_in_parts(*model, target, 2, inputs);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_LT(difference(type_of(model->graph(), model->graph().outputs[i].tensor),
+                           expected[i].bytes(), found[i].bytes()),
+                tolerance_of(model->compile_whole({.device = device.name})->precision()));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Parts, ::testing::ValuesIn(backend_cases()), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Small, Parts, ::testing::Values(BackendCase{"openvino", "squeezenet"}),
+                         name_of_case);
+
+TEST(ZooGraphs, AreThoseThatTheListStates) {
+  const Folder folder;
+  for (const ZooEntry& entry : zoo_entries()) {
+    if (!entry.name.starts_with("tiny-") && entry.name != "squeezenet") continue;
+    const auto model =
+        runtime_named("openvino").read(make_zoo_model(entry.name, folder.file("models")).xml);
+    EXPECT_EQ(model->graph().ops.size(), entry.ops) << "ops that depend on no input";
+    EXPECT_EQ(model->graph().outputs.size(), entry.outputs.size());
+    ASSERT_EQ(model->graph().inputs.size(), entry.inputs.size());
+    for (std::size_t i = 0; i < entry.inputs.size(); ++i) {
+      EXPECT_EQ(model->graph().inputs[i].name, entry.inputs[i].name);
+    }
+  }
+}
 
 std::string content_of(const fs::path& path) {
   std::ostringstream text;
@@ -125,7 +142,7 @@ fs::path trained_model_folder() {
 }
 
 // What magika reads of a file: its begin and its end, less white space (see zoo/trained.py).
-Bytes trained_model_input(const std::string& content) {
+std::unique_ptr<Buffer> trained_model_input(const std::string& content) {
   constexpr std::size_t kBlock = 4096;
   constexpr std::size_t kSize = 1024;
   constexpr std::int32_t kPadding = 256;
@@ -143,23 +160,24 @@ Bytes trained_model_input(const std::string& content) {
   };
   std::transform(begin.begin(), begin.end(), values.begin(), value_of);
   std::transform(end.rbegin(), end.rend(), values.rbegin(), value_of);
-  Bytes bytes(values.size() * sizeof(std::int32_t));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  auto buffer = std::make_unique<HostBuffer>(values.size() * sizeof(std::int32_t));
+  std::memcpy(buffer->data(), values.data(), buffer->size());
+  return buffer;
 }
 
 TEST(TrainedModel, InPartsKnowsWhatAFileIs) {
   const fs::path folder = trained_model_folder();
   ASSERT_FALSE(folder.empty()) << "magika is not installed in .deps/venv: run scripts/setup";
   const auto settings = nlohmann::json::parse(content_of(folder / "config.min.json"));
-  const auto model = openvino_runtime().read((folder / "model.onnx").string(), {{"", {1, 2048}}});
+  const auto model =
+      runtime_named("openvino").read((folder / "model.onnx").string(), {{"", {1, 2048}}});
   const std::map<std::string, std::string> files{{"zoo/trained.py", "python"},
                                                  {"README.md", "markdown"},
                                                  {"zoo/architectures/gpt2.json.xz", "xz"}};
   for (const auto& [name, expected] : files) {
-    std::vector<Bytes> input;
+    Buffers input;
     input.push_back(trained_model_input(content_of(testing::source_path(name))));
-    const Outputs outputs = run_in_parts(*model, 3, input);
+    const Outputs outputs = run_in_parts(*model, reference_target("openvino"), 3, input);
     std::vector<float> scores(outputs.at(0).size() / sizeof(float));
     std::memcpy(scores.data(), outputs[0].data(), outputs[0].size());
     const auto best = std::max_element(scores.begin(), scores.end());

@@ -15,33 +15,29 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
-const Target kOneCore{"CPU", {0}};
-
 TimedRun run_of(double milliseconds, bool disturbed = false) {
   return {milliseconds, milliseconds / 2, disturbed};
 }
 
 TEST(Measurement, DisturbedRunsCountForNothing) {
-  const RunSummary summary = summary_of(
-      {run_of(10), run_of(90, true), run_of(11), run_of(12), run_of(99, true)}, kOneCore);
-  EXPECT_EQ(summary.milliseconds, 11);
+  const Measured summary =
+      summary_of({run_of(10), run_of(90, true), run_of(11), run_of(12), run_of(99, true)});
+  EXPECT_EQ(summary.median, 11);
   EXPECT_EQ(summary.kept, 3U);
   EXPECT_EQ(summary.rejected, 2U);
-  EXPECT_TRUE(summary.doubt().empty()) << summary.doubt();
+  EXPECT_TRUE(doubt_of(summary).empty()) << doubt_of(summary);
 }
 
 TEST(Measurement, TooManyDisturbedRunsOrTooMuchSpreadAreNotValid) {
-  const RunSummary disturbed = summary_of({run_of(10), run_of(10), run_of(10), run_of(10, true),
-                                           run_of(10, true), run_of(10, true), run_of(10, true)},
-                                          kOneCore);
-  EXPECT_FALSE(disturbed.doubt().empty());
-  const RunSummary none = summary_of({run_of(10, true), run_of(12, true)}, kOneCore);
-  EXPECT_FALSE(none.doubt().empty());
-  EXPECT_EQ(none.milliseconds, 5.5) << "the processor time stands in";
-  EXPECT_FALSE(summary_of({}, kOneCore).doubt().empty());
-  const RunSummary wide =
-      summary_of({run_of(10), run_of(14), run_of(20), run_of(26), run_of(30)}, kOneCore);
-  EXPECT_FALSE(wide.doubt().empty());
+  const Measured disturbed = summary_of({run_of(10), run_of(10), run_of(10), run_of(10, true),
+                                         run_of(10, true), run_of(10, true), run_of(10, true)});
+  EXPECT_FALSE(doubt_of(disturbed).empty());
+  const Measured none = summary_of({run_of(10, true), run_of(12, true)});
+  EXPECT_FALSE(doubt_of(none).empty());
+  EXPECT_EQ(none.median, 5.5) << "what is left of each stands in";
+  EXPECT_FALSE(doubt_of(summary_of({})).empty());
+  const Measured wide = summary_of({run_of(10), run_of(14), run_of(20), run_of(26), run_of(30)});
+  EXPECT_FALSE(doubt_of(wide).empty());
 }
 
 // Counters as the backend gives them: means since it was compiled, cut to whole microseconds.

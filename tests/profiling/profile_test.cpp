@@ -1,4 +1,4 @@
-// Real OpenVINO on the zoo's small models. Nothing here depends on how long anything takes.
+// Small models on every backend. Nothing here depends on how long anything takes.
 
 #include "profiling/profile.h"
 
@@ -10,30 +10,34 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/target_devices.h"
 #include "formats/cluster_file.h"
 #include "formats/input_error.h"
 #include "formats/problem_file.h"
-#include "machine/target_cluster.h"
 #include "problem/problem.h"
+#include "support/backend_case.h"
 #include "support/folder.h"
 #include "support/program.h"
-#include "support/test_name.h"
 #include "zoo/zoo.h"
 
 namespace placewright {
 namespace {
 
+using placewright::testing::backend_cases;
+using placewright::testing::BackendCase;
 using placewright::testing::Folder;
+using placewright::testing::model_file;
+using placewright::testing::name_of_case;
 using placewright::testing::run;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ProfileRequest request_for(const Folder& folder, const std::vector<std::string>& models) {
+ProfileRequest request_for(const std::vector<BackendCase>& models, const Folder& folder) {
   ProfileRequest request;
-  for (const std::string& model : models) {
-    request.files.push_back({make_zoo_model(model, folder.file("")).xml, {}});
+  for (const BackendCase& model : models) {
+    request.files.push_back({model_file(model, folder.file("")), {}});
   }
-  request.targets = one_target_per_core();
+  request.targets = all_targets(backend_named(models.front().backend));
   request.measure.repeat = 3;
   return request;
 }
@@ -63,11 +67,11 @@ bool groups_are_acyclic(const Problem& problem) {
   return true;
 }
 
-class ProfileOf : public ::testing::TestWithParam<const char*> {};
+class ProfileOf : public ::testing::TestWithParam<BackendCase> {};
 
 TEST_P(ProfileOf, IsAValidProblemWhoseTimesSumUpToTheLatency) {
   const Folder folder;
-  const auto profile = profile_models(openvino_runtime(), request_for(folder, {GetParam()}));
+  const auto profile = profile_models(request_for({GetParam()}, folder));
   ASSERT_TRUE(profile);
   const Problem problem(profile->draft);
   ASSERT_EQ(profile->models.size(), 1U);
@@ -79,7 +83,7 @@ TEST_P(ProfileOf, IsAValidProblemWhoseTimesSumUpToTheLatency) {
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
     double sum = 0;
     for (const OpId op : problem.ops()) sum += problem.op(op).time[kind];
-    EXPECT_NEAR(sum, model.kinds[kind].latency.milliseconds, 1e-9 * sum);
+    EXPECT_NEAR(sum, model.kinds[kind].latency.median, 1e-9 * sum);
     EXPECT_GT(sum, 0);
     EXPECT_EQ(model.kinds[kind].unsupported, 0U);
   }
@@ -90,36 +94,63 @@ TEST_P(ProfileOf, IsAValidProblemWhoseTimesSumUpToTheLatency) {
   EXPECT_EQ(parse_problem(write_problem(profile->draft), "written").draft, profile->draft);
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, ProfileOf,
-                         ::testing::Values("tiny-branches", "tiny-pair", "tiny-bert"),
-                         [](const auto& model) {
-                           return placewright::testing::test_name(model.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, ProfileOf, ::testing::ValuesIn(backend_cases()), name_of_case);
 
 TEST(Profile, SeveralModelsAreOneProblemWithNamesThatLeadBack) {
-  const Folder folder;
-  ProfileRequest request = request_for(folder, {"tiny-pair", "tiny-branches"});
-  request.files.push_back(request.files.front());
-  const auto profile = profile_models(openvino_runtime(), request);
-  ASSERT_TRUE(profile);
-  const Problem problem(profile->draft);
-  ASSERT_EQ(problem.model_count(), 3U);
-  EXPECT_EQ(problem.objective(), Objective::total_completion);
-  EXPECT_EQ(problem.model(ModelId{2}).name, "tiny-pair#2");
-  for (const OpId op : problem.ops()) {
-    const std::string& model = problem.model(problem.op(op).model).name;
-    EXPECT_EQ(problem.op(op).name.find(model + "/"), 0U);
+  for (const auto& models :
+       {std::vector<BackendCase>{{"openvino", "tiny-pair"}, {"openvino", "tiny-branches"}},
+        std::vector<BackendCase>{{"toy", "pair"}, {"toy", "branches"}}}) {
+    const Folder folder;
+    ProfileRequest request = request_for(models, folder);
+    request.files.push_back(request.files.front());
+    const auto profile = profile_models(request);
+    ASSERT_TRUE(profile);
+    const Problem problem(profile->draft);
+    ASSERT_EQ(problem.model_count(), 3U);
+    EXPECT_EQ(problem.objective(), Objective::total_completion);
+    EXPECT_EQ(problem.model(ModelId{2}).name, models.front().model + "#2");
+    for (const OpId op : problem.ops()) {
+      const std::string& model = problem.model(problem.op(op).model).name;
+      EXPECT_EQ(problem.op(op).name.find(model + "/"), 0U);
+    }
   }
+}
+
+TEST(Profile, OfDevicesWithMemoriesOfTheirOwnMeasuresTheCopies) {
+  const Folder folder;
+  const auto profile = profile_models(request_for({{"toy", "branches"}}, folder));
+  ASSERT_TRUE(profile);
+  ASSERT_EQ(profile->links.size(), 6U);
+  for (const LinkProfile& link : profile->links) {
+    // A copy of the toy backend takes 0.2 ms and 1 ms for each MB, at least.
+    for (const HandOverPoint& point : link.cost.points) {
+      EXPECT_GE(point.milliseconds, 0.2 + point.bytes / 1e6) << link.from << " to " << link.to;
+    }
+    EXPECT_EQ(link.cost.watched, link.to != "toy:1");
+  }
+  for (const KindProfile& kind : profile->models.front().kinds) {
+    EXPECT_EQ(kind.latency.watched, kind.kind != "toy:1");
+  }
+}
+
+TEST(Profile, DevicesOfAnotherBackendAreRefused) {
+  const Folder folder;
+  ProfileRequest request = request_for({{"toy", "pair"}}, folder);
+  request.targets.push_back(target_of_cores({allowed_cores().front()}));
+  EXPECT_THROW(profile_models(request), std::invalid_argument);
+  request.targets = {target_of_cores({allowed_cores().front()})};
+  EXPECT_THROW(profile_models(request), InputError);
 }
 
 TEST(Profile, UnequalKindsHaveTimesOfTheirOwn) {
   const std::vector<int> cores = allowed_cores();
   if (cores.size() < 2) GTEST_SKIP() << "needs two cores";
   const Folder folder;
-  ProfileRequest request = request_for(folder, {"tiny-branches"});
+  ProfileRequest request = request_for({{"openvino", "tiny-branches"}}, folder);
   // They share a core where there are only two: for times that nobody looks at that is good enough.
-  request.targets = {{"CPU", {cores[0]}}, {"CPU", {cores[cores.size() - 2], cores.back()}}};
-  const auto profile = profile_models(openvino_runtime(), request);
+  request.targets = {target_of_cores({cores[0]}),
+                     target_of_cores({cores[cores.size() - 2], cores.back()})};
+  const auto profile = profile_models(request);
   ASSERT_TRUE(profile);
   EXPECT_EQ(profile->draft.cluster.kinds.size(), 2U);
   EXPECT_EQ(profile->draft.ops.front().time.size(), 2U);
@@ -129,9 +160,9 @@ TEST(Profile, UnequalKindsHaveTimesOfTheirOwn) {
 TEST(Profile, EndsWhenItIsAskedTo) {
   const Folder folder;
   const std::atomic<bool> stop{true};
-  ProfileRequest request = request_for(folder, {"tiny-branches"});
+  ProfileRequest request = request_for({{"openvino", "tiny-branches"}}, folder);
   request.measure.stop = &stop;
-  EXPECT_FALSE(profile_models(openvino_runtime(), request));
+  EXPECT_FALSE(profile_models(request));
 }
 
 // The zoo's small model with an input of open batch size.

@@ -12,9 +12,9 @@ namespace {
 
 using placewright::testing::core_devices;
 using placewright::testing::Folder;
+using placewright::testing::model_draft;
 using placewright::testing::random_cut_plan;
 using placewright::testing::RandomSource;
-using placewright::testing::zoo_draft;
 
 class RandomSplits : public ::testing::TestWithParam<const char*> {};
 
@@ -23,13 +23,14 @@ TEST_P(RandomSplits, GiveEqualOutputs) {
   const Folder folder;
   RandomSource random(5);
   for (const Objective objective : {Objective::latency, Objective::throughput}) {
-    const Problem problem(zoo_draft(GetParam(), folder.file("zoo"), core_devices(2), objective));
-    const auto models = models_of(problem, openvino_runtime());
+    const Problem problem(
+        model_draft({"openvino", GetParam()}, folder.file("zoo"), core_devices(2), objective));
+    const auto models = models_of(problem);
     for (int i = 0; i < 17; ++i) {
       const Plan plan = random_cut_plan(problem, 1 + static_cast<double>(random.below(8)), random);
-      const RunResult result = run_plan(problem, plan, models, openvino_runtime(),
-                                        {.warm_up = 0, .repeat = 2, .slots = 2});
-      EXPECT_LE(result.outputs.largest_difference, kOutputTolerance)
+      const RunResult result =
+          run_plan(problem, plan, models, {.warm_up = 0, .repeat = 2, .slots = 2});
+      EXPECT_LE(result.outputs.largest_difference, tolerance_of(Precision::f32))
           << result.segments.size() << " segments, output " << result.outputs.worst_output;
     }
   }

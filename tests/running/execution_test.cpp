@@ -2,73 +2,107 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/target_devices.h"
 #include "formats/input_error.h"
+#include "support/backend_case.h"
 #include "support/folder.h"
 #include "support/random_cuts.h"
-#include "support/test_name.h"
 
 namespace placewright {
 namespace {
 
+using placewright::testing::backend_cases;
+using placewright::testing::BackendCase;
 using placewright::testing::core_devices;
+using placewright::testing::devices_for;
 using placewright::testing::Folder;
+using placewright::testing::model_draft;
+using placewright::testing::name_of_case;
+using placewright::testing::one_case_per_backend;
 using placewright::testing::random_cut_plan;
 using placewright::testing::RandomSource;
-using placewright::testing::zoo_draft;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class Execution : public ::testing::TestWithParam<const char*> {
+class Execution : public ::testing::TestWithParam<BackendCase> {
  protected:
   void SetUp() override {
-    if (core_devices(2).size() < 2) GTEST_SKIP() << "needs two cores";
+    if (devices().size() < 2) GTEST_SKIP() << "needs two cores";
   }
 
+  [[nodiscard]] static std::vector<std::string> devices() {
+    return devices_for(GetParam().backend, 3);
+  }
   [[nodiscard]] Problem problem(Objective objective) const {
-    return Problem(zoo_draft(GetParam(), folder_.file("zoo"), core_devices(2), objective));
+    return Problem(model_draft(GetParam(), folder_.file("models"), devices(), objective));
   }
 
   Folder folder_;
 };
 
+// Every tensor that goes from one memory to another is copied, and nothing else is.
+void expect_copies_between_memories(const Problem& problem, const RunResult& result) {
+  ASSERT_EQ(result.copy_times.size(), result.copies.size());
+  const auto memory = [&](DeviceId id) {
+    return device_of(target_named(problem.device(id).name)).space;
+  };
+  bool crosses = false;
+  for (const Segment& segment : result.segments) {
+    for (const std::size_t producer : segment.inputs) {
+      crosses |=
+          memory(result.segments[producer].devices.front()) != memory(segment.devices.front());
+    }
+  }
+  EXPECT_EQ(result.copies.empty(), !crosses);
+  for (std::size_t i = 0; i < result.copies.size(); ++i) {
+    const TensorCopy& copy = result.copies[i];
+    EXPECT_NE(memory(copy.from), memory(copy.to));
+    EXPECT_GT(copy.bytes, 0);
+    EXPECT_GT(result.copy_times[i].kept + result.copy_times[i].rejected, 0U) << copy.tensor;
+    EXPECT_FALSE(result.copy_times[i].watched);
+  }
+}
+
 TEST_P(Execution, SchedulesCutAnywhereGiveTheOutputsOfTheWholeModel) {
   const Problem latency = problem(Objective::latency);
-  const auto models = models_of(latency, openvino_runtime());
+  const auto models = models_of(latency);
   RandomSource random(1);
   for (int i = 0; i < 3; ++i) {
     const Plan plan = random_cut_plan(latency, 4, random);
     const RunResult result =
-        run_plan(latency, plan, models, openvino_runtime(), {.warm_up = 1, .repeat = 3, .seed = 7});
+        run_plan(latency, plan, models, {.warm_up = 1, .repeat = 3, .seed = 7});
     ASSERT_TRUE(result.outputs.compared);
-    EXPECT_LE(result.outputs.largest_difference, kOutputTolerance) << result.outputs.worst_output;
+    EXPECT_TRUE(result.outputs.equal())
+        << result.outputs.worst_output << " differs by " << result.outputs.largest_difference;
     EXPECT_EQ(result.segment_times.size(), result.segments.size());
-    EXPECT_EQ(result.value.kept + result.value.rejected, 3);
+    EXPECT_EQ(result.value.kept + result.value.rejected, 3U);
+    expect_copies_between_memories(latency, result);
   }
 }
 
 TEST_P(Execution, PipelinesKeepSamplesApart) {
   const Problem throughput = problem(Objective::throughput);
-  const auto models = models_of(throughput, openvino_runtime());
+  const auto models = models_of(throughput);
   RandomSource random(2);
   for (int i = 0; i < 3; ++i) {
     const Plan plan = random_cut_plan(throughput, 3, random);
-    const RunResult result = run_plan(throughput, plan, models, openvino_runtime(),
-                                      {.warm_up = 4, .repeat = 20, .slots = 3});
-    EXPECT_LE(result.outputs.largest_difference, kOutputTolerance) << result.outputs.worst_output;
+    const RunResult result =
+        run_plan(throughput, plan, models, {.warm_up = 4, .repeat = 20, .slots = 3});
+    EXPECT_TRUE(result.outputs.equal())
+        << result.outputs.worst_output << " differs by " << result.outputs.largest_difference;
     EXPECT_FALSE(result.events.empty());
+    expect_copies_between_memories(throughput, result);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, Execution,
-                         ::testing::Values("tiny-branches", "tiny-pair", "tiny-bert"),
-                         [](const auto& model) {
-                           return placewright::testing::test_name(model.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, Execution, ::testing::ValuesIn(backend_cases()), name_of_case);
 
 // The real model, but the part with its last op fails at its third run.
 class FailingModel final : public NeuralModel {
@@ -92,16 +126,10 @@ class FailingModel final : public NeuralModel {
   class Failing final : public Request {
    public:
     explicit Failing(std::unique_ptr<Request> request) : request_(std::move(request)) {}
-    void bind_input(std::size_t input, std::byte* data) override {
-      request_->bind_input(input, data);
+    void bind_input(std::size_t input, Buffer& buffer) override {
+      request_->bind_input(input, buffer);
     }
-    // It reads from others, and nobody reads from it.
-    void bind_input(std::size_t input, Request& producer, std::size_t output) override {
-      request_->bind_input(input, producer, output);
-    }
-    [[nodiscard]] std::span<const std::byte> output(std::size_t output) override {
-      return request_->output(output);
-    }
+    [[nodiscard]] Buffer& output(std::size_t output) override { return request_->output(output); }
     void run() override {
       if (++runs_ == 3) throw std::runtime_error("the device went away");
       request_->run();
@@ -122,6 +150,7 @@ class FailingModel final : public NeuralModel {
     [[nodiscard]] const std::vector<TensorKey>& outputs() const override {
       return part_->outputs();
     }
+    [[nodiscard]] Precision precision() const override { return part_->precision(); }
     [[nodiscard]] std::vector<ExecutedNode> executed() const override { return part_->executed(); }
     [[nodiscard]] std::unique_ptr<Request> request() override {
       return std::make_unique<Failing>(part_->request());
@@ -142,67 +171,147 @@ Plan halves(const Problem& problem) {
   return plan_of_placement(problem, placement).value();
 }
 
-class Faults : public ::testing::Test {
+class Faults : public ::testing::TestWithParam<BackendCase> {
  protected:
   void SetUp() override {
-    if (core_devices(2).size() < 2) GTEST_SKIP() << "needs two cores";
+    if (devices().size() < 2) GTEST_SKIP() << "needs two cores";
   }
 
-  [[nodiscard]] Problem problem(Objective objective, std::vector<std::string> devices) const {
-    return Problem(zoo_draft("tiny-branches", folder_.file("zoo"), devices, objective));
+  [[nodiscard]] static std::vector<std::string> devices() {
+    return devices_for(GetParam().backend, 2);
+  }
+  [[nodiscard]] Problem problem(Objective objective, const std::vector<std::string>& names) const {
+    return Problem(model_draft(GetParam(), folder_.file("models"), names, objective));
   }
 
   Folder folder_;
 };
 
-TEST_F(Faults, AWorkerThatFailsStopsAllAndIsNamed) {
+TEST_P(Faults, AWorkerThatFailsStopsAllAndIsNamed) {
   for (const Objective objective : {Objective::latency, Objective::throughput}) {
-    const Problem halved = problem(objective, core_devices(2));
-    auto models = models_of(halved, openvino_runtime());
+    const Problem halved = problem(objective, devices());
+    auto models = models_of(halved);
     models.front() = std::make_unique<FailingModel>(std::move(models.front()));
     try {
-      run_plan(halved, halves(halved), models, openvino_runtime(),
-               {.repeat = 50, .compare = false});
+      run_plan(halved, halves(halved), models, {.repeat = 50, .compare = false});
       FAIL() << "nothing was thrown";
     } catch (const RuntimeError& error) {
-      EXPECT_THAT(error.what(), AllOf(HasSubstr("segment "), HasSubstr(core_devices(2).back()),
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("segment "), HasSubstr(devices().back()),
                                       HasSubstr("the device went away")));
     }
   }
 }
 
-TEST_F(Faults, AnInterruptionEndsTheRun) {
-  const Problem halved = problem(Objective::latency, core_devices(2));
-  const auto models = models_of(halved, openvino_runtime());
-  std::atomic<bool> stop{false};
-  std::jthread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    stop.store(true);
-  });
-  const RunResult result = run_plan(halved, halves(halved), models, openvino_runtime(),
-                                    {.repeat = 100000000, .stop = &stop});
-  EXPECT_TRUE(result.interrupted);
-  EXPECT_TRUE(result.outputs.equal());
+TEST_P(Faults, AnInterruptionEndsTheRun) {
+  for (const Objective objective : {Objective::latency, Objective::throughput}) {
+    const Problem halved = problem(objective, devices());
+    const auto models = models_of(halved);
+    std::atomic<bool> stop{false};
+    std::jthread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      stop.store(true);
+    });
+    const RunResult result =
+        run_plan(halved, halves(halved), models, {.repeat = 100000000, .stop = &stop});
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_TRUE(result.outputs.equal());
+  }
 }
 
-TEST_F(Faults, APlanForAnotherMachineIsRefused) {
-  const Problem other = problem(Objective::latency, {core_devices(1).front(), "cpu:1023"});
-  const auto models = models_of(other, openvino_runtime());
-  EXPECT_THROW(run_plan(other, halves(other), models, openvino_runtime(), {}),
-               std::invalid_argument);
-  const Problem gpu = problem(Objective::latency, {core_devices(1).front(), "NONE.7"});
-  EXPECT_THROW(
-      run_plan(gpu, halves(gpu), models_of(gpu, openvino_runtime()), openvino_runtime(), {}),
-      std::invalid_argument);
+TEST_P(Faults, APlanForAnotherMachineIsRefused) {
+  for (const char* absent : {"cpu:1023", "GPU.7", "toy:7", "none"}) {
+    const Problem other = problem(Objective::latency, {devices().front(), absent});
+    EXPECT_THROW(run_plan(other, halves(other), models_of(other), {}), std::invalid_argument)
+        << absent;
+  }
 }
 
-TEST_F(Faults, AModelThatChangedIsRefused) {
-  const Problem halved = problem(Objective::latency, core_devices(2));
-  const auto files = make_zoo_model("tiny-pair", folder_.file("zoo"));
-  std::filesystem::rename(files.xml, folder_.file("zoo") + "/tiny-branches.xml");
-  EXPECT_THROW(models_of(halved, openvino_runtime()), InputError);
-  std::filesystem::remove(folder_.file("zoo") + "/tiny-branches.xml");
-  EXPECT_THROW(models_of(halved, openvino_runtime()), InputError);
+TEST_P(Faults, APlanOnDevicesOfAnotherBackendIsRefused) {
+  const std::string other =
+      GetParam().backend == "toy" ? core_devices(1).front() : devices_for("toy", 1).front();
+  const Problem mixed = problem(Objective::latency, {devices().front(), other});
+  EXPECT_THROW(run_plan(mixed, halves(mixed), models_of(mixed), {}), std::invalid_argument);
+}
+
+TEST_P(Faults, AModelThatChangedIsRefused) {
+  const Problem halved = problem(Objective::latency, devices());
+  const std::string path = halved.model(ModelId{0}).source->path;
+  std::ofstream(path, std::ios::app) << " ";
+  EXPECT_THROW(models_of(halved), InputError);
+  std::filesystem::remove(path);
+  EXPECT_THROW(models_of(halved), InputError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Faults, ::testing::ValuesIn(one_case_per_backend()),
+                         name_of_case);
+
+TEST(Memories, OfTheirOwnAreCheckedForRoom) {
+  // 200 MB of weights for a device that has 100 MB.
+  const Folder folder;
+  placewright::testing::register_toy_backend();
+  const std::string path = folder.write("large.toy", "input x 1\nmix a x 1 1\noutput a\n");
+  const auto model = runtime_named("toy").read(path);
+  ProblemDraft draft = draft_of(model->graph(), "large", source_of(path, {}, ""));
+  draft.cluster.kinds = {{.name = "toy"}};
+  draft.cluster.devices = {{.name = "toy:0", .kind = KindId{0}}};
+  draft.ops.front().time = {1};
+  draft.ops.front().memory = 2e8;
+  const Problem problem(std::move(draft));
+  try {
+    run_plan(problem, *plan_of_placement(problem, Placement(1, DeviceId{0})), models_of(problem),
+             {});
+    FAIL() << "nothing was thrown";
+  } catch (const RuntimeError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("too little memory for 'toy:0'"), HasSubstr("200 MB"),
+                                    HasSubstr("100 MB")));
+  }
+}
+
+TEST(Memories, ADeviceWithoutAProbeCannotTell) {
+  const Folder folder;
+  for (const auto& [devices, watched] :
+       {std::pair{std::vector<std::string>{"toy:0", "toy:host"}, true},
+        std::pair{std::vector<std::string>{"toy:0", "toy:1"}, false}}) {
+    const Problem problem(
+        model_draft({"toy", "chain"}, folder.file(""), devices, Objective::latency));
+    const RunResult result = run_plan(problem, halves(problem), models_of(problem), {.repeat = 3});
+    EXPECT_EQ(result.value.watched, watched);
+    EXPECT_TRUE(result.segment_times.front().watched);
+    EXPECT_EQ(result.segment_times.back().watched, watched);
+    EXPECT_EQ(result.outputs.tolerance, tolerance_of(watched ? Precision::f32 : Precision::f16));
+  }
+}
+
+TEST(SeveralModels, RunTogetherOnTheirOwnBackends) {
+  if (core_devices(1).empty()) GTEST_SKIP() << "needs a core";
+  const Folder folder;
+  const std::string core = core_devices(1).front();
+  ProblemDraft draft =
+      model_draft({"openvino", "tiny-pair"}, folder.file(""), {core, "toy:0"}, Objective::latency);
+  const ProblemDraft other =
+      model_draft({"toy", "pair"}, folder.file(""), {core, "toy:0"}, Objective::latency);
+  const std::size_t first = draft.ops.size();
+  draft.models.push_back(other.models.front());
+  for (Op op : other.ops) {
+    op.model = ModelId{1};
+    op.name = "pair/" + op.name;
+    draft.ops.push_back(std::move(op));
+  }
+  for (std::size_t i = 0; i < first; ++i) draft.ops[i].name = "tiny-pair/" + draft.ops[i].name;
+  for (Tensor tensor : other.tensors) {
+    tensor.name = "pair/" + tensor.name;
+    tensor.producer = OpId{first + tensor.producer.index()};
+    for (OpId& consumer : tensor.consumers) consumer = OpId{first + consumer.index()};
+    draft.tensors.push_back(std::move(tensor));
+  }
+  draft.objective = Objective::total_completion;
+  const Problem problem(std::move(draft));
+  Placement placement(problem.op_count(), DeviceId{0});
+  for (std::size_t i = first; i < problem.op_count(); ++i) placement[OpId{i}] = DeviceId{1};
+  const RunResult result =
+      run_plan(problem, *plan_of_placement(problem, placement), models_of(problem), {.repeat = 3});
+  EXPECT_TRUE(result.outputs.equal()) << result.outputs.worst_output;
+  EXPECT_EQ(result.completions.size(), 2U);
 }
 
 }  // namespace

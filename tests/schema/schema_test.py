@@ -260,6 +260,16 @@ class Outputs(SchemaTest):
         self.assertEqual(code, 3)
         self.assertIn("the run was for throughput, the plan is for latency", err)
 
+    def test_devices_profile_and_tune(self):
+        document = self.output("devices-output", "devices")
+        self.assertEqual([backend["name"] for backend in document["backends"]], ["openvino"])
+        self.assertEqual(run("zoo", "make", "tiny-branches", "-o", self.folder, "-q")[0], 0)
+        model = self.folder / "tiny-branches.xml"
+        profile = self.output("profile-output", "profile", model, "--repeat", "2")
+        self.assertEqual(profile["models"][0]["name"], "tiny-branches")
+        tuned = self.output("tune-output", "tune", model, "--rounds", "1", "--repeat", "2", "--time-limit", "200ms", codes=(0, 1))
+        self.assertEqual(len(tuned["rounds"]), 1)
+
     def test_zoo(self):
         document = self.output("zoo-output", "zoo", "list")
         self.assertIn("inceptionv3", [model["name"] for model in document])

@@ -10,4 +10,8 @@ std::string program_path() {
   return PLACEWRIGHT_PROGRAM;
 }
 
+std::string plugin_path(std::string_view backend) {
+  return std::string(PLACEWRIGHT_TEST_PLUGINS "/libplacewright_").append(backend).append(".so");
+}
+
 }  // namespace placewright::testing

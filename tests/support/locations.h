@@ -13,4 +13,7 @@ std::string source_path(std::string_view relative);
 
 std::string program_path();
 
+// Of a backend that is built for the tests alone.
+std::string plugin_path(std::string_view backend);
+
 }  // namespace placewright::testing

@@ -1,4 +1,4 @@
-// Models of the zoo on made-up devices, and plans that cut them anywhere.
+// Models on devices with estimated times, and plans that cut them anywhere.
 
 #pragma once
 
@@ -7,31 +7,22 @@
 #include <vector>
 
 #include "backends/import.h"
+#include "backends/opened_models.h"
 #include "backends/runtime.h"
 #include "evaluate/placement_plan.h"
-#include "machine/targets.h"
 #include "problem/problem.h"
 #include "running/execution.h"
+#include "support/backend_case.h"
 #include "support/random_problem.h"
-#include "zoo/zoo.h"
 
 namespace placewright::testing {
 
-// Two devices on the first two cores that may be used; on one core alone both cannot be bound.
-inline std::vector<std::string> core_devices(std::size_t count) {
-  std::vector<std::string> names;
-  for (const int core : allowed_cores()) {
-    if (names.size() < count) names.push_back(name_of({"CPU", {core}}));
-  }
-  return names;
-}
-
 // The model in `folder`, on the devices, with estimated times; transfers cost a little.
-inline ProblemDraft zoo_draft(const std::string& name, const std::string& folder,
-                              const std::vector<std::string>& devices, Objective objective) {
-  const auto files = make_zoo_model(name, folder);
-  const auto model = openvino_runtime().read(files.xml);
-  ProblemDraft draft = draft_of(model->graph(), name, source_of(files.xml, {}, ""));
+inline ProblemDraft model_draft(const BackendCase& each, const std::string& folder,
+                                const std::vector<std::string>& devices, Objective objective) {
+  const std::string path = model_file(each, folder);
+  const auto model = runtime_named(each.backend).read(path);
+  ProblemDraft draft = draft_of(model->graph(), each.model, source_of(path, {}, ""));
   Cluster cluster;
   cluster.kinds = {{.name = "cpu-1"}};
   for (const std::string& device : devices) {

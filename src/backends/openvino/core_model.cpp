@@ -45,6 +45,11 @@ std::string tensor_name(const ov::Output<ov::Node>& tensor) {
   return *std::min_element(names.begin(), names.end());
 }
 
+bool supports(const ov::Core& core, const std::string& device, const std::string& property) {
+  const std::vector<ov::PropertyName> known = core.get_property(device, ov::supported_properties);
+  return std::find(known.begin(), known.end(), property) != known.end();
+}
+
 // A constant subgraph for another model. Constants share their bytes with the original.
 ov::Output<ov::Node> copy_constant(const ov::Output<ov::Node>& tensor,
                                    std::map<const ov::Node*, std::shared_ptr<ov::Node>>& copies) {
@@ -232,10 +237,13 @@ std::unique_ptr<CompiledPart> CoreModel::compile(std::span<const std::size_t> op
                                                  const CompileOptions& options) const {
   Part part = ops.size() == nodes_.size() ? whole() : this->part(ops);
   ov::AnyMap properties{ov::enable_profiling(options.counters)};
+  // Where a device would choose bf16 or f16 by itself, small differences of outputs would be
+  // hidden.
+  if (supports(core_, options.device, ov::hint::inference_precision.name())) {
+    properties.insert(ov::hint::inference_precision(ov::element::f32));
+  }
   if (options.device == "CPU") {
-    // f32: where a CPU would choose bf16, outputs could not be compared.
-    properties.insert({ov::hint::inference_precision(ov::element::f32),
-                       ov::hint::enable_cpu_pinning(false), ov::num_streams(options.streams),
+    properties.insert({ov::hint::enable_cpu_pinning(false), ov::num_streams(options.streams),
                        ov::inference_num_threads(options.threads)});
   }
   try {

@@ -21,20 +21,20 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 }  // namespace
 
-void CoreRequest::bind_input(std::size_t input, std::byte* data) {
+CoreRequest::CoreRequest(ov::InferRequest request) : request_(std::move(request)) {
+  const std::size_t count = request_.get_compiled_model().outputs().size();
+  for (std::size_t i = 0; i < count; ++i) outputs_.emplace_back(request_.get_output_tensor(i));
+}
+
+void CoreRequest::bind_input(std::size_t input, Buffer& buffer) {
+  if (const auto* made_here = dynamic_cast<const TensorBuffer*>(&buffer)) {
+    request_.set_input_tensor(input, made_here->tensor());
+    return;
+  }
+  if (!buffer.space().is_host()) throw RuntimeError("OpenVINO reads tensors from host memory only");
   const auto port = request_.get_compiled_model().input(input);
-  request_.set_input_tensor(input, ov::Tensor(port.get_element_type(), port.get_shape(), data));
-}
-
-void CoreRequest::bind_input(std::size_t input, Request& producer, std::size_t output) {
-  auto* other = dynamic_cast<CoreRequest*>(&producer);
-  if (other == nullptr) throw RuntimeError("a tensor comes from another runtime's request");
-  request_.set_input_tensor(input, other->request_.get_output_tensor(output));
-}
-
-std::span<const std::byte> CoreRequest::output(std::size_t output) {
-  const ov::Tensor tensor = request_.get_output_tensor(output);
-  return {static_cast<const std::byte*>(tensor.data()), tensor.get_byte_size()};
+  request_.set_input_tensor(
+      input, ov::Tensor(port.get_element_type(), port.get_shape(), buffer.bytes().data()));
 }
 
 std::vector<NodeTime> CoreRequest::times() const {
@@ -44,6 +44,17 @@ std::vector<NodeTime> CoreRequest::times() const {
     times.push_back({info.node_name, static_cast<double>(info.real_time.count()) / 1000});
   }
   return times;
+}
+
+Precision CorePart::precision() const {
+  try {
+    const ov::element::Type type = compiled_.get_property(ov::hint::inference_precision);
+    if (type == ov::element::f16) return Precision::f16;
+    if (type == ov::element::bf16) return Precision::bf16;
+  } catch (const ov::Exception&) {
+    return Precision::f16;  // devices that do not tell (NPUs) compute in no more than this
+  }
+  return Precision::f32;
 }
 
 std::vector<ExecutedNode> CorePart::executed() const {

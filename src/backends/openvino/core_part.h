@@ -1,6 +1,12 @@
 // CompiledPart and Request on ov::CompiledModel and ov::InferRequest.
+//
+// All tensors are host tensors: a GPU that has memory of its own copies them inside its inference,
+// so that the copies are part of the measured times of ops and cuts.
 
 #pragma once
+
+#include <memory>
+#include <vector>
 
 #include <openvino/openvino.hpp>
 
@@ -8,13 +14,29 @@
 
 namespace placewright::openvino {
 
+// An output of a request, which others read without copying.
+class TensorBuffer final : public Buffer {
+ public:
+  explicit TensorBuffer(ov::Tensor tensor) : tensor_(std::move(tensor)) {}
+
+  [[nodiscard]] const MemorySpace& space() const override { return host_; }
+  [[nodiscard]] std::size_t size() const override { return tensor_.get_byte_size(); }
+  [[nodiscard]] std::span<std::byte> bytes() const override {
+    return {static_cast<std::byte*>(tensor_.data()), tensor_.get_byte_size()};
+  }
+  [[nodiscard]] const ov::Tensor& tensor() const { return tensor_; }
+
+ private:
+  mutable ov::Tensor tensor_;  // a buffer is a handle: what it holds may change
+  MemorySpace host_;
+};
+
 class CoreRequest final : public Request {
  public:
-  explicit CoreRequest(ov::InferRequest request) : request_(std::move(request)) {}
+  explicit CoreRequest(ov::InferRequest request);
 
-  void bind_input(std::size_t input, std::byte* data) override;
-  void bind_input(std::size_t input, Request& producer, std::size_t output) override;
-  [[nodiscard]] std::span<const std::byte> output(std::size_t output) override;
+  void bind_input(std::size_t input, Buffer& buffer) override;
+  [[nodiscard]] Buffer& output(std::size_t output) override { return outputs_.at(output); }
   void run() override { request_.infer(); }
   void start() override { request_.start_async(); }
   void wait() override { request_.wait(); }
@@ -22,6 +44,7 @@ class CoreRequest final : public Request {
 
  private:
   ov::InferRequest request_;
+  std::vector<TensorBuffer> outputs_;
 };
 
 class CorePart final : public CompiledPart {
@@ -32,6 +55,7 @@ class CorePart final : public CompiledPart {
 
   [[nodiscard]] const std::vector<TensorKey>& inputs() const override { return inputs_; }
   [[nodiscard]] const std::vector<TensorKey>& outputs() const override { return outputs_; }
+  [[nodiscard]] Precision precision() const override;
   [[nodiscard]] std::vector<ExecutedNode> executed() const override;
   [[nodiscard]] std::unique_ptr<Request> request() override;
 

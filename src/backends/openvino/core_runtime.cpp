@@ -125,7 +125,7 @@ std::string CoreRuntime::version() const {
 std::vector<RuntimeDevice> CoreRuntime::devices() const {
   std::vector<RuntimeDevice> result;
   for (const std::string& name : core_.get_available_devices()) {
-    RuntimeDevice device{.name = name, .full_name = {}};
+    RuntimeDevice device{.name = name, .full_name = {}, .space = {}};
     device.full_name = core_.get_property(name, ov::device::full_name);
     try {
       device.memory =
@@ -135,6 +135,9 @@ std::vector<RuntimeDevice> CoreRuntime::devices() const {
     }
     result.push_back(std::move(device));
   }
+  // Outputs are compared with the CPU's.
+  std::stable_partition(result.begin(), result.end(),
+                        [](const RuntimeDevice& device) { return device.name == "CPU"; });
   return result;
 }
 
@@ -155,6 +158,15 @@ std::unique_ptr<NeuralModel> CoreRuntime::read(const std::string& path,
   require_no_state(*model, path);
   require_static_shapes(*model, path);
   return std::make_unique<CoreModel>(core_, std::move(model));
+}
+
+std::unique_ptr<Buffer> CoreRuntime::allocate(const std::string& /*device*/,
+                                              std::size_t size) const {
+  return std::make_unique<HostBuffer>(size);
+}
+
+void CoreRuntime::copy(const Buffer& from, Buffer& to) const {
+  std::copy(from.bytes().begin(), from.bytes().end(), to.bytes().begin());
 }
 
 }  // namespace placewright::openvino

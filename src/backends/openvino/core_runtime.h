@@ -14,6 +14,13 @@ class CoreRuntime final : public Runtime {
   [[nodiscard]] std::vector<RuntimeDevice> devices() const override;
   [[nodiscard]] std::unique_ptr<NeuralModel> read(const std::string& path,
                                                   const Shapes& shapes) const override;
+  [[nodiscard]] std::unique_ptr<Buffer> allocate(const std::string& device,
+                                                 std::size_t size) const override;
+  void copy(const Buffer& from, Buffer& to) const override;
+  // OpenVINO says nothing about who else uses a device.
+  [[nodiscard]] std::unique_ptr<DisturbanceProbe> probe(const std::string&) const override {
+    return nullptr;
+  }
 
  private:
   mutable ov::Core core_;

@@ -1,0 +1,25 @@
+// The models of a problem, read again from the files that they came from.
+
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "backends/registry.h"
+#include "backends/runtime.h"
+#include "problem/problem.h"
+
+namespace placewright {
+
+// In the problem's order, each by its backend. Throws InputError if one is
+// missing, has changed, or has other ops than the problem.
+std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem);
+
+// The backend that reads a model and runs it: the one that reads its file.
+const BackendEntry& backend_of(const Model& model);
+
+// The name of an op in its model: problems of several models put the model's name before it.
+std::string_view name_in_model(const Problem& problem, OpId op);
+
+}  // namespace placewright

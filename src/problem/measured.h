@@ -1,0 +1,34 @@
+// A time that was measured many times, and the statistics that every part of the program uses for
+// it.
+
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace placewright {
+
+// In milliseconds.
+struct Measured {
+  double median = 0;  // without meaning if nothing was kept
+  double low = 0;     // first decile
+  double high = 0;    // last decile
+  std::size_t kept = 0;
+  std::size_t rejected = 0;  // others used the device meanwhile
+  bool watched = true;       // false: a device cannot tell whether others used it
+
+  // At least half of the runs were kept.
+  [[nodiscard]] bool valid() const { return kept > 0 && rejected <= kept; }
+  // The distance of the deciles, relative to the median.
+  [[nodiscard]] double spread() const { return median > 0 ? (high - low) / median : 0; }
+
+  friend bool operator==(const Measured&, const Measured&) = default;
+};
+
+// Of values in any order, linear between neighbours; 0 of none.
+double quantile(std::vector<double> values, double fraction);
+double median(std::vector<double> values);
+
+Measured measured(std::vector<double> kept, std::size_t rejected);
+
+}  // namespace placewright

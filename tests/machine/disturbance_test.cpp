@@ -1,0 +1,53 @@
+#include "machine/disturbance.h"
+
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "machine/clock.h"
+#include "machine/targets.h"
+
+namespace placewright {
+namespace {
+
+TEST(DisturbanceOfCores, SleepingOnASingleCoreIsTimeThatOthersHad) {
+  std::jthread bound([] {
+    const int core = allowed_cores().front();
+    bind_this_thread({core});
+    const auto probe = probe_of_cores({core});
+    probe->begin();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_GE(probe->lost(), 15);
+  });
+}
+
+TEST(DisturbanceOfCores, AllIsLostOnACoreThatIsNotOnesOwn) {
+  std::jthread bound([] {
+    const int core = allowed_cores().front();
+    bind_this_thread({core});
+    const auto probe = probe_of_cores({core + 1});
+    probe->begin();
+    const auto begin = Clock::now();
+    while (milliseconds(Clock::now() - begin) < 2) {
+    }
+    EXPECT_GE(probe->lost(), 2);
+  });
+}
+
+TEST(DisturbanceOfCores, WaitingForTheOthersIsNoLossOnSeveral) {
+  std::jthread bound([] {
+    const auto cores = allowed_cores();
+    if (cores.size() < 2) GTEST_SKIP() << "needs two cores";
+    bind_this_thread(cores);
+    const auto probe = probe_of_cores(cores);
+    probe->begin();
+    const auto begin = Clock::now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    // The system may take a core away even so, but that is never called more than half.
+    EXPECT_LE(probe->lost(), milliseconds(Clock::now() - begin) / 2);
+  });
+}
+
+}  // namespace
+}  // namespace placewright
