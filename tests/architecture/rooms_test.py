@@ -33,7 +33,11 @@ MAY_INCLUDE = {
 # room: headers that no other room may include.
 OWNS_HEADERS = {
     "solvers": re.compile(r"highs|ortools/|lemon/|scotch|protozero/", re.IGNORECASE),
-    "backends": re.compile(r"openvino/"),
+}
+
+# Each folder of backends/ is a plugin: only it sees its third party's headers, and nobody includes anything from it.
+PLUGINS = {
+    "openvino": re.compile(r"openvino/"),
 }
 
 MAY_PRINT = {"cli"}
@@ -49,7 +53,25 @@ def without_comments_and_strings(text):
     return pattern.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
-def faults_of_include(room, bracket, header):
+def plugin_of(place):
+    """`openvino` of `backends/openvino`; None outside the plugins."""
+    parts = place.split("/")
+    return parts[1] if len(parts) > 1 and parts[0] == "backends" else None
+
+
+def faults_of_plugins(place, bracket, header):
+    for plugin, owned in PLUGINS.items():
+        if bracket == "<" and owned.match(header) and plugin_of(place) != plugin:
+            yield f"includes {header}, a header that only backends/{plugin}/ may see"
+    if bracket == '"' and header.startswith("backends/") and header.count("/") > 1:
+        plugin = header.split("/")[1]
+        if plugin_of(place) != plugin:
+            yield f'includes "{header}": a plugin is loaded, nobody includes from it'
+
+
+def faults_of_include(place, bracket, header):
+    room = place.split("/")[0]
+    yield from faults_of_plugins(place, bracket, header)
     for owner, owned in OWNS_HEADERS.items():
         foreign = bracket == "<" or header.split("/")[0] not in MAY_INCLUDE
         if foreign and owned.search(header) and room != owner:
@@ -66,10 +88,12 @@ def faults_of_include(room, bracket, header):
         yield f'includes "{header}", which is in no room (third-party headers go in <>)'
 
 
-def faults_of_file(room, text):
+def faults_of_file(place, text):
+    """`place` is the file's folder, from src/ on."""
+    room = place.split("/")[0]
     for number, line in enumerate(text.splitlines(), start=1):
         if match := INCLUDE.match(line):
-            for fault in faults_of_include(room, *match.groups()):
+            for fault in faults_of_include(place, *match.groups()):
                 yield number, fault
     if room not in MAY_PRINT:
         for number, line in enumerate(without_comments_and_strings(text).splitlines(), start=1):
@@ -116,7 +140,7 @@ def faults(source_root):
         else:
             for path in sorted(entry.rglob("*")):
                 if path.suffix in SOURCE_SUFFIXES:
-                    for number, fault in faults_of_file(entry.name, path.read_text()):
+                    for number, fault in faults_of_file(path.parent.relative_to(source_root).as_posix(), path.read_text()):
                         yield f"{path}:{number}: {fault}"
 
 
@@ -130,7 +154,13 @@ def check_the_checker():
         ("planners", "#include <interfaces/highs_c_api.h>", True),
         ("solvers", "#include <scotch.h>", False),
         ("formats", "#include <openvino/openvino.hpp>", True),
-        ("backends", "#include <openvino/openvino.hpp>", False),
+        ("backends", "#include <openvino/openvino.hpp>", True),
+        ("backends/openvino", "#include <openvino/openvino.hpp>", False),
+        ("backends/openvino", '#include "backends/openvino/core_part.h"', False),
+        ("backends/other", '#include "backends/openvino/core_part.h"', True),
+        ("backends", '#include "backends/openvino/core_part.h"', True),
+        ("running", '#include "backends/openvino/core_part.h"', True),
+        ("backends/openvino", '#include "backends/runtime.h"', False),
         ("cli", '#include "backends/import.h"', False),
         ("backends", '#include "running/execution.h"', True),
         ("problem", '#include "graph.h"', True),
