@@ -1,6 +1,7 @@
 #include "planners/fan_out.h"
 
 #include <atomic>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -8,10 +9,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "planners/latency/latency.h"
-#include "support/program.h"
-#include "support/published.h"
 
 namespace placewright::testing {
 namespace {
