@@ -293,12 +293,20 @@ TEST(PlannersVerb, ListsTheRegistry) {
   EXPECT_THAT(result.out, HasSubstr("auto"));
   bool has_options = false;
   for (const auto& planner : run({"planners", "--json"}).json()) {
-    for (const char* key : {"name", "summary", "objectives", "strength", "options"}) {
+    for (const char* key : {"name", "summary", "objectives", "role", "strength", "options"}) {
       EXPECT_TRUE(planner.contains(key)) << key;
     }
     has_options |= !planner["options"].empty();
   }
   EXPECT_TRUE(has_options);
+}
+
+TEST(PlannersVerb, ListsOursFirstAndEachRoleTogether) {
+  std::vector<std::string> roles;
+  for (const auto& planner : run({"planners", "--json"}).json()) {
+    if (roles.empty() || roles.back() != planner["role"]) roles.push_back(planner["role"]);
+  }
+  EXPECT_EQ(roles, std::vector<std::string>({"own", "yardstick", "published", "imitation"}));
 }
 
 }  // namespace
