@@ -15,10 +15,14 @@ int is_openvino(dl_phdr_info* library, std::size_t, void*) {
 
 extern "C" {
 
-const char* __asan_default_options() { return "detect_leaks=1:detect_stack_use_after_return=1"; }
+const char* __asan_default_options() {
+  return "detect_leaks=1:detect_stack_use_after_return=1";
+}
 
 // use_tls=0: the leak check of g++ 12 reads the thread-local storage of threads that CP-SAT has ended, and crashes.
-const char* __lsan_default_options() { return "print_suppressions=0:use_tls=0"; }
+const char* __lsan_default_options() {
+  return "print_suppressions=0:use_tls=0";
+}
 
 // Leaks inside third-party libraries and the loader, which are not ours to mend.
 const char* __lsan_default_suppressions() {
@@ -30,8 +34,17 @@ const char* __lsan_default_suppressions() {
 
 // OpenVINO and its TBB keep what they have in the storage of their threads, which the check cannot see (use_tls=0):
 // a process that has loaded them is checked for everything but leaks.
-int __lsan_is_turned_off() { return dl_iterate_phdr(is_openvino, nullptr); }
+int __lsan_is_turned_off() {
+  return dl_iterate_phdr(is_openvino, nullptr);
+}
 
-const char* __ubsan_default_options() { return "print_stacktrace=1"; }
+const char* __ubsan_default_options() {
+  return "print_stacktrace=1";
+}
+
+// The solvers are not built for ThreadSanitizer, which cannot see how they order what they do.
+const char* __tsan_default_options() {
+  return "halt_on_error=1:ignore_noninstrumented_modules=1";
+}
 
 }  // extern "C"

@@ -1,0 +1,138 @@
+// Everything of ours that has threads, with several of them: what ThreadSanitizer looks at (preset `tsan`). The results
+// are checked too, so that the same tests are worth something without it.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "analysis/what_if.h"
+#include "machine/targets.h"
+#include "machine/workers.h"
+#include "planners/fan_out.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
+#include "support/random_problem.h"
+#include "support/test_name.h"
+#include "verify/verifier.h"
+
+namespace placewright::testing {
+namespace {
+
+constexpr int kThreads = 3;
+
+struct Case {
+  const char* planner;
+  Objective objective;
+};
+
+void PrintTo(const Case& test_case, std::ostream* out) {
+  *out << test_case.planner << " for " << name_of(test_case.objective);
+}
+
+class PlannersOnThreads : public ::testing::TestWithParam<Case> {};
+
+TEST_P(PlannersOnThreads, GiveSoundPlansAndTellOfProgress) {
+  const auto [planner, objective] = GetParam();
+  RandomProblemOptions options;
+  options.objective = objective;
+  options.interconnect =
+      objective == Objective::call_latency ? InterconnectKind::host : InterconnectKind::links;
+  options.ops = 16;
+  options.models = objective == Objective::total_completion ? 3 : 1;
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    const Problem problem(random_draft(options, seed));
+    const PlanRequest request{.planner = planner,
+                              .budget = {.seconds = 1, .steps = 20000, .threads = kThreads}};
+    std::atomic<bool> interrupted{false};
+    double told = kInfinity;
+    const PlanOutcome outcome =
+        make_plan(problem, planning_registry(), request, &interrupted,
+                  [&](const Progress& progress) { told = std::min(told, progress.value); });
+    ASSERT_EQ(outcome.fault, "");
+    ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
+    EXPECT_TRUE(verify(problem, *outcome.answer.plan).empty());
+    EXPECT_GE(outcome.value(), outcome.answer.certificate.lower_bound * (1 - 1e-9));
+    EXPECT_LE(outcome.value(), told);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, PlannersOnThreads,
+                         ::testing::Values(Case{"search", Objective::latency},
+                                           Case{"search", Objective::total_completion},
+                                           Case{"decompose", Objective::latency},
+                                           Case{"calls-search", Objective::call_latency},
+                                           Case{"auto", Objective::latency},
+                                           Case{"auto", Objective::call_latency}),
+                         [](const auto& entry) {
+                           return test_name(std::string{entry.param.planner} + "_" +
+                                            std::string{name_of(entry.param.objective)});
+                         });
+
+TEST(WhatIfOnThreads, AnswersEveryPoint) {
+  RandomProblemOptions options;
+  options.ops = 10;
+  const ProblemDraft draft = random_draft(options, 1);
+  const WhatIfGrid grid{.devices = {1, 2, 3}, .bandwidth = {0.5, 1, 2}};
+  const PlanRequest request{.planner = "etf", .budget = {.seconds = 2, .threads = kThreads}};
+  std::size_t told = 0;
+  const auto answers = what_if(draft, grid, planning_registry(), request, nullptr,
+                               [&](std::size_t, std::size_t) { ++told; });
+  ASSERT_EQ(answers.size(), 9U);
+  EXPECT_EQ(told, 9U);
+  for (const WhatIfAnswer& answer : answers)
+    EXPECT_TRUE(answer.plan) << answer.outcome.answer.reason;
+}
+
+TEST(FanOutOnThreads, WorkThatFailsStopsTheRest) {
+  std::atomic<bool> stop{false};
+  const auto work = [&](std::size_t number) {
+    if (number == 0) throw std::runtime_error("the first");
+    while (!stop) std::this_thread::yield();
+  };
+  EXPECT_THROW(
+      (FanOut{.threads = kThreads, .on_failure = [&] { stop = true; }}.run(kThreads, work)),
+      std::runtime_error);
+}
+
+// Not bound to a core: two would have to share the only one that some machines have.
+std::vector<Target> two_workers() {
+  return std::vector<Target>(2);
+}
+
+// What one worker writes before a meeting the other reads after it, without a lock.
+TEST(WorkersOnThreads, AMeetingHandsOverWhatWasWritten) {
+  constexpr std::uint64_t kMeetings = 50;
+  Workers workers(two_workers());
+  std::array<std::uint64_t, 2> written{};
+  std::array<std::uint64_t, 2> read{};
+  workers.run([&](std::size_t number) {
+    for (std::uint64_t meeting = 1; meeting <= kMeetings; meeting += 2) {
+      written[number] += number + 1;
+      ASSERT_TRUE(workers.meet(meeting));
+      read[number] = written[1 - number];
+      ASSERT_TRUE(workers.meet(meeting + 1));
+    }
+  });
+  EXPECT_EQ(read[0], kMeetings / 2 * 2);
+  EXPECT_EQ(read[1], kMeetings / 2);
+}
+
+TEST(WorkersOnThreads, OneThatFailsEndsTheWaitOfTheOther) {
+  Workers workers(two_workers());
+  const std::atomic<std::uint64_t> never{0};
+  EXPECT_THROW(workers.run([&](std::size_t number) {
+    if (number == 0) throw std::runtime_error("the device went away");
+    EXPECT_FALSE(workers.wait(never, 1));
+  }),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace placewright::testing
