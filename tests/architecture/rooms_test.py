@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the house rules of src/ and include/ by reading their #include lines: who may open whose door, which room may
-see a third party's headers, that only the program prints, and that a public header needs nothing but public headers."""
+see a third party's headers, that only the program prints, and that a public header needs nothing but public headers.
+The pages that tell of the rooms must say the same."""
 
 import pathlib
 import re
@@ -136,12 +137,31 @@ def faults(source_root):
         if not entry.is_dir():
             yield f"{entry}: lies in no room of src/"
         elif entry.name not in MAY_INCLUDE:
-            yield f"{entry}: unknown room; name it in architecture.md and in the table of this test"
+            yield f"{entry}: unknown room; name it in docs/architecture.md and in the table of this test"
         else:
             for path in sorted(entry.rglob("*")):
                 if path.suffix in SOURCE_SUFFIXES:
                     for number, fault in faults_of_file(path.parent.relative_to(source_root).as_posix(), path.read_text()):
                         yield f"{path}:{number}: {fault}"
+
+
+def documented_rooms(page):
+    """room: the rooms that its row in the table of docs/architecture.md names."""
+    rows = re.findall(r"^\| `(\w+)/` \|.*\| ([\w, ]+) \|$", page, re.MULTILINE)
+    return {room: set() if doors == "nothing" else set(doors.split(", ")) for room, doors in rows}
+
+
+def faults_of_pages(page, contributing):
+    """The pages for people say what the table above says; `everything` may leave out the library's front."""
+    documented = documented_rooms(page)
+    for room in sorted(documented.keys() | MAY_INCLUDE.keys()):
+        said, doors = documented.get(room), set(MAY_INCLUDE.get(room, "").split())
+        if said is None or room not in MAY_INCLUDE:
+            yield f"docs/architecture.md: the table and this test do not both know {room}/"
+        elif said != doors and not (said == {"everything"} and doors >= MAY_INCLUDE.keys() - {room, "library"}):
+            yield f"docs/architecture.md: {room}/ may include: {', '.join(sorted(doors)) or 'nothing'}"
+        if f"`{room}/`" not in contributing:
+            yield f"CONTRIBUTING.md does not name {room}/"
 
 
 def check_the_checker():
@@ -180,12 +200,19 @@ def check_the_checker():
     ]
     for line, expected in public_cases:
         assert bool(list(faults_of_public_file(line, include_root))) == expected, line
+    rows = [f"| `{room}/` | x | {', '.join(doors.split()) or 'nothing'} |" for room, doors in MAY_INCLUDE.items()]
+    names = "".join(f"`{room}/`" for room in MAY_INCLUDE)
+    assert not list(faults_of_pages("\n".join(rows), names))
+    assert list(faults_of_pages("\n".join(rows[1:]), names))
+    assert list(faults_of_pages("\n".join(rows).replace("| problem |", "| solvers |"), names))
+    assert list(faults_of_pages("\n".join(rows), names.replace("`verify/`", "")))
 
 
 def main():
     check_the_checker()
     root = pathlib.Path(__file__).resolve().parents[2]
-    found = [*faults(root / "src"), *public_faults(root / "include")]
+    pages = [(root / name).read_text() for name in ("docs/architecture.md", "CONTRIBUTING.md")]
+    found = [*faults(root / "src"), *public_faults(root / "include"), *faults_of_pages(*pages)]
     print("\n".join(found) if found else "every room keeps to its doors")
     return 1 if found else 0
 
