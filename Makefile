@@ -1,8 +1,9 @@
 # The few commands a developer types. CMake does the building; see CMakePresets.json.
 JOBS ?= $(shell nproc)
-FORMATTED = $(shell find src include tests bench fuzz examples python -name '*.h' -o -name '*.cpp' 2>/dev/null)
+FORMATTED = $(shell find src include tests bench fuzz examples python cmake -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo test fuzz bench format lint clean
+.PHONY: setup build demo test formatted tidied fuzz bench format lint clean
+.NOTPARALLEL:
 
 build: setup
 	@cmake --preset release --log-level=WARNING
@@ -19,14 +20,21 @@ demo:
 	@cmake --build build/release -j $(JOBS) --target placewright_program
 	@examples/demo.sh
 
-test: build
-	ctest --preset release -j $(JOBS)
-	cmake --preset asan --log-level=WARNING
-	cmake --build --preset asan -j $(JOBS)
-	ctest --preset asan -j $(JOBS)
-	cmake --preset fuzz --log-level=WARNING
-	cmake --build --preset fuzz -j $(JOBS)
-	ctest --preset fuzz -j $(JOBS)
+# Everything, the cheap checks first. A preset is tested when it is configured, built and its tests have passed.
+test: setup formatted tested-release tested-asan tested-tsan tested-fuzz
+
+tested-%:
+	cmake --preset $* --log-level=WARNING
+	cmake --build --preset $* -j $(JOBS)
+	ctest --preset $* -j $(JOBS)
+
+formatted:
+	@clang-format --dry-run -Werror $(FORMATTED)
+
+# clang-tidy on the files that changed since they were last recorded; `make lint` looks at all.
+tidied:
+	@cmake --preset release --log-level=WARNING
+	scripts/tidy build/release
 
 # Each reader for FUZZ_SECONDS, one after the other; each prints its number of executions at the end.
 FUZZ_SECONDS ?= 600
@@ -43,10 +51,9 @@ bench: build
 format: setup
 	@clang-format -i $(FORMATTED)
 
-lint: setup
-	clang-format --dry-run -Werror $(FORMATTED)
-	cmake --preset dev --log-level=WARNING
-	find src -name '*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build/dev
+lint: setup formatted
+	@cmake --preset release --log-level=WARNING
+	scripts/tidy build/release --all
 
 clean:
 	rm -rf build
