@@ -1,7 +1,6 @@
 // List scheduling: ops one after the other onto the schedule so far.
 //
-// earliest_end_plan     in a given order, each op on the device where it ends first, in gaps
-// between
+// earliest_end_plan     in a given order, each op on the device where it ends first, in gaps between
 //                       earlier ops where it fits (HEFT's second half).
 // earliest_start_plan   again and again, of all ready ops and the devices that the choice offers,
 //                       the pair with the earliest start; ties by upward rank, then by end (ETF). A
