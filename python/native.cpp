@@ -1,0 +1,381 @@
+// placewright._native: the public C++ interface for Python.
+//
+// A thin layer: nouns as classes, functions as functions, arrays as NumPy arrays. What is pleasant
+// to use is written in Python on top (python/placewright/planning.py). Planning runs in a thread of
+// its own with the interpreter lock released, while the calling thread looks for signals: Ctrl-C
+// ends it with the best plan so far.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <future>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "analysis/limits.h"
+#include "analysis/op_moves.h"
+#include "evaluate/simulate.h"
+#include "formats/problem_file.h"
+#include "formats/run_file.h"
+#include "placewright/placewright.h"
+#include "report/report_page.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace placewright {
+namespace {
+
+using Doubles = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+using DoubleTable = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+using Indices = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
+
+// A NumPy array that owns its values.
+template <class Array, class Value>
+Array array_of(std::vector<Value> values, std::initializer_list<std::size_t> shape) {
+  auto* kept = new std::vector<Value>(std::move(values));
+  const nb::capsule owner(
+      kept, [](void* data) noexcept { delete static_cast<std::vector<Value>*>(data); });
+  return Array(kept->data(), shape, owner);
+}
+
+OpenOptions open_options(const std::string& format, const std::string& objective,
+                         const std::string& cluster) {
+  OpenOptions options{.format = format, .cluster = cluster};
+  if (!objective.empty()) {
+    options.objective = objective_named(objective);
+    if (!options.objective) {
+      throw std::invalid_argument("no objective is called '" + objective + "'");
+    }
+  }
+  return options;
+}
+
+std::vector<std::string> op_names(const Problem& problem) {
+  std::vector<std::string> names;
+  for (const OpId op : problem.ops()) names.push_back(problem.op(op).name);
+  return names;
+}
+
+std::vector<std::string> device_names(const Problem& problem) {
+  std::vector<std::string> names;
+  for (const DeviceId device : problem.devices()) names.push_back(problem.device(device).name);
+  return names;
+}
+
+DoubleTable op_times(const Problem& problem) {
+  std::vector<double> times;
+  for (const OpId op : problem.ops()) {
+    for (const DeviceId device : problem.devices()) times.push_back(problem.time(op, device));
+  }
+  return array_of<DoubleTable>(std::move(times), {problem.op_count(), problem.device_count()});
+}
+
+Indices placement_array(const Plan& plan) {
+  std::vector<std::int64_t> devices;
+  for (const DeviceId device : plan.placement) {
+    devices.push_back(static_cast<std::int64_t>(device.index()));
+  }
+  const std::size_t count = devices.size();
+  return array_of<Indices>(std::move(devices), {count});
+}
+
+std::optional<Doubles> times_array(const std::optional<Schedule>& schedule,
+                                   Table<OpId, double> Schedule::*which) {
+  if (!schedule) return std::nullopt;
+  const Table<OpId, double>& table = (*schedule).*which;
+  return array_of<Doubles>(std::vector<double>(table.begin(), table.end()), {table.size()});
+}
+
+std::optional<std::size_t> index_of(DeviceId device) {
+  return device.valid() ? std::optional(device.index()) : std::nullopt;
+}
+
+std::vector<std::size_t> indices_of(const std::vector<OpId>& ops) {
+  std::vector<std::size_t> result;
+  for (const OpId op : ops) result.push_back(op.index());
+  return result;
+}
+
+nb::list transfer_rows(const Plan& plan) {
+  nb::list rows;
+  if (!plan.schedule) return rows;
+  for (const Transfer& transfer : plan.schedule->transfers) {
+    rows.append(nb::make_tuple(transfer.tensor.index(), index_of(transfer.from),
+                               index_of(transfer.to), transfer.start, transfer.end));
+  }
+  return rows;
+}
+
+nb::list stage_rows(const Plan& plan) {
+  nb::list rows;
+  for (const Stage& stage : plan.stages) {
+    std::vector<std::size_t> devices;
+    for (const DeviceId device : stage.devices) devices.push_back(device.index());
+    rows.append(nb::make_tuple(devices, indices_of(stage.ops), stage.load));
+  }
+  return rows;
+}
+
+nb::list call_rows(const Plan& plan) {
+  nb::list rows;
+  for (const Call& call : plan.calls) {
+    rows.append(nb::make_tuple(call.device.index(), indices_of(call.ops), call.start, call.end));
+  }
+  return rows;
+}
+
+// Runs `work` in another thread while this one looks for signals. `stop` is set on Ctrl-C.
+// Returns whether that happened. The caller holds the interpreter lock.
+template <class Work>
+auto watched(std::atomic<bool>& stop, Work work) {
+  const nb::gil_scoped_release release;
+  auto future = std::async(std::launch::async, std::move(work));
+  while (future.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) {
+      PyErr_Clear();
+      stop = true;
+    }
+  }
+  return future.get();
+}
+
+Result solve_watched(const Problem& problem, const std::string& planner,
+                     const std::map<std::string, std::string>& options, double seconds,
+                     std::optional<std::uint64_t> steps, int threads, std::uint64_t seed,
+                     const Plan* start, const nb::object& progress) {
+  std::atomic<bool> stop = false;
+  std::exception_ptr thrown;
+  Task task{.planner = planner, .options = options, .seconds = seconds};
+  if (steps) task.steps = *steps;
+  task.threads = threads;
+  task.seed = seed;
+  task.start = start;
+  task.stop = &stop;
+  if (!progress.is_none()) {
+    task.on_milestone = [&](const Milestone& milestone) {
+      const nb::gil_scoped_acquire acquire;
+      if (stop) return;
+      try {
+        progress(milestone.planner, milestone.seconds, milestone.value, milestone.lower_bound);
+      } catch (...) {
+        thrown = std::current_exception();
+        stop = true;
+      }
+    };
+  }
+  Result result = watched(stop, [&] { return solve(problem, task); });
+  if (thrown) std::rethrow_exception(thrown);
+  if (stop && !result.plan) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+  }
+  return result;
+}
+
+std::vector<std::pair<std::string, std::string>> findings(const Problem& problem,
+                                                          const Plan& plan) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Finding& finding : check_plan(problem, plan)) {
+    rows.emplace_back(finding.code, finding.message);
+  }
+  return rows;
+}
+
+std::optional<Plan> plan_from_array(
+    const Problem& problem,
+    const nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig>& devices) {
+  Placement placement(devices.shape(0));
+  for (std::size_t i = 0; i < devices.shape(0); ++i) {
+    if (devices(i) >= 0) placement[OpId{i}] = DeviceId{static_cast<std::size_t>(devices(i))};
+  }
+  return plan_for(problem, placement);
+}
+
+nb::list device_rows(const Problem& problem, const Plan& plan) {
+  const Simulation simulation = simulate(problem, plan);
+  nb::list rows;
+  for (const DeviceId device : problem.devices()) {
+    const DeviceSummary& summary = simulation.devices[device];
+    nb::dict row;
+    row["device"] = problem.device(device).name;
+    row["ops"] = summary.ops;
+    row["busy"] = summary.busy;
+    row["idle"] = summary.idle;
+    row["sending"] = summary.sending;
+    row["receiving"] = summary.receiving;
+    row["resident"] = summary.resident;
+    row["peak"] = summary.peak;
+    rows.append(row);
+  }
+  return rows;
+}
+
+nb::list path_rows(const Problem& problem, const Plan& plan) {
+  nb::list rows;
+  for (const PathStep& step : critical_path(problem, plan).steps) {
+    nb::dict row;
+    row["kind"] = std::string(name_of(step.kind));
+    row["what"] =
+        step.kind == StepKind::op ? problem.op(OpId{step.index}).name : std::to_string(step.index);
+    row["start"] = step.start;
+    row["end"] = step.end;
+    row["waited_for"] = std::string(name_of(step.waited_for));
+    rows.append(row);
+  }
+  return rows;
+}
+
+nb::list move_rows(const Problem& problem, const Plan& plan, const std::string& name) {
+  const std::optional<OpId> op = problem.find_op(name);
+  if (!op) throw std::invalid_argument("no op is called '" + name + "'");
+  nb::list rows;
+  for (const OpMove& move : moves_of_op(problem, plan, *op)) {
+    nb::dict row;
+    row["device"] = problem.device(move.device).name;
+    row["value"] = move.value();
+    row["obstacle"] = std::string(name_of(move.obstacle));
+    row["reason"] = move.reason;
+    rows.append(row);
+  }
+  return rows;
+}
+
+PlanFile plan_file(const Result& result) {
+  if (!result.plan) throw std::invalid_argument("the result holds no plan");
+  PlanFile file;
+  file.plan = *result.plan;
+  file.certificate = result.certificate;
+  file.status = result.status;
+  file.planner = result.planner;
+  file.seed = result.seed;
+  file.seconds = result.seconds;
+  return file;
+}
+
+std::string page(const Problem& problem,
+                 const std::vector<std::tuple<std::string, const Result*, std::string>>& plans) {
+  std::vector<ReportedPlan> reported;
+  for (const auto& [label, result, run] : plans) {
+    reported.push_back({label, plan_file(*result)});
+    if (!run.empty()) reported.back().run = parse_run(run, "run");
+  }
+  return report_page(problem, reported);
+}
+
+// A plan made elsewhere, as a result: checked, with the value that it has.
+Result result_of(const Problem& problem, Plan plan, const std::string& planner) {
+  const std::vector<Finding> wrong = check_plan(problem, plan);
+  if (!wrong.empty()) throw std::invalid_argument(wrong.front().message);
+  Result result;
+  result.status = Status::feasible;
+  result.plan = std::move(plan);
+  result.planner = planner;
+  return result;
+}
+
+nb::tuple opened(const std::string& path) {
+  OpenedPlan plan = open_plan(path);
+  return nb::make_tuple(
+      nb::cast(new Problem(std::move(plan.problem)), nb::rv_policy::take_ownership),
+      nb::cast(std::move(plan.plan)));
+}
+
+}  // namespace
+}  // namespace placewright
+
+NB_MODULE(_native, module) {
+  using namespace placewright;
+  const auto unlocked = nb::call_guard<nb::gil_scoped_release>();
+
+  nb::class_<Problem>(module, "Problem")
+      .def_static(
+          "read",
+          [](const std::string& path, const std::string& format, const std::string& objective,
+             const std::string& cluster) {
+            return new Problem(open_problem(path, open_options(format, objective, cluster)));
+          },
+          "path"_a, "format"_a = "", "objective"_a = "", "cluster"_a = "",
+          nb::rv_policy::take_ownership, unlocked)
+      .def_static(
+          "parse",
+          [](const std::string& text, const std::string& origin) {
+            return new Problem(read_problem_text(text, origin));
+          },
+          "text"_a, "origin"_a, nb::rv_policy::take_ownership, unlocked)
+      .def("text", [](const Problem& problem) { return write_problem(problem.draft()); })
+      .def("save",
+           [](const Problem& problem, const std::string& path) { save_problem(path, problem); })
+      .def_prop_ro("name", &Problem::name)
+      .def_prop_ro("objective",
+                   [](const Problem& p) { return std::string(name_of(p.objective())); })
+      .def_prop_ro("unit", [](const Problem& p) { return std::string(name_of(p.unit())); })
+      .def_prop_ro("op_names", &op_names)
+      .def_prop_ro("device_names", &device_names)
+      .def_prop_ro("times", &op_times, nb::rv_policy::automatic);
+
+  nb::class_<Plan>(module, "Plan")
+      .def_ro("value", &Plan::value)
+      .def_prop_ro("placement", &placement_array, nb::rv_policy::automatic)
+      .def_prop_ro(
+          "start", [](const Plan& plan) { return times_array(plan.schedule, &Schedule::start); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "end", [](const Plan& plan) { return times_array(plan.schedule, &Schedule::end); },
+          nb::rv_policy::automatic)
+      .def_prop_ro("transfers", &transfer_rows)
+      .def_prop_ro("stages", &stage_rows)
+      .def_prop_ro("calls", &call_rows);
+
+  nb::class_<Result>(module, "Result")
+      .def_prop_ro("status", [](const Result& r) { return std::string(name_of(r.status)); })
+      .def_prop_ro("plan", [](const Result& r) { return r.plan; })
+      .def_prop_ro("lower_bound", [](const Result& r) { return r.certificate.lower_bound; })
+      .def_prop_ro("bound_method", [](const Result& r) { return r.certificate.method; })
+      .def_prop_ro("gap", &Result::gap)
+      .def_ro("reason", &Result::reason)
+      .def_ro("planner", &Result::planner)
+      .def_ro("seconds", &Result::seconds)
+      .def_ro("seed", &Result::seed);
+
+  module.def("version", [] { return std::string(library_version()); });
+  module.def("planners", [] {
+    nb::list rows;
+    for (const PlannerDescription& planner : available_planners()) {
+      std::vector<std::string> objectives;
+      for (const Objective objective : planner.objectives) {
+        objectives.emplace_back(name_of(objective));
+      }
+      rows.append(nb::make_tuple(planner.name, planner.summary, objectives, planner.exact,
+                                 planner.options));
+    }
+    return rows;
+  });
+  module.def("solve", &solve_watched, "problem"_a, "planner"_a, "options"_a, "seconds"_a,
+             "steps"_a.none(), "threads"_a, "seed"_a, "start"_a.none(), "progress"_a.none());
+  module.def("check", &findings, unlocked);
+  module.def("plan_for", &plan_from_array);
+  module.def("result_of", &result_of);
+  module.def("simulate", &device_rows);
+  module.def("critical_path", &path_rows);
+  module.def("moves", &move_rows);
+  module.def("report", &page);
+  module.def("save_result", &save_result, "path"_a, "problem"_a, "result"_a);
+  module.def("open_plan", &opened);
+}

@@ -1,0 +1,59 @@
+"""Which operator of a model runs on which device, and when.
+
+    import placewright
+
+    problem = placewright.Problem.read("examples/moirai/GoogLeNet.json")
+    plan = placewright.plan(problem, time_limit=5)
+    plan.value, plan.lower_bound, plan.placement["conv1"]
+    plan.report("report.html")
+
+Times are in the unit that the problem states, sizes in bytes. What is wrong with a file, or with a request, is a
+RuntimeError or ValueError whose message is one sentence; "nothing fits" and "time is up" are plans with a status.
+`placewright.torch` captures, places and runs PyTorch models; it is imported on its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from placewright.planning import (
+        Cluster,
+        Comparison,
+        Plan,
+        Planner,
+        Problem,
+        check,
+        compare,
+        explain,
+        plan,
+        planners,
+        report,
+        simulate,
+        version,
+    )
+
+__all__ = [
+    "Cluster",
+    "Comparison",
+    "Plan",
+    "Planner",
+    "Problem",
+    "check",
+    "compare",
+    "explain",
+    "plan",
+    "planners",
+    "report",
+    "simulate",
+    "version",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Loaded when first asked for: measuring a PyTorch model needs no planner, and so no extension module.
+    if name in __all__:
+        from placewright import planning
+
+        return getattr(planning, name)
+    raise AttributeError(f"module 'placewright' has no attribute '{name}'")

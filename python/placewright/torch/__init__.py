@@ -1,0 +1,23 @@
+"""PyTorch models, placed: capture, measure, plan and run.
+
+import placewright.torch
+
+fast = placewright.torch.compile(model, (x,))
+y = fast(x)
+"""
+
+from placewright.torch.capture import CannotCapture, Captured, capture
+from placewright.torch.placed import NewShape, Placed, WrongOutputs, compile, dynamo_backend
+from placewright.torch.stream_search import Effort
+
+__all__ = [
+    "CannotCapture",
+    "Captured",
+    "Effort",
+    "NewShape",
+    "Placed",
+    "WrongOutputs",
+    "capture",
+    "compile",
+    "dynamo_backend",
+]

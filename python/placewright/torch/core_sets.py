@@ -1,0 +1,122 @@
+"""Atoms on sets of CPU cores: one worker thread for each set, pinned to it.
+
+A worker runs its atoms in order; before an atom it waits for the producers that other workers run. PyTorch's operators
+release the interpreter lock while they compute, so workers compute side by side. `torch.set_num_threads` counts for the
+calling thread, so every worker has as many threads as its set has cores, and those inherit its cores.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Sequence
+
+import torch
+from torch.fx import Node
+
+from placewright.torch.kernels import Program
+from placewright.torch.schedules import Steps
+from placewright.torch.streams import waits_of
+
+
+def cores_of(device: str) -> tuple[int, ...]:
+    """The cores of a device such as 'cpu:0', 'cpu:0-3' or 'cpu:0,2'. Raises ValueError for anything else."""
+    kind, _, text = device.partition(":")
+    cores: list[int] = []
+    try:
+        if kind != "cpu":
+            raise ValueError
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            cores.extend(range(int(first), int(last or first) + 1))
+    except ValueError:
+        raise ValueError(f"'{device}' names no cores; expected cpu:0, cpu:0-3 or cpu:0,2") from None
+    missing = set(cores) - os.sched_getaffinity(0)
+    if missing or not cores or len(set(cores)) != len(cores):
+        raise ValueError(f"'{device}' has cores that this process cannot use, or one twice")
+    return tuple(cores)
+
+
+class _Job:
+    """One call: the values so far, and an event for each atom that another worker waits for."""
+
+    def __init__(self, values: dict[Node, torch.Tensor], awaited: set[int], workers: int) -> None:
+        self.values = values
+        self.events = {atom: threading.Event() for atom in awaited}
+        self.left = workers
+        self.lock = threading.Lock()
+        self.done = threading.Event()
+        self.error: BaseException | None = None
+
+    def fail(self, error: BaseException) -> None:
+        self.error = self.error or error
+        for event in self.events.values():
+            event.set()
+
+    def leave(self) -> None:
+        with self.lock:
+            self.left -= 1
+            if self.left == 0:
+                self.done.set()
+
+
+class CoreSetRun:
+    """A program whose atoms run on core sets; `steps` name the position of the set in `core_sets` for each atom."""
+
+    def __init__(self, program: Program, steps: Steps, core_sets: Sequence[Sequence[int]]) -> None:
+        self.program = program
+        waits = dict(zip((atom for atom, _ in steps), waits_of(steps, program.atoms.after), strict=True))
+        self.awaited = {producer for producers in waits.values() for producer in producers}
+        self.jobs: list[queue.SimpleQueue[_Job | None]] = []
+        for position, cores in enumerate(core_sets):
+            mine = [atom for atom, worker in steps if worker == position]
+            if mine:
+                jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+                self.jobs.append(jobs)
+                arguments = (program, mine, waits, cores, jobs)
+                threading.Thread(target=_work, args=arguments, daemon=True).start()
+        weakref.finalize(self, _dismiss, self.jobs)
+
+    def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        """The outputs for these inputs."""
+        values = dict(zip(self.program.atoms.captured.inputs, inputs, strict=True))
+        job = _Job(values, self.awaited, len(self.jobs))
+        for jobs in self.jobs:
+            jobs.put(job)
+        job.done.wait()
+        if job.error is not None:
+            raise job.error
+        return self.program.outputs(job.values)
+
+
+def _dismiss(workers: list[queue.SimpleQueue[_Job | None]]) -> None:
+    for jobs in workers:
+        jobs.put(None)
+
+
+def _work(
+    program: Program,
+    atoms: Sequence[int],
+    waits: dict[int, list[int]],
+    cores: Sequence[int],
+    jobs: queue.SimpleQueue[_Job | None],
+) -> None:
+    os.sched_setaffinity(0, cores)  # of this thread
+    torch.set_num_threads(len(cores))
+    with torch.no_grad():
+        while (job := jobs.get()) is not None:
+            try:
+                for atom in atoms:
+                    for producer in waits[atom]:
+                        job.events[producer].wait()
+                    if job.error is not None:
+                        break
+                    program.launch(atom, job.values)
+                    if atom in job.events:
+                        job.events[atom].set()
+            except BaseException as error:  # the caller raises it
+                job.fail(error)
+            job.leave()
+            del job

@@ -1,0 +1,407 @@
+"""`compile`: a model that runs by plan.
+
+    fast = placewright.torch.compile(model, (x,))              # streams of the GPU that x is on
+    fast = placewright.torch.compile(model, (x,), devices=["cpu:0", "cpu:1"])
+    y = fast(x)
+
+The plan is used only where it beats the model unsplit, as one piece under the same conditions (a CUDA graph of eager
+kernels, and of Inductor's, on one stream); `fast.note` says what was chosen and why. Outputs are compared with the
+model's own before anything is handed out.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from placewright.torch.atoms import Atoms, as_one_atom, split_into_atoms
+from placewright.torch.capture import Captured, capture
+from placewright.torch.core_sets import CoreSetRun, cores_of
+from placewright.torch.kernels import Compiler, Program, compile_atoms, eager, inductor
+from placewright.torch.schedules import Costs, Steps, chains, timeline
+from placewright.torch.stream_search import BlockRow, Effort, choose_kernels, search_streams
+from placewright.torch.streams import StreamGraph
+from placewright.torch.timing import Spread, compare_calls
+
+if TYPE_CHECKING:
+    import placewright
+
+Run = Callable[..., list[torch.Tensor]]
+
+# Largest difference of outputs, relative to the largest output, that counts as equal. TF32 and the order of sums differ
+# between kernels of one operator.
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+
+# A plan must beat the best unsplit variant by more than the clock's noise.
+_ADVANTAGE = 0.995
+
+# The variants that cut the model.
+_SPLIT = {"planned", "naive branches"}
+
+
+class WrongOutputs(Exception):
+    """The split model computes something else than the model."""
+
+
+class NewShape(ValueError):
+    """The inputs are not shaped like those that the model was compiled for."""
+
+
+class Placed:
+    """A model that runs by plan. Call it like the model; on a GPU the outputs are overwritten by the next call.
+
+    `variants` are all ways to run it that were measured, by name; `chosen` is the fastest's; `predicted` is the time in
+    microseconds that the plan was expected to take; `rows` what was found for each block on a GPU.
+    """
+
+    def __init__(self, model: torch.nn.Module, captured: Captured, atoms: Atoms) -> None:
+        self.model = model
+        self.captured = captured
+        self.atoms = atoms
+        self.variants: dict[str, Run] = {}
+        self.times: dict[str, Spread] = {}
+        self.chosen = ""
+        self.note = ""
+        self.steps: Steps = ()
+        self.costs = Costs([], [], [])
+        self.device_names: tuple[str, ...] = ()
+        self.predicted = 0.0
+        self.rows: tuple[BlockRow, ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the model returns for these inputs. Raises NewShape for inputs unlike the examples."""
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        self._check_shapes(flat, spec)
+        return pytree.tree_unflatten(self.variants[self.chosen](*flat), self.captured.out_spec)
+
+    def _check_shapes(self, flat: Sequence[Any], spec: Any) -> None:
+        if spec != self.captured.in_spec:
+            raise NewShape("the arguments are not those that the model was compiled for; compile it again for these")
+        for position, (value, example) in enumerate(zip(flat, self.captured.example_inputs, strict=True)):
+            if (value.shape, value.dtype, value.device) != (example.shape, example.dtype, example.device):
+                raise NewShape(
+                    f"input {position} was {_described(example)} when the model was compiled and is "
+                    f"{_described(value)} now; compile it again for this one"
+                )
+
+    def measure(self) -> dict[str, Spread]:
+        """Milliseconds for a call of each variant, measured again in turns: median, first and last decile; with eager
+        PyTorch and, on a GPU, torch.compile's own CUDA graph. `predicted` is what the plan was expected to take."""
+        inputs = self.captured.example_inputs
+        calls: dict[str, Callable[[], object]] = {
+            name: functools.partial(run, *inputs) for name, run in self.variants.items()
+        }
+        args, kwargs = pytree.tree_unflatten(list(inputs), self.captured.in_spec)
+        calls["eager"] = functools.partial(self.model, *args, **kwargs)
+        if inputs[0].is_cuda:
+            reduced = torch.compile(self.model, mode="reduce-overhead", dynamic=False)
+            calls["torch.compile reduce-overhead"] = functools.partial(reduced, *args, **kwargs)
+        self.times = _times(calls, inputs[0].is_cuda)
+        return {**self.times, "predicted": Spread(self.predicted / 1e3, self.predicted / 1e3, self.predicted / 1e3)}
+
+    def problem_document(self) -> dict[str, Any]:
+        """The placement problem behind the plan, as a problem file holds it; times are microseconds."""
+        kind = "stream" if self.captured.example_inputs[0].is_cuda else "cores"
+        tensors = []
+        for atom in self.atoms.atoms:
+            for node in atom.writes:
+                users = [other.name for other in self.atoms.atoms if node in other.reads]
+                if users:
+                    value = node.meta["val"]
+                    size = value.numel() * value.element_size()
+                    tensors.append({"name": node.name, "from": atom.name, "to": users, "bytes": size})
+        weights = self.captured.constants
+        return {
+            "placewright": "problem",
+            "version": 1,
+            "name": type(self.model).__name__,
+            "unit": "us",
+            "objective": "latency",
+            "kinds": [{"name": kind}],
+            "devices": [{"name": name, "kind": kind} for name in self.device_names],
+            "interconnect": {"kind": "links", "all": {"latency": self.costs.handover}},
+            "rules": {"congestion": False},
+            "models": [{"name": "model"}],
+            "ops": [
+                {
+                    "name": atom.name,
+                    "type": "+".join(str(getattr(node.target, "__name__", node.target)) for node in atom.nodes),
+                    "model": "model",
+                    "memory": sum(weights[n].numel() * weights[n].element_size() for n in atom.reads if n in weights),
+                    "time": [self.costs.times[atom.index]],
+                }
+                for atom in self.atoms.atoms
+            ],
+            "tensors": tensors,
+            "origin": ["times: each atom alone, median; what atoms side by side cost each other is not in them"],
+        }
+
+    @property
+    def plan(self) -> placewright.Plan:
+        """The plan, for `explain`, `report` and files. Streams count as devices of their own in it."""
+        from placewright import Problem
+
+        problem = Problem.from_document(self.problem_document())
+        names = [atom.name for atom in self.atoms.atoms]
+        return problem.plan_for({names[atom]: self.device_names[device] for atom, device in _numbered(self.steps)})
+
+    def report(self, path: str) -> None:
+        """Writes the HTML page about the plan."""
+        self.plan.report(path)
+
+    def save(self, folder: str) -> None:
+        """Writes problem.json and plan.json, as the program `placewright` reads them."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        plan = self.plan
+        plan.problem.save(str(Path(folder) / "problem.json"))
+        plan.save(str(Path(folder) / "plan.json"))
+
+    def trace(self, path: str) -> None:
+        """Writes a timeline for chrome://tracing or Perfetto: the planned one, and on a GPU the kernels of one call."""
+        events: list[dict[str, Any]] = []
+        for atom, (start, end) in timeline(self.steps, self.costs).items():
+            stream = self.device_names[dict(_numbered(self.steps))[atom]]
+            name = self.atoms.atoms[atom].name
+            events.append({"name": name, "ph": "X", "pid": "planned", "tid": stream, "ts": start, "dur": end - start})
+        if self.captured.example_inputs[0].is_cuda:
+            events += self._kernels()
+        Path(path).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+
+    def _kernels(self) -> list[dict[str, Any]]:
+        from torch.profiler import ProfilerActivity
+
+        run, inputs = self.variants[self.chosen], self.captured.example_inputs
+        run(*inputs)
+        torch.cuda.synchronize()
+        with torch.profiler.profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profile:
+            run(*inputs)
+            torch.cuda.synchronize()
+        found = [e for e in profile.profiler.kineto_results.events() if "CUDA" in str(e.device_type())]
+        begin = min(event.start_ns() for event in found)
+        return [
+            {
+                "name": event.name(),
+                "ph": "X",
+                "pid": "measured",
+                "tid": event.device_resource_id(),
+                "ts": (event.start_ns() - begin) / 1e3,
+                "dur": event.duration_ns() / 1e3,
+            }
+            for event in found
+        ]
+
+
+def compile(
+    model: torch.nn.Module,
+    example_inputs: Sequence[Any],
+    example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    devices: Sequence[str] | None = None,
+    effort: Effort | None = None,
+    compiler: Compiler | None = None,
+) -> Placed:
+    """A model that runs by plan for inputs shaped like the examples.
+
+    `devices` are core sets ('cpu:0', 'cpu:1-3') for inputs on the CPU; without it, streams of the GPU that the inputs
+    are on. `compiler` makes the kernels of the atoms (`kernels.inductor`, `kernels.eager`). Raises CannotCapture for
+    models that cannot be split.
+    """
+    captured = capture(model, example_inputs, example_kwargs)
+    if not captured.example_inputs:
+        raise ValueError("the model takes no tensor, so there is nothing to say where it runs")
+    placed = Placed(model, captured, split_into_atoms(captured))
+    if captured.example_inputs[0].is_cuda:
+        if devices is not None:
+            raise ValueError("devices are core sets; inputs on a GPU run on its streams")
+        _on_streams(placed, effort or Effort(), compiler or inductor)
+    else:
+        if devices is None:
+            raise ValueError("inputs on the CPU need devices, such as ['cpu:0', 'cpu:1']")
+        _on_core_sets(placed, devices, compiler or inductor)
+    _check_outputs(placed)
+    _choose(placed)
+    if captured.example_inputs[0].is_cuda:
+        # Atoms are timed in loops, where weights stay in the cache; what a whole call adds to that is the same
+        # for all schedules, and one stream shows it.
+        alone = sum(placed.costs.times)
+        placed.predicted *= 1e3 * placed.times["one stream, atoms"].median / alone
+    return placed
+
+
+def _on_streams(placed: Placed, effort: Effort, compiler: Compiler) -> None:
+    plain = compile_atoms(placed.atoms, compiler)
+    program = choose_kernels(plain)
+    found = search_streams(program, effort)
+    placed.steps, placed.costs, placed.predicted, placed.rows = found.steps, found.costs, found.predicted, found.rows
+    placed.device_names = tuple(f"stream{i}" for i in range(1 + max(s for _, s in _numbered(found.steps))))
+    placed.variants["planned"] = StreamGraph(program, found.steps)
+    branches = chains(range(len(placed.atoms.atoms)), placed.atoms.after, effort.streams)
+    placed.variants["naive branches"] = StreamGraph(plain, branches)
+    whole = as_one_atom(placed.captured)
+    for name, kernels in (("one stream, Inductor", inductor), ("one stream, eager", eager)):
+        unsplit = compile_atoms(whole, kernels)
+        placed.variants[name] = StreamGraph(unsplit, ((0, 0),))
+    placed.variants["one stream, atoms"] = StreamGraph(program, tuple((a.index, 0) for a in placed.atoms.atoms))
+
+
+def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler) -> None:
+    from placewright import Problem, plan
+
+    core_sets = [cores_of(device) for device in devices]
+    program = compile_atoms(placed.atoms, compiler)
+    after = placed.atoms.after
+    placed.device_names = tuple(devices)
+    placed.costs = Costs(_times_on_cores(program, core_sets[0]), [0.0] * len(after), after, handover=_HANDOVER)
+    made = plan(Problem.from_document(placed.problem_document()), time_limit=5)
+    if made.start is None:
+        raise ValueError(f"no plan was found: {made.reason}")
+    order = sorted(range(len(after)), key=lambda atom: (made.start[atom], atom))  # type: ignore[index]
+    placed.steps = tuple((atom, int(made.devices[atom])) for atom in order)
+    placed.predicted = made.value
+    placed.variants["planned"] = CoreSetRun(program, placed.steps, core_sets)
+    everything = tuple((atom.index, 0) for atom in placed.atoms.atoms)
+    placed.variants["unsplit"] = CoreSetRun(program, everything, [[c for cores in core_sets for c in cores]])
+
+
+# Microseconds from the end of an atom in one worker to the start of one that waits for it in another.
+_HANDOVER = 30.0
+
+
+def _times_on_cores(program: Program, cores: Sequence[int], repeats: int = 5) -> list[float]:
+    """Microseconds for each atom alone on the cores."""
+    samples: list[list[float]] = [[] for _ in program.atoms.atoms]
+
+    def timed(atom: int, kernel: Callable[..., Sequence[torch.Tensor]]) -> Callable[..., Sequence[torch.Tensor]]:
+        def call(*arguments: torch.Tensor) -> Sequence[torch.Tensor]:
+            start = time.perf_counter()
+            results = kernel(*arguments)
+            samples[atom].append(1e6 * (time.perf_counter() - start))
+            return results
+
+        return call
+
+    measured = program.with_kernels([timed(atom, kernel) for atom, kernel in enumerate(program.kernels)])
+    run = CoreSetRun(measured, tuple((atom.index, 0) for atom in program.atoms.atoms), [cores])
+    for _ in range(repeats + 1):
+        run(*program.atoms.captured.example_inputs)
+    return [statistics.median(values[1:]) for values in samples]
+
+
+def _numbered(steps: Steps) -> Steps:
+    """Streams numbered from 0 without holes, in the order of their numbers."""
+    numbers = {stream: i for i, stream in enumerate(sorted({stream for _, stream in steps}))}
+    return tuple((atom, numbers[stream]) for atom, stream in steps)
+
+
+def _check_outputs(placed: Placed) -> None:
+    examples = placed.captured.example_inputs
+    fresh = [torch.randn_like(value) if value.is_floating_point() else value.clone() for value in examples]
+    args, kwargs = pytree.tree_unflatten([value.clone() for value in fresh], placed.captured.in_spec)
+    with torch.no_grad():
+        wanted = pytree.tree_leaves(placed.model(*args, **kwargs))
+    for name, run in placed.variants.items():
+        for position, (got, expected) in enumerate(zip(run(*fresh), wanted, strict=True)):
+            if not _equal(got, expected):
+                raise WrongOutputs(f"output {position} of '{name}' differs from the model's")
+
+
+def _equal(got: torch.Tensor, wanted: torch.Tensor) -> bool:
+    if got.shape != wanted.shape or got.dtype != wanted.dtype:
+        return False
+    if not wanted.is_floating_point():
+        return bool(torch.equal(got, wanted))
+    largest = float(wanted.abs().max()) if wanted.numel() else 0.0
+    difference = float((got.double() - wanted.double()).abs().max()) if wanted.numel() else 0.0
+    return difference <= TOLERANCE[wanted.dtype] * largest  # false where either is not a number
+
+
+def _choose(placed: Placed) -> None:
+    inputs = placed.captured.example_inputs
+    calls = {name: functools.partial(run, *inputs) for name, run in placed.variants.items()}
+    placed.times = _times(calls, inputs[0].is_cuda)
+    unsplit = min((name for name in calls if name not in _SPLIT), key=lambda name: placed.times[name].median)
+    split = min((name for name in calls if name in _SPLIT), key=lambda name: placed.times[name].median)
+    faster, best = placed.times[split].median, placed.times[unsplit].median
+    if faster < best * _ADVANTAGE:
+        placed.chosen = split
+        placed.note = f"{split}: {faster:.3f} ms; the best unsplit variant ({unsplit}) takes {best:.3f} ms"
+    else:
+        placed.chosen = unsplit
+        placed.note = f"not split: {split} takes {faster:.3f} ms, {unsplit} {best:.3f} ms"
+
+
+def _times(calls: Mapping[str, Callable[[], object]], on_gpu: bool) -> dict[str, Spread]:
+    with torch.no_grad():
+        return compare_calls(calls, on_gpu=on_gpu, repeats=30 if on_gpu else 3)
+
+
+def _described(value: torch.Tensor) -> str:
+    return f"{'x'.join(map(str, value.shape))} {str(value.dtype).removeprefix('torch.')} on {value.device}"
+
+
+def dynamo_backend(module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """`torch.compile(model, backend="placewright")`: graphs on a GPU run on its streams; what cannot be split, needs
+    gradients, has dynamic shapes or is on the CPU runs as it is, with one warning that says why."""
+    reason = _unfit(example_inputs)
+    if reason:
+        warnings.warn(f"placewright runs this graph unsplit: {reason}", stacklevel=2)
+        return module.forward
+    fixed = {i: value for i, value in enumerate(example_inputs) if _is_static(value)}
+    placed: list[Callable[..., Any]] = []
+
+    def run(*inputs: torch.Tensor) -> Any:
+        free = [value for i, value in enumerate(inputs) if i not in fixed]
+        if not placed:  # outside of dynamo's tracing, where the graph can be exported
+            placed.append(_placed_or_itself(_Bound(module, fixed), free))
+        return placed[0](*free)
+
+    return run
+
+
+class _Bound(torch.nn.Module):
+    """A graph with some of its inputs, the weights, filled in."""
+
+    def __init__(self, module: torch.fx.GraphModule, fixed: Mapping[int, torch.Tensor]) -> None:
+        super().__init__()
+        self.module = module
+        self.positions = sorted(fixed)
+        for position, value in fixed.items():
+            self.register_buffer(f"fixed_{position}", value.detach(), persistent=False)
+
+    def forward(self, *free: torch.Tensor) -> Any:
+        arguments = list(free)
+        for position in self.positions:
+            arguments.insert(position, getattr(self, f"fixed_{position}"))
+        return self.module(*arguments)
+
+
+def _is_static(value: object) -> bool:
+    return isinstance(value, torch.nn.Parameter) or hasattr(value, "_dynamo_static_input_type")
+
+
+def _unfit(example_inputs: Sequence[Any]) -> str:
+    if not all(isinstance(value, torch.Tensor) for value in example_inputs):
+        return "its shapes are dynamic"
+    if torch.is_grad_enabled() and any(value.requires_grad for value in example_inputs):
+        return "its inputs or weights need gradients"
+    if not all(value.is_cuda for value in example_inputs):
+        return "it is not on a GPU"
+    return ""
+
+
+def _placed_or_itself(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
+    try:
+        fast = compile(module, inputs)
+    except Exception as error:
+        warnings.warn(f"placewright runs this graph unsplit: {error}", stacklevel=2)
+        return module
+    return fast

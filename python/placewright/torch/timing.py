@@ -1,0 +1,127 @@
+"""Times on a GPU: of calls, of single atoms, of pairs side by side and of whole blocks, all as CUDA graphs."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch.fx import Node
+
+from placewright.torch.kernels import Program
+from placewright.torch.schedules import Steps
+from placewright.torch.streams import capture_steps, make_streams
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """Milliseconds: median, first and last decile."""
+
+    median: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        """The spread of some samples."""
+        ordered = sorted(values)
+        return Spread(statistics.median(ordered), ordered[len(ordered) // 10], ordered[(9 * len(ordered)) // 10])
+
+
+def compare_calls(
+    calls: Mapping[str, Callable[[], object]], *, on_gpu: bool, rounds: int = 15, repeats: int = 30
+) -> dict[str, Spread]:
+    """The time of each call, back to back, over rounds in which the calls take turns. On a GPU it is the GPU's time."""
+    for call in calls.values():
+        for _ in range(5 if on_gpu else 1):
+            call()
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            samples[name].append((_gpu_time if on_gpu else _clock_time)(call, repeats))
+    return {name: Spread.of(values) for name, values in samples.items()}
+
+
+def _gpu_time(call: Callable[[], object], repeats: int) -> float:
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    call()  # keeps the GPU busy while the next launches are prepared
+    start.record()
+    for _ in range(repeats):
+        call()
+    end.record()
+    end.synchronize()
+    elapsed: float = start.elapsed_time(end)
+    return elapsed / repeats
+
+
+def _clock_time(call: Callable[[], object], repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return 1e3 * (time.perf_counter() - start) / repeats
+
+
+class AtomClock:
+    """Times parts of a program on the GPU, on the values of one run of it."""
+
+    def __init__(self, program: Program, repeats: int = 12) -> None:
+        self.program = program
+        self.repeats = repeats
+        # A run before any capture: compiled kernels are loaded and cuDNN chooses its engines here.
+        self.values = program.run(program.atoms.captured.example_inputs)
+        torch.cuda.synchronize()
+
+    def steps(self, steps: Steps) -> float:
+        """Microseconds for the steps, one round after the other."""
+        streams = make_streams(1 + max(stream for _, stream in steps))
+
+        def rounds() -> None:
+            for _ in range(self.repeats):
+                capture_steps(self.program, steps, streams, dict(self.values))
+
+        return _replay(rounds, streams[0]) / self.repeats
+
+    def slowdown(self, first: int, second: int, times: Sequence[float]) -> float:
+        """How much longer two atoms take side by side than alone, each repeated so that both are busy equally long.
+        1: they do not disturb each other; 2: no better than one after the other."""
+        total = self.repeats * max(times[first], times[second])
+        counts = {atom: max(1, round(total / times[atom])) for atom in (first, second)}
+        streams = make_streams(2)
+        kept: list[dict[Node, torch.Tensor]] = []
+
+        def side_by_side() -> None:
+            start = torch.cuda.Event()
+            start.record(streams[0])
+            streams[1].wait_event(start)
+            for atom, stream in ((first, streams[0]), (second, streams[1])):
+                with torch.cuda.stream(stream):
+                    for _ in range(counts[atom]):
+                        kept.append(dict(self.values))
+                        self.program.launch(atom, kept[-1])
+            end = torch.cuda.Event()
+            end.record(streams[1])
+            streams[0].wait_event(end)
+
+        together = _replay(side_by_side, streams[0])
+        return together / max(counts[first] * times[first], counts[second] * times[second])
+
+
+def _replay(work: Callable[[], None], stream: torch.cuda.Stream, rounds: int = 9) -> float:
+    """Microseconds for the work as a CUDA graph."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad(), torch.cuda.graph(graph, stream=stream):
+        work()
+    graph.replay()
+    samples: list[float] = []
+    for _ in range(rounds):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        graph.replay()  # keeps the GPU busy while the next launches are prepared
+        start.record()
+        graph.replay()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        samples.append(1e3 * start.elapsed_time(end) / 2)
+    return statistics.median(samples)

@@ -1,0 +1,84 @@
+"""Whole way on the CPU: capture, measure, plan with the planner, run on two core sets, files for the program."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import models
+import placewright
+import placewright.torch as placed_torch
+from placewright.torch.kernels import eager
+
+try:
+    placewright.version()
+except ImportError:
+    pytest.skip("the extension module is not built", allow_module_level=True)
+
+CORES = sorted(os.sched_getaffinity(0))
+if len(CORES) < 2:
+    pytest.skip("two cores are needed", allow_module_level=True)
+DEVICES = [f"cpu:{CORES[0]}", f"cpu:{CORES[1]}"]
+
+
+@pytest.mark.parametrize("make", models.ALL)
+def test_every_variant_computes_what_the_model_computes(make) -> None:
+    model, inputs = make()
+    fast = placed_torch.compile(model, inputs, devices=DEVICES, compiler=eager)
+    assert fast.note and set(fast.variants) == {"planned", "unsplit"}
+    for name in fast.variants:
+        fast.chosen = name
+        fresh = tuple(torch.randn_like(value) for value in inputs)
+        torch.testing.assert_close(fast(*fresh), model(*(value.clone() for value in fresh)))
+
+
+def test_files_report_and_trace(tmp_path) -> None:
+    model, inputs = models.branches()
+    fast = placed_torch.compile(model, inputs, devices=DEVICES, compiler=eager)
+    fast.save(str(tmp_path))
+    again = placewright.Plan.read(tmp_path / "plan.json")
+    assert again.check() == []
+    assert list(again.placement) == [atom.name for atom in fast.atoms.atoms]
+    assert set(again.placement.values()) <= set(DEVICES)
+    fast.report(str(tmp_path / "report.html"))
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    fast.trace(str(tmp_path / "trace.json"))
+    assert len(json.loads((tmp_path / "trace.json").read_text())["traceEvents"]) == len(fast.atoms.atoms)
+    times = fast.measure()
+    assert set(times) == {"planned", "unsplit", "eager", "predicted"}
+
+
+def test_wrong_requests_are_told_in_a_sentence() -> None:
+    model, inputs = models.branches()
+    with pytest.raises(ValueError, match="inputs on the CPU need devices"):
+        placed_torch.compile(model, inputs)
+    with pytest.raises(ValueError, match="names no cores"):
+        placed_torch.compile(model, inputs, devices=["npu:0"], compiler=eager)
+    fast = placed_torch.compile(model, inputs, devices=DEVICES, compiler=eager)
+    with pytest.raises(placed_torch.NewShape, match="input 0 was 1x3x16x16 float32 on cpu"):
+        fast(torch.randn(1, 3, 32, 32))
+    with pytest.raises(placed_torch.NewShape, match="compile it again"):
+        fast(*inputs, *inputs)
+
+
+def test_a_model_that_is_split_wrongly_is_not_handed_out() -> None:
+    def off_by_one(module, arguments):
+        return lambda *tensors: [value + 1 for value in module(*tensors)]
+
+    model, inputs = models.branches()
+    with pytest.raises(placed_torch.WrongOutputs, match="output 0 of 'planned' differs"):
+        placed_torch.compile(model, inputs, devices=DEVICES, compiler=off_by_one)
+
+
+def test_the_command_line(tmp_path, capsys, monkeypatch) -> None:
+    from placewright.torch.__main__ import main
+
+    monkeypatch.chdir(os.path.dirname(__file__))
+    assert main(["plan", "nothing"]) == 3
+    assert "expected module:factory" in capsys.readouterr().err
+    assert main(["plan", "models:branches", "--devices", "npu:0"]) == 3
+    assert "names no cores" in capsys.readouterr().err

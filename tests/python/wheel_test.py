@@ -1,0 +1,41 @@
+"""Builds the wheel as `pip install .` does, installs it into an empty environment, and tests the package there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*command: str | Path, **variables: str) -> None:
+    subprocess.run([str(part) for part in command], check=True, env={**os.environ, **variables}, cwd=ROOT)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        pins = ("-c", ROOT / "scripts" / "constraints.txt")
+        pip = ("-m", "pip", "--disable-pip-version-check", "-q")
+        # This interpreter has the pinned build requirements, so none are fetched.
+        build = ("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder)
+        run(sys.executable, *pip, *build, ROOT)
+        (wheel,) = folder.glob("placewright-*.whl")
+        venv.create(folder / "empty", with_pip=True, symlinks=True)
+        python = folder / "empty" / "bin" / "python"
+        run(python, *pip, "install", *pins, wheel, "pytest")
+        run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python/test_planning.py",
+            PLACEWRIGHT_INSTALLED="1")  # fmt: skip
+        run(
+            python,
+            "-c",
+            "import placewright, pathlib; assert (pathlib.Path(placewright.__file__).parent / 'py.typed').exists()",
+        )
+
+
+if __name__ == "__main__":
+    main()
