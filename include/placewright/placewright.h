@@ -93,6 +93,9 @@ struct OpenedPlan {
   PlanFile file;  // its plan has a value and what else belongs to the objective
 
   [[nodiscard]] const Plan& plan() const { return file.plan; }
+
+  // Of the rules, by the plan and by what the file states of it; empty: it is valid.
+  [[nodiscard]] std::vector<Violation> violations() const;
 };
 
 // Refused: a file without a plan, and a problem that has changed since the plan was made.

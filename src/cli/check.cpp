@@ -69,7 +69,7 @@ void print_document(const Problem& problem, const Plan& plan,
 
 ExitCode check(const CheckOptions& options) {
   const OpenedPlan loaded = options.plan.read(options.output);
-  const auto violations = verify(loaded.problem, loaded.plan());
+  const auto violations = loaded.violations();
   if (options.output.json) {
     print_document(loaded.problem, loaded.plan(), violations);
   } else if (!options.output.quiet) {

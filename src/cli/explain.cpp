@@ -66,7 +66,7 @@ ExitCode explain_op(const ExplainOptions& options, const OpenedPlan& loaded) {
 }
 
 ExitCode explain_plan(const ExplainOptions& options, const OpenedPlan& loaded) {
-  const auto violations = verify(loaded.problem, loaded.plan());
+  const auto violations = loaded.violations();
   if (!violations.empty()) {
     fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
                printable(violations.front().message));

@@ -94,7 +94,7 @@ ExitCode export_plan(const ExportOptions& options) {
   const bool openvino = options.target == "openvino";
   const Writer write = openvino ? nullptr : writer_for(options.target);
   const OpenedPlan loaded = options.plan.read(options.output);
-  const auto violations = verify(loaded.problem, loaded.plan());
+  const auto violations = loaded.violations();
   if (!violations.empty()) {
     fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
                printable(violations.front().message));

@@ -68,7 +68,7 @@ std::vector<std::string> labels_of(const std::vector<OpenedPlan>& loaded,
 }
 
 bool valid(const OpenedPlan& loaded, const std::string& path) {
-  const auto violations = verify(loaded.problem, loaded.plan());
+  const auto violations = loaded.violations();
   if (violations.empty()) return true;
   fmt::print(stderr, "placewright: {}: the plan is not valid: {} ('placewright check' lists all)\n",
              input_name(path), printable(violations.front().message));

@@ -302,7 +302,7 @@ ExitCode run(const RunVerbOptions& options) {
   if (problem.objective() == Objective::call_latency) {
     throw UsageError("plans for call-latency cannot be run; plan for latency or throughput");
   }
-  const auto violations = verify(problem, loaded.plan());
+  const auto violations = loaded.violations();
   if (!violations.empty()) {
     throw InputError(input_name(options.plan.path), "",
                      fmt::format("the plan is not valid: {}", violations.front().message));

@@ -192,7 +192,7 @@ void print_document(const Problem& problem, const Plan& plan) {
 
 ExitCode simulate(const SimulateOptions& options) {
   const OpenedPlan loaded = options.plan.read(options.output);
-  const auto violations = verify(loaded.problem, loaded.plan());
+  const auto violations = loaded.violations();
   if (!violations.empty()) {
     fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
                printable(violations.front().message));

@@ -78,7 +78,9 @@ class NativeReader {
     if (const auto objective = root_.find("objective")) {
       draft_.objective = objective->one_of<Objective>();
     }
-    if (const auto rules = root_.find("rules")) draft_.rules = rules_from_json(*rules, unknown_);
+    if (const auto rules = root_.find("rules")) {
+      draft_.rules = rules_from_json(*rules, unknown_).over(draft_.rules);
+    }
   }
 
   void read_cluster_part() {
@@ -314,7 +316,7 @@ class NativeWriter {
     append_quoted(text_, draft_.name);
     text_ += fmt::format(", \"unit\": \"{}\", \"objective\": \"{}\",\n", name_of(draft_.unit),
                          name_of(draft_.objective));
-    const std::string rules = rules_to_json(draft_.rules);
+    const std::string rules = rules_to_json(draft_.rules, WrittenRules::unusual);
     if (rules != "{}") text_ += fmt::format("\"rules\": {},\n", rules);
     append_cluster(text_, draft_.cluster);
     append_list("models", draft_.models, [this](const Model& model) { append(model); });
@@ -461,11 +463,11 @@ class NativeWriter {
 
 }  // namespace
 
-Rules rules_from_json(JsonValue object, UnknownKeys& unknown) {
+StatedRules rules_from_json(JsonValue object, UnknownKeys& unknown) {
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
   unknown.check(object, {"contiguity", "transfers", "training", "memory", "congestion",
                          "calls_per_device", "max_replicas", "replica_bandwidth"});
-  Rules rules;
+  StatedRules rules;
   if (const auto value = object.find("contiguity")) {
     rules.contiguity = value->one_of<Contiguity>();
   }
@@ -491,31 +493,28 @@ Rules rules_from_json(JsonValue object, UnknownKeys& unknown) {
   return rules;
 }
 
-std::string rules_to_json(const Rules& rules) {
-  const Rules standard;
+std::string rules_to_json(const Rules& rules, WrittenRules which) {
+  const Rules usual;
   std::string text;
-  const auto append = [&](std::string_view key, const std::string& value) {
-    text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", key, value);
+  const auto append = [&](std::string_view key, auto value, auto usual_value, std::string written) {
+    if (which == WrittenRules::unusual && value == usual_value) return;
+    text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", key, written);
   };
-  const auto append_name = [&](std::string_view key, auto value, auto usual) {
-    if (value != usual) append(key, fmt::format("\"{}\"", name_of(value)));
+  const auto append_name = [&](std::string_view key, auto value, auto usual_value) {
+    append(key, value, usual_value, fmt::format("\"{}\"", name_of(value)));
   };
-  append_name("contiguity", rules.contiguity, standard.contiguity);
-  append_name("transfers", rules.transfers, standard.transfers);
-  append_name("training", rules.training, standard.training);
-  append_name("memory", rules.memory, standard.memory);
-  if (!rules.congestion) append("congestion", "false");
-  if (rules.calls_per_device != standard.calls_per_device) {
-    append("calls_per_device", std::to_string(rules.calls_per_device));
-  }
-  if (rules.max_replicas != standard.max_replicas) {
-    append("max_replicas", std::to_string(rules.max_replicas));
-  }
-  if (rules.replica_bandwidth != standard.replica_bandwidth) {
-    std::string number;
-    append_number(number, rules.replica_bandwidth);
-    append("replica_bandwidth", number);
-  }
+  append_name("contiguity", rules.contiguity, usual.contiguity);
+  append_name("transfers", rules.transfers, usual.transfers);
+  append_name("training", rules.training, usual.training);
+  append_name("memory", rules.memory, usual.memory);
+  append("congestion", rules.congestion, usual.congestion, rules.congestion ? "true" : "false");
+  append("calls_per_device", rules.calls_per_device, usual.calls_per_device,
+         std::to_string(rules.calls_per_device));
+  append("max_replicas", rules.max_replicas, usual.max_replicas,
+         std::to_string(rules.max_replicas));
+  std::string bandwidth;
+  append_number(bandwidth, rules.replica_bandwidth);
+  append("replica_bandwidth", rules.replica_bandwidth, usual.replica_bandwidth, bandwidth);
   return fmt::format("{{{}}}", text);
 }
 

@@ -94,8 +94,7 @@ class PlanWriter {
       text_.pop_back();  // its line end
     }
     text_ += "},\n";
-    const std::string rules = rules_to_json(problem_.rules());
-    if (rules != "{}") text_ += fmt::format("\"rules\": {},\n", rules);
+    text_ += fmt::format("\"rules\": {},\n", rules_to_json(problem_.rules(), WrittenRules::all));
   }
 
   void append_summary() {
@@ -302,17 +301,18 @@ class PlanReader {
     }
     if (const auto seconds = root_.find("seconds")) file_.seconds = seconds->amount();
     file_.reason = text_or_empty(root_, "reason");
-    check_derived();
+    read_statement();
     if (const auto value = root_.find("value")) file_.plan.value = number_or_infinity(*value);
-    if (const auto bound = root_.find("lower_bound")) {
-      file_.certificate.lower_bound = number_or_infinity(*bound);
-    }
     if (const auto method = root_.find("bound_method")) file_.certificate.method = method->text();
   }
 
-  // Keys that follow from others: nothing is taken from them, but they must be what they say.
-  void check_derived() const {
-    if (const auto gap = root_.find("gap")) number_or_infinity(*gap);
+  void read_statement() {
+    if (const auto bound = root_.find("lower_bound")) {
+      file_.stated_bound = number_or_infinity(*bound);
+      file_.certificate.lower_bound = *file_.stated_bound;
+    }
+    const auto gap = root_.find("gap");
+    if (gap && !gap->is_null()) file_.stated_gap = gap->number();
     if (const auto unit = root_.find("unit")) (void)unit->one_of<TimeUnit>();
   }
 
@@ -399,7 +399,8 @@ class PlanReader {
         stage.devices.push_back(device(name));
       }
       stage.ops = ops(record.at("ops"));
-      if (const auto load = record.find("load")) stage.load = number_or_infinity(*load);
+      const auto load = record.find("load");
+      stage.load = load ? number_or_infinity(*load) : kInfinity;
       file_.plan.stages.push_back(std::move(stage));
     }
   }
@@ -447,7 +448,11 @@ std::string write_plan(const Problem& problem, const PlanFile& file,
 ProblemFile problem_of_plan(PlanReference reference, const std::string& plan_path,
                             const std::optional<std::string>& problem_path,
                             const ReadOptions& given) {
-  if (reference.embedded && !problem_path) return std::move(*reference.embedded);
+  if (reference.embedded && !problem_path) {
+    ProblemFile file = std::move(*reference.embedded);
+    file.draft.rules = reference.rules.over(file.draft.rules);
+    return file;
+  }
   const std::string path = problem_path.value_or(reference.problem.path);
   if (path.empty() || (path == "-" && !problem_path)) {
     throw InputError(input_name(plan_path), "",
@@ -458,7 +463,7 @@ ProblemFile problem_of_plan(PlanReference reference, const std::string& plan_pat
   if (!options.objective) options.objective = reference.objective;
   if (options.cluster.empty()) options.cluster = reference.problem.cluster_path;
   ProblemFile file = read_problem(path, options);
-  if (reference.rules) file.draft.rules = *reference.rules;
+  file.draft.rules = reference.rules.over(file.draft.rules);
   return file;
 }
 
@@ -484,7 +489,7 @@ PlanReference PlanDocument::reference() const {
   reference.objective = root.at("objective").one_of<Objective>();
   UnknownKeys unknown;
   const auto rules = root.find("rules");
-  reference.rules = rules ? rules_from_json(*rules, unknown) : Rules{};
+  if (rules) reference.rules = rules_from_json(*rules, unknown);
   if (const auto problem = root.find("problem")) {
     reference.problem = reference_from_json(*problem);
     if (const auto embedded = problem->find("embedded")) {

@@ -9,7 +9,7 @@
 //                "format": "msr",          where it was forced
 //                "cluster": {"path": "cluster.json", "digest": "…"},
 //                "embedded": {…}},         the whole problem, in our own format
-//    "rules": {…},                         as in a problem file, where they are not the defaults
+//    "rules": {…},                         as in a problem file; what is absent is the problem's
 //    "status": "feasible", "objective": "latency",
 //    "planner": "heft", "settings": {"order": "rank"}, "seed": 1,
 //    "value": 1.5, "lower_bound": 1.2, "gap": 0.2, "bound_method": "critical path",
@@ -34,6 +34,7 @@
 #include "formats/json.h"
 #include "formats/plan_record.h"
 #include "formats/problem_file.h"
+#include "formats/stated_rules.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
@@ -51,7 +52,7 @@ std::string write_plan(const Problem& problem, const PlanFile& file,
 struct PlanReference {
   ProblemReference problem;             // paths resolved against the plan's folder
   std::optional<Objective> objective;   // absent: an expert split
-  std::optional<Rules> rules;           // absent: an expert split
+  StatedRules rules;                    // the rest are the rules of the problem's file
   std::optional<ProblemFile> embedded;  // the whole problem, where the plan holds it
 };
 

@@ -20,13 +20,18 @@
 namespace placewright {
 namespace {
 
-// An expert split, or a plan written by hand, may be a bare placement or leave out its value.
+// An expert split, or a plan written by hand, may be a bare placement or leave out its value or the
+// loads of its stages.
 Plan completed(const Problem& problem, Plan plan) {
-  if (std::isfinite(plan.value)) return plan;
-  if (!plan.schedule && plan.stages.empty() && plan.calls.empty()) {
+  const bool bare = !plan.schedule && plan.stages.empty() && plan.calls.empty();
+  if (bare && !std::isfinite(plan.value)) {
     if (auto made = plan_of_placement(problem, plan.placement)) return std::move(*made);
   }
-  plan.value = verified_value(problem, plan);
+  const std::vector<double> loads = verified_loads(problem, plan);
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    if (!std::isfinite(plan.stages[i].load)) plan.stages[i].load = loads[i];
+  }
+  if (!std::isfinite(plan.value)) plan.value = verified_value(problem, plan);
   return plan;
 }
 
@@ -95,6 +100,14 @@ bool leads_to(const ProblemReference& reference, const Problem& problem) {
 }
 
 }  // namespace
+
+std::vector<Violation> OpenedPlan::violations() const {
+  std::vector<Violation> all = verify(problem, plan());
+  const std::vector<Violation> stated =
+      verify(Statement{file.status, file.stated_bound, file.stated_gap}, plan().value);
+  all.insert(all.end(), stated.begin(), stated.end());
+  return all;
+}
 
 std::string_view library_version() {
   return PLACEWRIGHT_VERSION;

@@ -44,7 +44,7 @@ inline bool is_time(double time) {
 }
 
 inline constexpr double kTimeTolerance = 1e-9;    // of the plan's horizon
-inline constexpr double kValueTolerance = 1e-6;   // of the value
+inline constexpr double kValueTolerance = 1e-9;   // of the value
 inline constexpr double kMemoryTolerance = 1e-9;  // of the device's memory
 
 // Equal up to kValueTolerance; never when one of them is infinite or not a number.

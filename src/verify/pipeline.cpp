@@ -305,4 +305,14 @@ double pipeline_value(const Problem& problem, const Plan& plan) {
   return value_of(problem, stage_loads(problem, plan.placement, stages_of(problem, plan)));
 }
 
+std::vector<double> loads_of_stages(const Problem& problem, const Plan& plan) {
+  Findings ignored;
+  if (!check_stage_records(problem, plan, ignored)) return {};
+  std::vector<double> loads;
+  for (const StageLoad& load : stage_loads(problem, plan.placement, plan.stages)) {
+    loads.push_back(load.load);
+  }
+  return loads;
+}
+
 }  // namespace placewright::verifying

@@ -8,6 +8,7 @@
 #include "verify/pipeline.h"
 #include "verify/placement.h"
 #include "verify/schedule.h"
+#include "verify/statement.h"
 
 namespace placewright {
 namespace {
@@ -23,6 +24,9 @@ constexpr std::array<std::pair<ViolationCode, std::string_view>, kCodeCount> kNa
     {ViolationCode::memory_exceeded, "memory-exceeded"},
     {ViolationCode::peak_memory_exceeded, "peak-memory-exceeded"},
     {ViolationCode::value_wrong, "value-wrong"},
+    {ViolationCode::bound_above_value, "bound-above-value"},
+    {ViolationCode::gap_wrong, "gap-wrong"},
+    {ViolationCode::status_wrong, "status-wrong"},
     {ViolationCode::schedule_missing, "schedule-missing"},
     {ViolationCode::not_a_number, "not-a-number"},
     {ViolationCode::op_duration_wrong, "op-duration-wrong"},
@@ -95,6 +99,12 @@ std::vector<Violation> verify(const Problem& problem, const Plan& plan) {
   return std::move(findings).take();
 }
 
+std::vector<Violation> verify(const Statement& statement, double value) {
+  verifying::Findings findings;
+  verifying::check_statement(statement, value, findings);
+  return std::move(findings).take();
+}
+
 double verified_value(const Problem& problem, const Plan& plan) {
   verifying::Findings ignored;
   if (!verifying::check_placement(problem, plan.placement, ignored)) return kInfinity;
@@ -108,6 +118,15 @@ double verified_value(const Problem& problem, const Plan& plan) {
       return verifying::call_value(problem, plan);
   }
   return kInfinity;
+}
+
+std::vector<double> verified_loads(const Problem& problem, const Plan& plan) {
+  verifying::Findings ignored;
+  if (problem.objective() != Objective::throughput ||
+      !verifying::check_placement(problem, plan.placement, ignored)) {
+    return {};
+  }
+  return verifying::loads_of_stages(problem, plan);
 }
 
 }  // namespace placewright

@@ -341,7 +341,8 @@ std::string told(const std::vector<Violation>& violations) {
 }
 
 TEST(Violations, EveryCodeHasACase) {
-  std::set<ViolationCode> covered;
+  // Those of what a plan says of itself are in statement_test.cpp.
+  std::set<ViolationCode> covered{Code::bound_above_value, Code::gap_wrong, Code::status_wrong};
   for (const Case& broken : cases()) covered.insert(broken.code);
   for (const ViolationCode code : violation_codes()) {
     EXPECT_TRUE(covered.contains(code)) << name_of(code) << " has no plan that breaks it";

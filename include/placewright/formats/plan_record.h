@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,11 @@ struct ProblemReference {
 };
 
 struct PlanFile {
-  Plan plan;  // without a placement: there is no plan
+  Plan plan;  // without a placement: there is no plan; infinite: a value or load is not stated
   Certificate certificate;
   Status status = Status::unknown;
+  std::optional<double> stated_bound = {};  // when read: what the file says, which may be wrong
+  std::optional<double> stated_gap = {};
   std::string planner;
   std::map<std::string, std::string> settings;
   std::uint64_t seed = 0;

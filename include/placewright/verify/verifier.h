@@ -8,11 +8,12 @@
 // Cost: O((ops + tensors + consumers + transfers) log) for schedules and calls, and a pass over the
 // graph for each device where contiguity is asked per device or calls are derived from a placement.
 //
-// Times are compared with 1e-9 of the plan's horizon, so that intervals may touch exactly; values
-// and loads with 1e-6 of themselves, memory with 1e-9 of itself. Certificates are not checked here.
+// Times are compared with 1e-9 of the plan's horizon, so that intervals may touch exactly; values,
+// loads and memory with 1e-9 of themselves.
 
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ enum class ViolationCode {
   memory_exceeded,       // weights do not fit
   peak_memory_exceeded,  // weights fit, but not with the tensors alive at some moment
   value_wrong,           // the plan's value is not what its schedule, stages or calls give
+  bound_above_value,     // the plan states a lower bound that its own value disproves
+  gap_wrong,             // the stated gap is not that of value and bound
+  status_wrong,          // optimal with a gap, feasible without one, or no status of a plan
 
   // latency, total-completion
   schedule_missing,          // no schedule, or not a start and an end for each op
@@ -88,9 +92,25 @@ struct Violation {
 inline constexpr std::size_t kListedViolations = 1000;
 std::vector<Violation> verify(const Problem& problem, const Plan& plan);
 
+// What a plan file states of its plan beside the plan itself. Without a bound only `feasible` can
+// be told from the value.
+struct Statement {
+  Status status = Status::feasible;
+  std::optional<double> lower_bound;
+  std::optional<double> gap;
+};
+
+// What of the statement does not fit a plan of this value. Whether the bound holds is for a proof
+// to say, not for the verifier.
+std::vector<Violation> verify(const Statement& statement, double value);
+
 // The value by the plan's own schedule, stages or calls, whatever `plan.value` says; infinite where
 // the plan is too broken to have one.
 double verified_value(const Problem& problem, const Plan& plan);
+
+// The loads of the plan's stages in their order, whatever the plan says; empty where it has none or
+// is too broken.
+std::vector<double> verified_loads(const Problem& problem, const Plan& plan);
 
 // The calls of a placement that comes without: the call of an op on an accelerator is the largest
 // number of times that a path ending in it has left the device's ops and come back. Timed as early
