@@ -14,11 +14,15 @@ namespace {
 
 std::vector<Bound> latency_bounds(const Problem& problem) {
   const auto paths = critical_paths(problem);
+  double longest = 0;
   double first_arrival = kInfinity;
-  for (const ModelId model : problem.models()) {
+  // Latency is the latest end of an op: a model without ops has no part in it.
+  for (const OpId op : problem.ops()) {
+    const ModelId model = problem.op(op).model;
+    longest = std::max(longest, paths[model]);
     first_arrival = std::min(first_arrival, problem.model(model).arrival);
   }
-  return {{"critical path", *std::max_element(paths.begin(), paths.end())},
+  return {{"critical path", longest},
           {"path and work between cut nodes", segment_bound(problem)},
           {"work", first_arrival + work_bound(problem)}};
 }
