@@ -15,7 +15,10 @@ namespace {
   throw InvalidProblem(part, index, message);
 }
 
-// "memory of op 'conv' is -1, expected a finite number that is not negative"
+// Sums and products of times, sizes and weights stay far from overflow.
+constexpr double kLargestNumber = 1e100;
+
+// "memory of op 'conv' is -1, expected a number from 0 to 1e+100"
 struct NumberCheck {
   DraftPart part;
   std::size_t index;
@@ -23,18 +26,17 @@ struct NumberCheck {
   std::string_view name;
 
   void finite(std::string_view what, double value) const {
-    if (!std::isfinite(value) || value < 0) {
-      reject(part, index,
-             fmt::format("{} of {} '{}' is {}, expected a finite number that is not negative", what,
-                         noun, name, value));
-    }
+    if (!(value >= 0 && value <= kLargestNumber)) fail(what, value);
   }
-  void not_negative(std::string_view what, double value) const {
-    if (std::isnan(value) || value < 0) {
-      reject(part, index,
-             fmt::format("{} of {} '{}' is {}, expected a number that is not negative", what, noun,
-                         name, value));
-    }
+  void finite_or_infinite(std::string_view what, double value) const {
+    if (value != kInfinity) finite(what, value);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what, double value) const {
+    reject(part, index,
+           fmt::format("{} of {} '{}' is {}, expected a number from 0 to {}", what, noun, name,
+                       value, kLargestNumber));
   }
 };
 
@@ -159,7 +161,7 @@ void Problem::check_names_and_numbers() const {
              fmt::format("op '{}' has {} times for {} device kinds", op.name, op.time.size(),
                          draft_.cluster.kinds.size()));
     }
-    for (const double time : op.time) check.not_negative("time", time);
+    for (const double time : op.time) check.finite_or_infinite("time", time);
     if (op.pinned_to.valid() && op.pinned_to.index() >= draft_.cluster.devices.size()) {
       reject(DraftPart::op, i, fmt::format("op '{}' is pinned to no device", op.name));
     }
@@ -184,7 +186,7 @@ void Problem::check_cluster() const {
       reject(DraftPart::device, i, fmt::format("device '{}' has no kind", device.name));
     }
     const NumberCheck check{DraftPart::device, i, "device", device.name};
-    check.not_negative("memory", device.memory);
+    check.finite_or_infinite("memory", device.memory);
     check.finite("send overhead", device.send_overhead);
     check.finite("receive overhead", device.receive_overhead);
     if (device.lanes < 1) {
@@ -203,7 +205,7 @@ void Problem::check_cluster() const {
     const NumberCheck check{DraftPart::link, i, "the link to",
                             draft_.cluster.devices[link.to.index()].name};
     check.finite("latency", link.latency);
-    check.not_negative("bandwidth", link.bandwidth);
+    check.finite_or_infinite("bandwidth", link.bandwidth);
     if (link.bandwidth == 0) {
       reject(DraftPart::link, i, "the bandwidth of a link is 0; leave the link out instead");
     }
@@ -390,7 +392,7 @@ void Problem::build_costs() {
     for (const DeviceId from : devices()) {
       for (const DeviceId to : devices()) {
         const double time = tensor.link_times[from.index() * device_total + to.index()];
-        check.not_negative("transfer time", time);
+        check.finite_or_infinite("transfer time", time);
         if (from == to && time != 0) {
           reject(
               DraftPart::tensor, id.index(),
