@@ -24,6 +24,7 @@
 #include "planners/published/transient_rule.h"
 #include "planners/random_numbers.h"
 #include "problem/join.h"
+#include "problem/lanes.h"
 #include "verify/verifier.h"
 
 namespace placewright {
@@ -149,7 +150,7 @@ class WholeModelDecisions : public OnlineRule {
     for (const OpId op : ops_[model]) {
       time += problem_.allowed(op, device) ? problem_.time(op, device) : kInfinity;
     }
-    return time / problem_.device(device).lanes;
+    return time / useful_lanes(problem_, device);
   }
 
   DeviceId chosen(ModelId model, double now) {
@@ -362,6 +363,7 @@ class OnlineMachine {
       const auto& deadline = trace_.arrivals[i].deadline;
       model.late = model.complete && deadline && model.completion > *deadline;
     }
+    if (kept.empty()) return;  // all were cancelled before anything ran
     check(Problem(std::move(draft)), kept, number);
   }
 

@@ -9,6 +9,7 @@
 
 #include "bounds/critical_path.h"
 #include "bounds/rounding.h"
+#include "problem/lanes.h"
 
 namespace placewright {
 namespace {
@@ -25,7 +26,7 @@ class Pricing {
   explicit Pricing(const Problem& problem)
       : problem_(problem), kinds_(problem.kind_count()), lanes_(kinds_, 0) {
     for (const DeviceId device : problem.devices()) {
-      lanes_[problem.kind_of(device)] += problem.device(device).lanes;
+      lanes_[problem.kind_of(device)] += useful_lanes(problem, device);
     }
     std::vector<std::pair<ModelId, OpId>> pairs;
     times_.assign(problem.op_count() * kinds_, kInfinity);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bounds/rounding.h"
+#include "problem/lanes.h"
 #include "problem/move_time.h"
 
 namespace placewright {
@@ -174,7 +175,7 @@ class SegmentTimes {
       const std::size_t i = device.index();
       if (first[i] == kInfinity) continue;
       room +=
-          speeds_[i] * problem_.device(device).lanes * std::max(0.0, length - first[i] - last[i]);
+          speeds_[i] * useful_lanes(problem_, device) * std::max(0.0, length - first[i] - last[i]);
     }
     return work <= room * (1 + 1e-12);
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bounds/rounding.h"
+#include "problem/lanes.h"
 #include "solvers/linear_program.h"
 
 namespace placewright {
@@ -28,7 +29,7 @@ class WorkRelaxation {
     const bool lanes_count = is_schedule(problem.objective());
     for (const DeviceId device : problem.devices()) {
       const KindId kind = problem.kind_of(device);
-      capacity_[kind] += lanes_count ? problem.device(device).lanes : 1;
+      capacity_[kind] += lanes_count ? useful_lanes(problem, device) : 1;
       memory_[kind] += problem.device(device).memory;
     }
     for (const GroupId group : problem.groups()) {

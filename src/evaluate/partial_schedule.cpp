@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "evaluate/schedule.h"
+#include "problem/lanes.h"
 
 namespace placewright {
 namespace {
@@ -26,7 +27,7 @@ PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
   schedule_.start.assign(problem.op_count(), 0);
   schedule_.end.assign(problem.op_count(), 0);
   for (const DeviceId device : problem.devices()) {
-    lanes_[device].resize(static_cast<std::size_t>(problem.device(device).lanes));
+    lanes_[device].resize(static_cast<std::size_t>(useful_lanes(problem, device)));
   }
 }
 

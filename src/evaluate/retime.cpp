@@ -4,6 +4,7 @@
 
 #include "evaluate/activities.h"
 #include "evaluate/schedule.h"
+#include "problem/lanes.h"
 
 namespace placewright {
 namespace {
@@ -43,7 +44,7 @@ class SerialTimer {
         out_free_(problem.device_count(), 0),
         in_free_(problem.device_count(), 0) {
     for (const DeviceId device : problem.devices()) {
-      lanes_[device].assign(static_cast<std::size_t>(problem.device(device).lanes), 0);
+      lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem, device)), 0);
     }
   }
 

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <queue>
 
+#include "problem/lanes.h"
 #include "problem/overheads.h"
 
 namespace placewright {
@@ -94,7 +95,7 @@ ScheduleEvaluator::ScheduleEvaluator(const Problem& problem)
   }
   arrivals_.resize(slots);
   for (const DeviceId device : problem.devices()) {
-    if (problem.device(device).lanes > 1) has_lanes_ = true;
+    if (useful_lanes(problem, device) > 1) has_lanes_ = true;
   }
 }
 
@@ -122,7 +123,7 @@ double ScheduleEvaluator::run(std::span<const OpId> order, const Placement& plac
   completion_.assign(problem_.model_count(), 0);
   if (has_lanes_) {
     for (const DeviceId device : problem_.devices()) {
-      lanes_[device.index()].assign(static_cast<std::size_t>(problem_.device(device).lanes), 0);
+      lanes_[device.index()].assign(static_cast<std::size_t>(useful_lanes(problem_, device)), 0);
     }
   }
   if (has_overheads_) durations_ = op_durations(problem_, placement);

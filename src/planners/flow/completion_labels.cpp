@@ -5,6 +5,7 @@
 
 #include "bounds/rounding.h"
 #include "coarsen/cut_nodes.h"
+#include "problem/lanes.h"
 #include "problem/move_time.h"
 
 namespace placewright {
@@ -40,7 +41,6 @@ std::string CompletionLabels::obstacle(const Problem& problem) {
   for (const DeviceId device : problem.devices()) {
     const Device& record = problem.device(device);
     if (record.send_overhead > 0 || record.receive_overhead > 0) return "cuts cost device time";
-    if (static_cast<std::size_t>(record.lanes) > problem.op_count()) return "lanes without number";
   }
   return {};
 }
@@ -64,7 +64,7 @@ CompletionLabels::CompletionLabels(const Problem& problem)
       tail_(problem.op_count() * problem.device_count(), kInfinity) {
   for (const DeviceId device : problem.devices()) {
     lane_begin_[device] = lane_count_;
-    lane_count_ += static_cast<std::size_t>(problem.device(device).lanes);
+    lane_count_ += static_cast<std::size_t>(useful_lanes(problem, device));
   }
   const auto order = problem.topological_order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
@@ -158,7 +158,7 @@ void CompletionLabels::extend(const Ideal& from, const double* row, OpId op, Dev
   if (length > 0) {
     made[lane] = end;
     const auto first = made.begin() + static_cast<std::ptrdiff_t>(lane);
-    std::sort(first, first + problem_.device(device).lanes);
+    std::sort(first, first + useful_lanes(problem_, device));
   }
   std::size_t old = 0;
   for (std::size_t i = 0; i < to.live.size(); ++i) {
@@ -224,7 +224,7 @@ double CompletionLabels::set_complete(const Ideal& ideal, const double* row,
     lanes_by_time_.clear();
     for (const DeviceId device : problem_.devices()) {
       const double price = works_[i].price[problem_.kind_of(device)];
-      for (int j = 0; j < problem_.device(device).lanes; ++j) {
+      for (int j = 0; j < useful_lanes(problem_, device); ++j) {
         lanes_by_time_.emplace_back(row[lane_at(device) + static_cast<std::size_t>(j)], price);
       }
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "evaluate/schedule.h"
+#include "problem/lanes.h"
 #include "problem/move_time.h"
 
 namespace placewright {
@@ -45,7 +46,7 @@ void EventRun::begin() {
     missing_[op] = static_cast<std::uint32_t>(problem_.predecessors(op).size());
   }
   for (const DeviceId device : problem_.devices()) {
-    lanes_[device].assign(static_cast<std::size_t>(problem_.device(device).lanes), 0);
+    lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem_, device)), 0);
     out_free_[device] = in_free_[device] = 0;
   }
   std::fill(there_.begin(), there_.end(), kNotSent);

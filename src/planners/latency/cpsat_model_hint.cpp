@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "planners/latency/cpsat_model_state.h"
+#include "problem/lanes.h"
 
 namespace placewright {
 namespace {
@@ -48,7 +49,7 @@ class FreeTimes {
             const TimeGrid& grid)
       : lanes_(problem.device_count()), out_(problem.device_count()), in_(problem.device_count()) {
     for (const DeviceId device : problem.devices()) {
-      lanes_[device].assign(static_cast<std::size_t>(problem.device(device).lanes), 0);
+      lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem, device)), 0);
     }
     for (const ScheduleScope::Busy& taken : busy) {
       busy_.push_back(

@@ -3,6 +3,7 @@
 
 #include "evaluate/memory.h"
 #include "planners/latency/cpsat_model_state.h"
+#include "problem/lanes.h"
 
 namespace placewright {
 namespace {
@@ -342,7 +343,7 @@ void ScheduleModel::State::add_resources() {
     intervals[busy.device].push_back(model_.add_interval(CpExpression(start), length));
   }
   for (const DeviceId device : problem_.devices()) {
-    const auto lanes = static_cast<std::size_t>(problem_.device(device).lanes);
+    const auto lanes = static_cast<std::size_t>(useful_lanes(problem_, device));
     if (lanes == 1) {
       if (compute_[device].size() > 1) model_.add_no_overlap(compute_[device]);
     } else if (compute_[device].size() > lanes) {
@@ -359,7 +360,7 @@ void ScheduleModel::State::add_work() {
   if (!latency_) return;
   for (const DeviceId device : problem_.devices()) {
     CpExpression spare;
-    spare.terms.push_back({completions_.front(), problem_.device(device).lanes});
+    spare.terms.push_back({completions_.front(), useful_lanes(problem_, device)});
     for (const OpId op : order_) {
       const CpLiteral here = on(op, device);
       if (!is_false(here)) add_term(spare, here, -grid_.units(problem_.time(op, device)));

@@ -5,6 +5,7 @@
 
 #include "coarsen/cut_nodes.h"
 #include "evaluate/schedule.h"
+#include "problem/lanes.h"
 #include "problem/move_time.h"
 #include "problem/overheads.h"
 
@@ -31,8 +32,8 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
   look_at_whole(false);
   lane_begin_.push_back(0);
   for (const DeviceId device : problem.devices()) {
-    const auto lanes = static_cast<std::size_t>(problem.device(device).lanes);
-    lane_begin_.push_back(lane_begin_.back() + std::min(lanes, ops));
+    lane_begin_.push_back(lane_begin_.back() +
+                          static_cast<std::size_t>(useful_lanes(problem, device)));
   }
   position_.resize(ops);
   sent_stamp_.assign(devices_, 0);

@@ -31,6 +31,7 @@
 #include "planners/list_schedule.h"
 #include "planners/published/published.h"
 #include "planners/refusals.h"
+#include "problem/lanes.h"
 #include "solvers/linear_program.h"
 
 namespace placewright {
@@ -77,7 +78,7 @@ std::vector<SpeedClass> speed_classes(const Problem& problem) {
   for (const DeviceId device : problem.devices()) {
     SpeedClass& own = classes[static_cast<int>(std::floor(std::log2(speed[device] / slowest)))];
     own.devices.push_back(device);
-    own.lanes += problem.device(device).lanes;
+    own.lanes += useful_lanes(problem, device);
     own.memory += problem.device(device).memory;
     own.speed += speed[device];
   }
