@@ -503,6 +503,8 @@ double ModuleSearch::raise_to_fit(const WorkToCome& work, double end) const {
       if (opens >= end && opens < next) next = std::max(opens, end * (1 + 1e-12));
     }
     if (next >= limit_) return kInfinity;
+    // What is missing can be too little, beside the end, to change it.
+    if (next <= end) return end;
     end = next;
   }
 }
