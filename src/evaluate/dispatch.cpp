@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <map>
 #include <queue>
 
 #include "evaluate/activities.h"
 #include "evaluate/schedule.h"
+#include "problem/lanes.h"
 
 namespace placewright {
 namespace {
@@ -21,7 +23,8 @@ class Dispatcher {
         free_lanes_(problem.device_count()),
         out_busy_(problem.device_count(), 0),
         in_busy_(problem.device_count(), 0),
-        waiting_(queue_count(problem), Queue{MoreUrgent{&urgency_}}) {
+        out_queues_(problem.device_count()),
+        in_queues_(problem.device_count()) {
     for (const OpId op : problem.ops()) urgency_[network_.of(op)] = priority[op];
     // A transfer is as urgent as the most urgent activity behind it; `in` legs come after `out`s.
     for (std::size_t i = network_.size(); i-- > network_.op_count;) {
@@ -32,7 +35,8 @@ class Dispatcher {
       urgency_[ActivityId{i}] = urgency;
     }
     for (const DeviceId device : problem.devices())
-      free_lanes_[device] = problem.device(device).lanes;
+      free_lanes_[device] = useful_lanes(problem, device);
+    make_queues();
   }
 
   Schedule run() {
@@ -75,34 +79,28 @@ class Dispatcher {
   };
 
   // Links: one queue for each ordered pair; host: one for each direction of each device.
-  static std::size_t queue_count(const Problem& problem) {
-    const std::size_t devices = problem.device_count();
-    return problem.interconnect() == InterconnectKind::host ? 2 * devices : devices * devices;
-  }
-  [[nodiscard]] std::size_t queue_of(const Transfer& transfer) const {
-    const std::size_t devices = problem_.device_count();
-    switch (transfer.leg) {
-      case Leg::out:
-        return transfer.from.index();
-      case Leg::in:
-        return devices + transfer.to.index();
-      case Leg::direct:
-        break;
+  // Transfers with the same ends wait in one queue. Only ends between which something moves have
+  // one: pairs of devices can be far more than transfers.
+  void make_queues() {
+    std::map<std::pair<DeviceId, DeviceId>, std::size_t> numbers;
+    for (const Transfer& transfer : network_.transfers) {
+      const auto [entry, is_new] =
+          numbers.try_emplace({transfer.from, transfer.to}, numbers.size());
+      queue_of_.push_back(entry->second);
+      if (!is_new) continue;
+      if (transfer.from.valid()) out_queues_[transfer.from].push_back(entry->second);
+      if (transfer.to.valid()) in_queues_[transfer.to].push_back(entry->second);
     }
-    return transfer.from.index() * devices + transfer.to.index();
+    waiting_.assign(numbers.size(), Queue{MoreUrgent{&urgency_}});
   }
 
   // The queues that wait for the ports of a transfer that has ended.
   void touch_queues_behind(const Transfer& transfer) {
-    if (transfer.leg != Leg::direct) {
-      touched_.push_back(queue_of(transfer));
-      return;
-    }
-    const std::size_t devices = problem_.device_count();
-    for (std::size_t other = 0; other < devices; ++other) {
-      touched_.push_back(transfer.from.index() * devices + other);
-      touched_.push_back(other * devices + transfer.to.index());
-    }
+    const auto touch = [&](const std::vector<std::size_t>& queues) {
+      touched_.insert(touched_.end(), queues.begin(), queues.end());
+    };
+    if (transfer.from.valid()) touch(out_queues_[transfer.from]);
+    if (transfer.to.valid()) touch(in_queues_[transfer.to]);
   }
 
   void become_ready(ActivityId id, double now) {
@@ -124,7 +122,7 @@ class Dispatcher {
     } else if (!problem_.rules().congestion) {
       begin(id, now);
     } else {
-      const std::size_t queue = queue_of(network_.transfer(id));
+      const std::size_t queue = queue_of_[id.index() - network_.op_count];
       waiting_[queue].push(id);
       touched_.push_back(queue);
     }
@@ -222,8 +220,11 @@ class Dispatcher {
   Table<DeviceId, int> free_lanes_;
   Table<DeviceId, char> out_busy_;
   Table<DeviceId, char> in_busy_;
-  std::vector<Queue> waiting_;
-  std::vector<std::size_t> touched_;  // queues in which a transfer may now be able to start
+  Table<DeviceId, std::vector<std::size_t>> out_queues_;  // for the port of the device
+  Table<DeviceId, std::vector<std::size_t>> in_queues_;
+  std::vector<std::size_t> queue_of_;  // by transfer
+  std::vector<Queue> waiting_;         // by queue
+  std::vector<std::size_t> touched_;   // queues in which a transfer may now be able to start
 };
 
 }  // namespace

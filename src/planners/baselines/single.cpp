@@ -14,9 +14,10 @@ bool holds(const Problem& problem, const Placement& placement, DeviceId device) 
   return memory_fits(problem, placement);
 }
 
-Answer plan(const Problem& problem, const Settings&, Control&) {
+Answer plan(const Problem& problem, const Settings&, Control& control) {
   Answer answer;
   for (const DeviceId device : problem.devices()) {
+    if (answer.plan && control.should_stop(1)) break;
     const Placement placement(problem.op_count(), device);
     if (!holds(problem, placement, device)) continue;
     std::optional<Plan> candidate = plan_of_placement(problem, placement);
