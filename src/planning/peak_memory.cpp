@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "evaluate/memory.h"
 #include "evaluate/schedule.h"
 #include "evaluate/serial_schedule.h"
 #include "evaluate/simulate.h"
@@ -133,6 +134,20 @@ Answer plan_within_memory(const Problem& problem, const PlannerEntry& entry,
     return entry.plan(problem, settings, control);
   }
   return PeakSearch(problem, entry, settings, control).run();
+}
+
+std::optional<Problem> without_peak_limits(const Problem& problem) {
+  if (problem.rules().memory != MemoryModel::peak) return std::nullopt;
+  const bool in_flight = problem.objective() == Objective::throughput && problem.has_backward_ops();
+  const double samples = in_flight ? static_cast<double>(problem.device_count()) : 1;
+  double most = memory_needed(problem);
+  for (const TensorId tensor : problem.tensors()) most += samples * problem.tensor(tensor).bytes;
+  for (const DeviceId device : problem.devices()) {
+    if (!within_memory(most, problem.device(device).memory)) return std::nullopt;
+  }
+  ProblemDraft draft = problem.draft();
+  draft.rules.memory = MemoryModel::resident;
+  return Problem(std::move(draft));
 }
 
 }  // namespace placewright

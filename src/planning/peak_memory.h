@@ -10,12 +10,20 @@
 
 #pragma once
 
+#include <optional>
+
 #include "planners/planner.h"
+#include "problem/problem.h"
 
 namespace placewright {
 
 // As `entry.plan`; under resident memory, and for portfolios (whose members come here), just that.
 Answer plan_within_memory(const Problem& problem, const PlannerEntry& entry,
                           const Settings& settings, Control& control);
+
+// The problem with resident memory instead, where that is the same: peak memory is asked for, and
+// every device could hold all weights and all tensors of all samples in flight at once. Planners
+// that do not know peak memory can then serve.
+std::optional<Problem> without_peak_limits(const Problem& problem);
 
 }  // namespace placewright

@@ -216,6 +216,9 @@ std::vector<const PlannerEntry*> chosen_planners(const Problem& problem, const R
 
 PlanOutcome make_plan(const Problem& problem, const Registry& registry, const PlanRequest& request,
                       const std::atomic<bool>* interrupted, const Control::Observer& observer) {
+  if (const auto same = without_peak_limits(problem)) {
+    return make_plan(*same, registry, request, interrupted, observer);
+  }
   const std::optional<Coarsening> coarsening = coarsened(problem, request);
   const PlannerEntry& entry =
       chosen_planner(planned_problem(problem, coarsening), registry, request.planner);
@@ -234,6 +237,9 @@ PlanOutcome make_plan(const Problem& problem, const Registry& registry, const Pl
 Comparison compare(const Problem& problem, const Registry& registry,
                    const std::vector<std::string>& planners, const PlanRequest& request,
                    const std::atomic<bool>* interrupted, const Control::Observer& observer) {
+  if (const auto same = without_peak_limits(problem)) {
+    return compare(*same, registry, planners, request, interrupted, observer);
+  }
   const std::optional<Coarsening> coarsening = coarsened(problem, request);
   const auto entries = chosen_planners(planned_problem(problem, coarsening), registry, planners);
   require_valid_start(problem, request.start);

@@ -9,5 +9,6 @@ namespace placewright {
 PlannerEntry calls_chain();
 PlannerEntry calls_exact();
 PlannerEntry calls_search();
+PlannerEntry exhaustive_calls();
 
 }  // namespace placewright

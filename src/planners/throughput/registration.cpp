@@ -8,6 +8,7 @@ void register_throughput(Registry& registry) {
   registry.add(ideals_linear());
   registry.add(cpsat_throughput());
   registry.add(refine());
+  registry.add(exhaustive_throughput());
 }
 
 }  // namespace placewright

@@ -10,5 +10,6 @@ PlannerEntry ideals();
 PlannerEntry ideals_linear();
 PlannerEntry cpsat_throughput();
 PlannerEntry refine();
+PlannerEntry exhaustive_throughput();
 
 }  // namespace placewright
