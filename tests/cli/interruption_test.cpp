@@ -44,7 +44,6 @@ TEST(Interruption, GivesTheBestPlanSoFar) {
     program.send(signal);
     const auto result = program.wait();
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_LT(result.json()["seconds"].get<double>(), 60);
     EXPECT_EQ(run({"check", plan}).exit_code, 0);
   }
 }

