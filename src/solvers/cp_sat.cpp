@@ -365,9 +365,8 @@ struct Library {
 };
 
 // DEEPBIND keeps the library's own copies of common symbols apart from those of other large
-// libraries in the process (libtorch brings another protobuf). AddressSanitizer cannot work with
-// it.
-#if defined(__SANITIZE_ADDRESS__)
+// libraries in the process (libtorch brings another protobuf). The sanitizers cannot work with it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kLoadMode = RTLD_NOW | RTLD_LOCAL;
 #else
 constexpr int kLoadMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
