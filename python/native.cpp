@@ -54,11 +54,11 @@ Array array_of(std::vector<Value> values, std::initializer_list<std::size_t> sha
   return Array(kept->data(), shape, owner);
 }
 
-OpenOptions open_options(const std::string& format, const std::string& objective,
+ReadOptions read_options(const std::string& format, const std::string& objective,
                          const std::string& cluster) {
-  OpenOptions options{.format = format, .cluster = cluster};
+  ReadOptions options{.format = format, .cluster = cluster};
   if (!objective.empty()) {
-    options.objective = objective_named(objective);
+    options.objective = value_named<Objective>(objective);
     if (!options.objective) {
       throw std::invalid_argument("no objective is called '" + objective + "'");
     }
@@ -156,44 +156,45 @@ auto watched(std::atomic<bool>& stop, Work work) {
   return future.get();
 }
 
-Result solve_watched(const Problem& problem, const std::string& planner,
-                     const std::map<std::string, std::string>& options, double seconds,
-                     std::optional<std::uint64_t> steps, int threads, std::uint64_t seed,
-                     const Plan* start, const nb::object& progress) {
+PlanOutcome solve_watched(const Problem& problem, const std::string& planner,
+                          const std::map<std::string, std::string>& options, double seconds,
+                          std::optional<std::uint64_t> steps, int threads, std::uint64_t seed,
+                          const Plan* start, const nb::object& progress) {
   std::atomic<bool> stop = false;
   std::exception_ptr thrown;
-  Task task{.planner = planner, .options = options, .seconds = seconds};
-  if (steps) task.steps = *steps;
-  task.threads = threads;
-  task.seed = seed;
-  task.start = start;
-  task.stop = &stop;
+  PlanRequest request{.planner = planner, .start = start};
+  request.options.assign(options.begin(), options.end());
+  request.budget.seconds = seconds;
+  if (steps) request.budget.steps = *steps;
+  request.budget.threads = threads;
+  request.budget.seed = seed;
+  Control::Observer observer;
   if (!progress.is_none()) {
-    task.on_milestone = [&](const Milestone& milestone) {
+    observer = [&](const Progress& step) {
       const nb::gil_scoped_acquire acquire;
       if (stop) return;
       try {
-        progress(milestone.planner, milestone.seconds, milestone.value, milestone.lower_bound);
+        progress(step.planner, step.seconds, step.value, step.lower_bound);
       } catch (...) {
         thrown = std::current_exception();
         stop = true;
       }
     };
   }
-  Result result = watched(stop, [&] { return solve(problem, task); });
+  PlanOutcome outcome = watched(stop, [&] { return solve(problem, request, &stop, observer); });
   if (thrown) std::rethrow_exception(thrown);
-  if (stop && !result.plan) {
+  if (stop && !outcome.answer.plan) {
     PyErr_SetNone(PyExc_KeyboardInterrupt);
     throw nb::python_error();
   }
-  return result;
+  return outcome;
 }
 
 std::vector<std::pair<std::string, std::string>> findings(const Problem& problem,
                                                           const Plan& plan) {
   std::vector<std::pair<std::string, std::string>> rows;
-  for (const Finding& finding : check_plan(problem, plan)) {
-    rows.emplace_back(finding.code, finding.message);
+  for (const Violation& violation : verify(problem, plan)) {
+    rows.emplace_back(name_of(violation.code), violation.message);
   }
   return rows;
 }
@@ -257,44 +258,32 @@ nb::list move_rows(const Problem& problem, const Plan& plan, const std::string& 
   return rows;
 }
 
-PlanFile plan_file(const Result& result) {
-  if (!result.plan) throw std::invalid_argument("the result holds no plan");
-  PlanFile file;
-  file.plan = *result.plan;
-  file.certificate = result.certificate;
-  file.status = result.status;
-  file.planner = result.planner;
-  file.seed = result.seed;
-  file.seconds = result.seconds;
-  return file;
-}
-
-std::string page(const Problem& problem,
-                 const std::vector<std::tuple<std::string, const Result*, std::string>>& plans) {
+std::string page(
+    const Problem& problem,
+    const std::vector<std::tuple<std::string, const PlanOutcome*, std::string>>& plans) {
   std::vector<ReportedPlan> reported;
-  for (const auto& [label, result, run] : plans) {
-    reported.push_back({label, plan_file(*result)});
+  for (const auto& [label, outcome, run] : plans) {
+    reported.push_back({label, plan_file_of(*outcome)});
     if (!run.empty()) reported.back().run = parse_run(run, "run");
   }
   return report_page(problem, reported);
 }
 
-// A plan made elsewhere, as a result: checked, with the value that it has.
-Result result_of(const Problem& problem, Plan plan, const std::string& planner) {
-  const std::vector<Finding> wrong = check_plan(problem, plan);
+// A plan made elsewhere, as an outcome: checked, with the value that it has.
+PlanOutcome outcome_of(const Problem& problem, Plan plan, const std::string& planner) {
+  const std::vector<Violation> wrong = verify(problem, plan);
   if (!wrong.empty()) throw std::invalid_argument(wrong.front().message);
-  Result result;
-  result.status = Status::feasible;
-  result.plan = std::move(plan);
-  result.planner = planner;
-  return result;
+  PlanOutcome outcome;
+  outcome.answer.plan = std::move(plan);
+  outcome.planner = planner;
+  return outcome;
 }
 
 nb::tuple opened(const std::string& path) {
   OpenedPlan plan = open_plan(path);
   return nb::make_tuple(
       nb::cast(new Problem(std::move(plan.problem)), nb::rv_policy::take_ownership),
-      nb::cast(std::move(plan.plan)));
+      nb::cast(std::move(plan.file.plan)));
 }
 
 }  // namespace
@@ -309,7 +298,7 @@ NB_MODULE(_native, module) {
           "read",
           [](const std::string& path, const std::string& format, const std::string& objective,
              const std::string& cluster) {
-            return new Problem(open_problem(path, open_options(format, objective, cluster)));
+            return new Problem(open_problem(path, read_options(format, objective, cluster)));
           },
           "path"_a, "format"_a = "", "objective"_a = "", "cluster"_a = "",
           nb::rv_policy::take_ownership, unlocked)
@@ -343,27 +332,35 @@ NB_MODULE(_native, module) {
       .def_prop_ro("stages", &stage_rows)
       .def_prop_ro("calls", &call_rows);
 
-  nb::class_<Result>(module, "Result")
-      .def_prop_ro("status", [](const Result& r) { return std::string(name_of(r.status)); })
-      .def_prop_ro("plan", [](const Result& r) { return r.plan; })
-      .def_prop_ro("lower_bound", [](const Result& r) { return r.certificate.lower_bound; })
-      .def_prop_ro("bound_method", [](const Result& r) { return r.certificate.method; })
-      .def_prop_ro("gap", &Result::gap)
-      .def_ro("reason", &Result::reason)
-      .def_ro("planner", &Result::planner)
-      .def_ro("seconds", &Result::seconds)
-      .def_ro("seed", &Result::seed);
+  nb::class_<PlanOutcome>(module, "Result")
+      .def_prop_ro("status",
+                   [](const PlanOutcome& o) { return std::string(name_of(o.answer.status())); })
+      .def_prop_ro("plan", [](const PlanOutcome& o) { return o.answer.plan; })
+      .def_prop_ro("lower_bound",
+                   [](const PlanOutcome& o) { return o.answer.certificate.lower_bound; })
+      .def_prop_ro("bound_method", [](const PlanOutcome& o) { return o.answer.certificate.method; })
+      .def_prop_ro("gap",
+                   [](const PlanOutcome& o) {
+                     return o.answer.plan ? gap(o.value(), o.answer.certificate.lower_bound)
+                                          : kInfinity;
+                   })
+      .def_prop_ro("reason", [](const PlanOutcome& o) { return o.answer.reason; })
+      .def_ro("planner", &PlanOutcome::planner)
+      .def_ro("seconds", &PlanOutcome::seconds)
+      .def_ro("seed", &PlanOutcome::seed);
 
   module.def("version", [] { return std::string(library_version()); });
   module.def("planners", [] {
     nb::list rows;
-    for (const PlannerDescription& planner : available_planners()) {
+    for (const PlannerEntry& planner : available_planners()) {
       std::vector<std::string> objectives;
       for (const Objective objective : planner.objectives) {
         objectives.emplace_back(name_of(objective));
       }
-      rows.append(nb::make_tuple(planner.name, planner.summary, objectives, planner.exact,
-                                 planner.options));
+      std::map<std::string, std::string> options;
+      for (const Option& option : planner.options) options.emplace(option.name, option.text);
+      rows.append(nb::make_tuple(planner.name, planner.summary, objectives,
+                                 planner.strength == Strength::exact, options));
     }
     return rows;
   });
@@ -371,11 +368,12 @@ NB_MODULE(_native, module) {
              "steps"_a.none(), "threads"_a, "seed"_a, "start"_a.none(), "progress"_a.none());
   module.def("check", &findings, unlocked);
   module.def("plan_for", &plan_from_array);
-  module.def("result_of", &result_of);
+  module.def("result_of", &outcome_of);
   module.def("simulate", &device_rows);
   module.def("critical_path", &path_rows);
   module.def("moves", &move_rows);
   module.def("report", &page);
-  module.def("save_result", &save_result, "path"_a, "problem"_a, "result"_a);
+  module.def("save_result", [](const std::string& path, const Problem& problem,
+                               const PlanOutcome& outcome) { save_plan(path, problem, outcome); });
   module.def("open_plan", &opened);
 }

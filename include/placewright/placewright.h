@@ -69,6 +69,9 @@ PlanOutcome solve(const Problem& problem, const PlanRequest& request = {},
 // links, contiguity or calls; memory is left to verify().
 std::optional<Plan> plan_for(const Problem& problem, const Placement& placement);
 
+// The outcome as a plan file keeps it. Throws std::invalid_argument when the outcome has no plan.
+PlanFile plan_file_of(const PlanOutcome& outcome);
+
 struct SavePlanOptions {
   ProblemReference problem = {};  // the file that the plan refers to
   bool embed = false;             // put the whole problem into the plan's file as well

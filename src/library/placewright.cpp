@@ -153,8 +153,7 @@ std::optional<Plan> plan_for(const Problem& problem, const Placement& placement)
   return plan_of_placement(problem, placement);
 }
 
-void save_plan(const std::string& path, const Problem& problem, const PlanOutcome& outcome,
-               const SavePlanOptions& options) {
+PlanFile plan_file_of(const PlanOutcome& outcome) {
   if (!outcome.answer.plan) throw std::invalid_argument("the outcome holds no plan to save");
   PlanFile file;
   file.plan = *outcome.answer.plan;
@@ -167,6 +166,12 @@ void save_plan(const std::string& path, const Problem& problem, const PlanOutcom
   if (outcome.coarsening) file.settings["coarsen"] = name_of(outcome.coarsening->method);
   file.seed = outcome.seed;
   file.seconds = outcome.seconds;
+  return file;
+}
+
+void save_plan(const std::string& path, const Problem& problem, const PlanOutcome& outcome,
+               const SavePlanOptions& options) {
+  PlanFile file = plan_file_of(outcome);
   file.problem = options.problem;
   const bool embed = options.embed || !leads_to(options.problem, problem);
   write_whole(path, write_plan(problem, file, {.embed = embed, .path = path}));
