@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "support/folder.h"
+#include "support/locations.h"
 #include "support/program.h"
 #include "support/published.h"
 
@@ -18,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string case_path(const std::string& name) {
-  return std::string(PLACEWRIGHT_SOURCE_DIR) + "/tests/data/cases/" + name;
+  return source_path("tests/data/cases/" + name);
 }
 
 nlohmann::json planned(const std::string& name, std::vector<std::string> options = {}) {

@@ -115,9 +115,9 @@ TEST(WorkersOnThreads, AMeetingHandsOverWhatWasWritten) {
   workers.run([&](std::size_t number) {
     for (std::uint64_t meeting = 1; meeting <= kMeetings; meeting += 2) {
       written[number] += number + 1;
-      ASSERT_TRUE(workers.meet(meeting));
+      ASSERT_TRUE(workers.meet(number, meeting));
       read[number] = written[1 - number];
-      ASSERT_TRUE(workers.meet(meeting + 1));
+      ASSERT_TRUE(workers.meet(number, meeting + 1));
     }
   });
   EXPECT_EQ(read[0], kMeetings / 2 * 2);
@@ -129,7 +129,7 @@ TEST(WorkersOnThreads, OneThatFailsEndsTheWaitOfTheOther) {
   const std::atomic<std::uint64_t> never{0};
   EXPECT_THROW(workers.run([&](std::size_t number) {
     if (number == 0) throw std::runtime_error("the device went away");
-    EXPECT_FALSE(workers.wait(never, 1));
+    EXPECT_FALSE(workers.wait(number, never, 1));
   }),
                std::runtime_error);
 }

@@ -148,8 +148,11 @@ TEST(ScheduleValue, RoundingErrorsAreForgiven) {
   Sample sample = links_schedule();
   sample.plan.schedule->start[OpId{4}] -= 1e-12;
   sample.plan.schedule->transfers[1].start -= 1e-12;
-  sample.plan.value *= 1 + 1e-9;
+  const double value = sample.plan.value;
+  sample.plan.value = value * (1 + 1e-10);
   EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+  sample.plan.value = value * (1 + 1e-8);
+  EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("value-wrong"));
 }
 
 }  // namespace

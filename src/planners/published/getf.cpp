@@ -99,10 +99,23 @@ double time_in(const Problem& problem, OpId op, const SpeedClass& own) {
   return count > 0 ? sum / count : kUnsupported;
 }
 
+// The longest time of an op. Shares do not depend on the unit of time, and the solver takes no
+// coefficients far from 1.
+double unit_of_time(const Problem& problem) {
+  double longest = 0;
+  for (const Op& op : problem.draft().ops) {
+    for (const double time : op.time) {
+      if (time < kUnsupported) longest = std::max(longest, time);
+    }
+  }
+  return longest > 0 ? longest : 1;
+}
+
 // The linear program: x[v,k] for each op and class; nothing where it was not solved in time.
 std::optional<std::vector<double>> shares(const Problem& problem,
                                           const std::vector<SpeedClass>& classes,
                                           Control& control) {
+  const double unit = unit_of_time(problem);
   solvers::LinearProgram program;
   const int end = program.add_variable(0, kUnbounded, 1);
   std::vector<std::vector<LinearTerm>> work(classes.size(), {{end, 0}});
@@ -120,8 +133,8 @@ std::optional<std::vector<double>> shares(const Problem& problem,
       share[op.index() * classes.size() + k] = variable;
       one.push_back({variable, 1});
       if (most == 0) continue;
-      length[op].push_back({variable, -time});
-      work[k].push_back({variable, -time});
+      length[op].push_back({variable, -time / unit});
+      work[k].push_back({variable, -time / unit});
       if (problem.memory(op) > 0) bytes[k].push_back({variable, problem.memory(op)});
     }
     program.add_row(1, 1, one);
@@ -129,7 +142,7 @@ std::optional<std::vector<double>> shares(const Problem& problem,
     program.add_row(0, kUnbounded, last);
     std::vector<LinearTerm> row = length[op];
     row.push_back({completion[op], 1});
-    program.add_row(problem.model(problem.op(op).model).arrival, kUnbounded, row);
+    program.add_row(problem.model(problem.op(op).model).arrival / unit, kUnbounded, row);
     for (const OpId before : problem.predecessors(op)) {
       std::vector<LinearTerm> edge = row;
       edge.push_back({completion[before], -1});
