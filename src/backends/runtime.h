@@ -34,7 +34,7 @@ namespace placewright {
 
 // Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
 // states the number that it was built with, and the loader refuses another one before any call.
-inline constexpr int kBackendInterface = 2;
+inline constexpr int kBackendInterface = 3;
 
 // A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
@@ -162,6 +162,12 @@ class CompiledPart {
   [[nodiscard]] virtual std::unique_ptr<Request> request() = 0;
 };
 
+// A model as two files: its graph, and the weights beside it (OpenVINO: .xml and .bin).
+struct SerialisedModel {
+  std::string graph;
+  std::string weights;
+};
+
 class NeuralModel {
  public:
   virtual ~NeuralModel() = default;
@@ -177,9 +183,8 @@ class NeuralModel {
   // The ops that the device cannot run.
   [[nodiscard]] virtual std::vector<std::size_t> unsupported(const std::string& device) const = 0;
 
-  // Writes the model in the backend's own format: `path`, and files beside it if the format has
-  // any.
-  virtual void save(const std::string& path) const = 0;
+  // The model in the backend's own format. Throws RuntimeError if it has none.
+  [[nodiscard]] virtual SerialisedModel serialised() const = 0;
 };
 
 // The shape of each input, by name; the name "" is the only input. A dimension of -1 is refused.

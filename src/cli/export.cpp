@@ -86,7 +86,10 @@ void write_openvino(const ExportOptions& options, const OpenedPlan& loaded) {
     throw UsageError("--to openvino takes a plan for one model");
   }
   const auto models = models_of(loaded.problem);
-  models.front()->save(options.path);
+  const SerialisedModel model = models.front()->serialised();
+  // The weights first: who sees the graph finds all of it.
+  write_whole(options.path.substr(0, options.path.size() - 4) + ".bin", model.weights);
+  write_whole(options.path, model.graph);
   write_whole(affinity_path(options.path), affinity_json(loaded.problem, loaded.plan()));
 }
 

@@ -126,7 +126,7 @@ class FaultTest(unittest.TestCase):
                 self.assertTrue((folder / name).exists(), name)
                 self.assertGreater((folder / name).stat().st_size, 64)
             self.expect_whole_or_absent(folder, files)
-            self.assertLessEqual({path.name for path in folder.iterdir()} - set(files), {"explorer.data.json"})
+            self.assertLessEqual({path.name for path in folder.iterdir()} - set(files), {"explorer.node-data.json"})
 
     def test_killed_in_the_middle(self):
         for command, files, folder in self.each_writer():

@@ -340,6 +340,8 @@ def schedule_faults(problem, place, schedule):
     tolerance = schedule.tolerance()
     for activity, waits in sources(problem, place).items():
         start, end = times[activity]
+        if start < 0 or end < 0:
+            yield f"{activity} runs from {start} to {end}"
         length = problem.length(activity) if isinstance(activity, Transfer) else lengths[activity]
         if abs(start + length - end) > tolerance:
             yield f"{activity} takes {end - start}, not {length}"

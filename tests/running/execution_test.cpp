@@ -120,7 +120,7 @@ class FailingModel final : public NeuralModel {
   [[nodiscard]] std::vector<std::size_t> unsupported(const std::string& device) const override {
     return model_->unsupported(device);
   }
-  void save(const std::string& path) const override { model_->save(path); }
+  [[nodiscard]] SerialisedModel serialised() const override { return model_->serialised(); }
 
  private:
   class Failing final : public Request {

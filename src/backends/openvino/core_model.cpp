@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -264,12 +265,16 @@ std::vector<std::size_t> CoreModel::unsupported(const std::string& device) const
   return ops;
 }
 
-void CoreModel::save(const std::string& path) const {
+SerialisedModel CoreModel::serialised() const {
+  std::ostringstream graph;
+  std::ostringstream weights;
   try {
-    ov::save_model(model_, path, false);
-  } catch (const std::exception&) {
-    throw OutputError(path, "OpenVINO cannot write it");
+    // The pass may write to the model that it is given.
+    ov::pass::Serialize(graph, weights).run_on_model(model_->clone());
+  } catch (const std::exception& error) {
+    throw RuntimeError(fmt::format("OpenVINO cannot write the model: {}", error.what()));
   }
+  return {std::move(graph).str(), std::move(weights).str()};
 }
 
 }  // namespace placewright::openvino

@@ -20,7 +20,7 @@ class CoreModel final : public NeuralModel {
   [[nodiscard]] std::unique_ptr<CompiledPart> compile(std::span<const std::size_t> ops,
                                                       const CompileOptions& options) const override;
   [[nodiscard]] std::vector<std::size_t> unsupported(const std::string& device) const override;
-  void save(const std::string& path) const override;
+  [[nodiscard]] SerialisedModel serialised() const override;
 
  private:
   struct Part {

@@ -275,7 +275,9 @@ class ToyModel final : public NeuralModel {
   [[nodiscard]] std::vector<std::size_t> unsupported(const std::string&) const override {
     return {};
   }
-  void save(const std::string& path) const override { throw OutputError(path, "not this one"); }
+  [[nodiscard]] SerialisedModel serialised() const override {
+    throw RuntimeError("toy models are not written");
+  }
 
  private:
   void read_line(const std::string& line, const std::string& path) {
