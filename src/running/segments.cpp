@@ -121,6 +121,149 @@ std::vector<std::size_t> ordered(const Units& units, const std::vector<Key>& key
   return order;
 }
 
+// A segment as the joining sees it.
+struct Piece {
+  std::vector<std::size_t> units;
+  ModelId model;
+  DeviceId device;
+  double length = 0;
+  std::vector<std::size_t> producers;  // the pieces whose tensors it reads
+};
+
+// Joins pieces that follow each other on a device, as long as the end does not come later when each
+// piece waits for all of its producers. An attempt looks at pieces and the links between them, never
+// at ops: O(pieces + links).
+class Joining {
+ public:
+  // In an order in which they can run one after the other.
+  Joining(const Problem& problem, std::vector<Piece> pieces)
+      : problem_(problem), pieces_(std::move(pieces)), end_(pieces_.size()) {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) order_.push_back(i);
+  }
+
+  // The pieces that are left, in order.
+  std::vector<Piece> run() {
+    double best = simulated_end(order_, kNone, kNone);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t place = 0; place < order_.size(); ++place) {
+        const std::size_t next = next_on_device(place);
+        if (next == kNone) continue;
+        const std::vector<std::size_t> order = order_if_joined(place, next);
+        if (order.empty()) continue;
+        const double end = simulated_end(order, order_[place], order_[next]);
+        if (end > best * (1 + 1e-9)) continue;
+        best = end;
+        changed = true;
+        join(order_[place], order_[next]);
+        order_ = order;
+      }
+    }
+    std::vector<Piece> left;
+    for (const std::size_t piece : order_) left.push_back(std::move(pieces_[piece]));
+    return left;
+  }
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  // The place of the next piece on the same device; none where that is of another model.
+  [[nodiscard]] std::size_t next_on_device(std::size_t place) const {
+    const Piece& piece = pieces_[order_[place]];
+    for (std::size_t i = place + 1; i < order_.size(); ++i) {
+      const Piece& other = pieces_[order_[i]];
+      if (other.device == piece.device) return other.model == piece.model ? i : kNone;
+    }
+    return kNone;
+  }
+
+  // The joined piece takes a place where all it reads is before it and all that reads it behind:
+  // whatever lies between the two and depends on the first would have to be behind, so there must
+  // be nothing there that the second depends on. Empty if there is.
+  [[nodiscard]] std::vector<std::size_t> order_if_joined(std::size_t first,
+                                                         std::size_t second) const {
+    std::vector<char> depends(pieces_.size(), 0);
+    depends[order_[first]] = 1;
+    const auto reads_dependent = [&](std::size_t piece) {
+      return std::ranges::any_of(pieces_[piece].producers,
+                                 [&](std::size_t producer) { return depends[producer] != 0; });
+    };
+    std::vector<std::size_t> order(order_.begin(), order_.begin() + offset(first));
+    std::vector<std::size_t> behind;
+    for (std::size_t i = first + 1; i < second; ++i) {
+      const std::size_t piece = order_[i];
+      depends[piece] = reads_dependent(piece) ? 1 : 0;
+      (depends[piece] ? behind : order).push_back(piece);
+    }
+    depends[order_[first]] = 0;
+    if (reads_dependent(order_[second])) return {};
+    order.push_back(order_[first]);
+    order.insert(order.end(), behind.begin(), behind.end());
+    order.insert(order.end(), order_.begin() + offset(second + 1), order_.end());
+    return order;
+  }
+
+  // Of the pieces in that order, `second` being part of `first`.
+  double simulated_end(const std::vector<std::size_t>& order, std::size_t first,
+                       std::size_t second) {
+    std::vector<double> free(problem_.device_count(), 0);
+    std::vector<double> completion(problem_.model_count(), 0);
+    const auto inputs_there = [&](const Piece& piece) {
+      double there = 0;
+      for (const std::size_t producer : piece.producers) there = std::max(there, end_[producer]);
+      return there;
+    };
+    if (first != kNone) end_[first] = 0;  // what the second reads of it waits for nothing
+    for (const std::size_t id : order) {
+      const Piece& piece = pieces_[id];
+      double start = std::max(
+          {free[piece.device.index()], problem_.model(piece.model).arrival, inputs_there(piece)});
+      double length = piece.length;
+      if (id == first) {
+        start = std::max(start, inputs_there(pieces_[second]));
+        length += pieces_[second].length;
+      }
+      end_[id] = start + length;
+      if (id == first) end_[second] = end_[id];
+      free[piece.device.index()] = end_[id];
+      double& last = completion[piece.model.index()];
+      last = std::max(last, end_[id]);
+    }
+    double value = 0;
+    for (const ModelId model : problem_.models()) {
+      const double time = completion[model.index()];
+      if (problem_.objective() == Objective::total_completion) {
+        value += problem_.model(model).weight * time;
+      } else {
+        value = std::max(value, time);
+      }
+    }
+    return value;
+  }
+
+  void join(std::size_t first, std::size_t second) {
+    Piece& piece = pieces_[first];
+    Piece& other = pieces_[second];
+    piece.units.insert(piece.units.end(), other.units.begin(), other.units.end());
+    piece.length += other.length;
+    piece.producers.insert(piece.producers.end(), other.producers.begin(), other.producers.end());
+    std::erase(piece.producers, first);
+    for (Piece& reader : pieces_) std::ranges::replace(reader.producers, second, first);
+    for (Piece& reader : pieces_) {
+      std::ranges::sort(reader.producers);
+      const auto twice = std::ranges::unique(reader.producers);
+      reader.producers.erase(twice.begin(), twice.end());
+    }
+  }
+
+  static std::ptrdiff_t offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }
+
+  const Problem& problem_;
+  std::vector<Piece> pieces_;
+  std::vector<std::size_t> order_;
+  std::vector<double> end_;
+};
+
 // The segments while they are made: units, devices and who waits for whom.
 class Cutting {
  public:
@@ -199,35 +342,20 @@ class Cutting {
 
   // Joins neighbours on a device as long as the simulated end does not come later.
   void join(const Table<OpId, double>& durations) {
-    std::vector<double> lengths(segments_.size(), 0);
+    std::vector<Piece> pieces;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
-      for (const std::size_t unit : segments_[i]) {
-        for (const OpId op : units_.ops(unit)) lengths[i] += durations[op];
+      Piece piece{segments_[i], models_[i], device_of(segments_[i].front()), 0, producers_of(i)};
+      for (const std::size_t unit : piece.units) {
+        for (const OpId op : units_.ops(unit)) piece.length += durations[op];
       }
+      pieces.push_back(std::move(piece));
     }
-    double best = simulated_end(lengths);
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (std::size_t first = 0; first < segments_.size(); ++first) {
-        const std::size_t second = next_on_device(first);
-        if (second == kNone || models_[first] != models_[second]) continue;
-        const auto saved_segments = segments_;
-        const auto saved_models = models_;
-        const auto saved_lengths = lengths;
-        const auto saved_of = segment_of_;
-        if (merge(first, second, lengths)) {
-          const double end = simulated_end(lengths);
-          if (end <= best * (1 + 1e-9)) {
-            best = end;
-            changed = true;
-            continue;
-          }
-        }
-        segments_ = saved_segments;
-        models_ = saved_models;
-        lengths = saved_lengths;
-        segment_of_ = saved_of;
-      }
+    segments_.clear();
+    models_.clear();
+    for (Piece& piece : Joining(problem_, std::move(pieces)).run()) {
+      for (const std::size_t unit : piece.units) segment_of_[unit] = segments_.size();
+      segments_.push_back(std::move(piece.units));
+      models_.push_back(piece.model);
     }
   }
 
@@ -285,14 +413,6 @@ class Cutting {
     return false;
   }
 
-  [[nodiscard]] std::size_t next_on_device(std::size_t segment) const {
-    const DeviceId device = device_of(segments_[segment].front());
-    for (std::size_t i = segment + 1; i < segments_.size(); ++i) {
-      if (device_of(segments_[i].front()) == device) return i;
-    }
-    return kNone;
-  }
-
   [[nodiscard]] std::vector<std::size_t> producers_of(std::size_t segment) const {
     std::vector<std::size_t> producers;
     for (const std::size_t unit : segments_[segment]) {
@@ -306,73 +426,6 @@ class Cutting {
     std::sort(producers.begin(), producers.end());
     producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
     return producers;
-  }
-
-  // The joined segment takes a place where all it reads is before it and all that reads it behind:
-  // whatever lies between the two and depends on the first would have to be behind, so there must
-  // be nothing there that the second depends on. False where there is.
-  bool merge(std::size_t first, std::size_t second, std::vector<double>& lengths) {
-    std::vector<char> depends(segments_.size(), 0);
-    depends[first] = 1;
-    std::vector<std::size_t> before;
-    std::vector<std::size_t> behind;
-    for (std::size_t i = first + 1; i < second; ++i) {
-      for (const std::size_t producer : producers_of(i)) depends[i] |= depends[producer];
-      (depends[i] ? behind : before).push_back(i);
-    }
-    for (const std::size_t producer : producers_of(second)) {
-      if (producer > first && depends[producer]) return false;
-    }
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < first; ++i) order.push_back(i);
-    order.insert(order.end(), before.begin(), before.end());
-    order.push_back(first);
-    order.insert(order.end(), behind.begin(), behind.end());
-    for (std::size_t i = second + 1; i < segments_.size(); ++i) order.push_back(i);
-    segments_[first].insert(segments_[first].end(), segments_[second].begin(),
-                            segments_[second].end());
-    lengths[first] += lengths[second];
-    reorder(order, lengths);
-    return true;
-  }
-
-  void reorder(const std::vector<std::size_t>& order, std::vector<double>& lengths) {
-    std::vector<std::vector<std::size_t>> segments;
-    std::vector<ModelId> models;
-    std::vector<double> new_lengths;
-    for (const std::size_t i : order) {
-      for (const std::size_t unit : segments_[i]) segment_of_[unit] = segments.size();
-      segments.push_back(std::move(segments_[i]));
-      models.push_back(models_[i]);
-      new_lengths.push_back(lengths[i]);
-    }
-    segments_ = std::move(segments);
-    models_ = std::move(models);
-    lengths = std::move(new_lengths);
-  }
-
-  [[nodiscard]] double simulated_end(const std::vector<double>& lengths) const {
-    std::vector<double> free(problem_.device_count(), 0);
-    std::vector<double> end(segments_.size(), 0);
-    std::vector<double> completion(problem_.model_count(), 0);
-    for (std::size_t i = 0; i < segments_.size(); ++i) {
-      const std::size_t device = device_of(segments_[i].front()).index();
-      double start = std::max(free[device], problem_.model(models_[i]).arrival);
-      for (const std::size_t producer : producers_of(i)) start = std::max(start, end[producer]);
-      end[i] = start + lengths[i];
-      free[device] = end[i];
-      completion[models_[i].index()] = std::max(completion[models_[i].index()], end[i]);
-    }
-    double value = 0;
-    for (const ModelId model : problem_.models()) {
-      const double time = completion[model.index()];
-      if (problem_.objective() == Objective::total_completion) {
-        value += problem_.model(model).weight * time;
-      } else {
-        value = std::max(value, time);
-      }
-    }
-    return value;
   }
 
   const Problem& problem_;
