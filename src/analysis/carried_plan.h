@@ -15,7 +15,7 @@
 namespace placewright {
 
 // `shape` is a plan for a problem with the same ops and tensors, whose devices are the first ones
-// of `problem`. Nothing where no plan follows: a missing link, contiguity, too many or deadlocked
+// of `problem`. Nullopt if no plan follows: a missing link, contiguity, too many or deadlocked
 // calls. Memory, pins and colocation are for the verifier to judge.
 std::optional<Plan> carried_plan(const Problem& problem, const Placement& placement,
                                  const Plan& shape);

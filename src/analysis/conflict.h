@@ -93,7 +93,7 @@ struct LeastMemory {
   std::vector<double> bytes = {};  // by device
 };
 
-// Nothing where no amount of memory would do, or none was found in time.
+// Nullopt if no amount of memory would do, or none was found in time.
 std::optional<LeastMemory> least_memory(const Problem& problem, FeasibilityOracle& oracle);
 
 }  // namespace placewright

@@ -38,7 +38,7 @@ class CallIdeals {
   using Stop = std::function<bool()>;
   using Node = CallGraph::Node;
 
-  // Nothing when there are more than `limit` ideals.
+  // Nullopt if there are more than `limit` ideals.
   static std::optional<CallIdeals> all_of(CallGraph graph, std::size_t limit);
   // Only the prefixes of some topological orders, about `most_cuts` of each: no bounds, but walks.
   static CallIdeals prefixes(CallGraph graph, std::span<const std::vector<Node>> orders,

@@ -39,7 +39,7 @@ class DeviceChoice {
   std::vector<DeviceId> candidates_;
 };
 
-// Builds a plan with the devices that the choice offers; nothing at a dead end or when told to
+// Builds a plan with the devices that the choice offers; nullopt at a dead end or when asked to
 // stop.
 using Construction = std::function<std::optional<Plan>(DeviceChoice&)>;
 

@@ -30,7 +30,7 @@ class StartRule {
   virtual void placed(OpId op, DeviceId device, double end) = 0;
 };
 
-// All return nullopt at a dead end of the choice, or when told to stop.
+// All return nullopt at a dead end of the choice, or when asked to stop.
 std::optional<Plan> earliest_end_plan(const Problem& problem, std::span<const OpId> order,
                                       DeviceChoice& choice, Control& control);
 std::optional<Plan> earliest_start_plan(const Problem& problem, const Table<OpId, double>& ranks,

@@ -17,7 +17,7 @@
 
 namespace placewright {
 
-// One sentence with what is needed and what there is; nothing when none of the three applies.
+// One sentence with what is needed and what there is; nullopt if none of the three applies.
 std::optional<std::string> proof_of_infeasibility(const Problem& problem);
 
 // Bytes that all ops occupy, each shared weight once.

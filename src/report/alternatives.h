@@ -32,7 +32,7 @@ struct Move {
 
 // For each group of colocated ops and each device, the value if the group ran there: schedules in
 // the order of the plan or of list scheduling, whichever is better; the other objectives as
-// plan_of_placement says. The group's own device has the plan's value. Nothing where that would
+// plan_of_placement says. The group's own device has the plan's value. Nullopt if that would
 // take long: about ops x devices evaluations, so some hundred ops; nor for stages with replicas.
 std::optional<std::vector<Move>> moves_of(const Problem& problem, const Plan& plan);
 

@@ -48,13 +48,13 @@ struct Grouping {
 
 Grouping flat_grouping(const Problem& problem);
 
-// Nothing for graphs too small to gain from it.
+// Nullopt for graphs too small to gain from it.
 std::optional<Grouping> block_grouping(const Problem& problem);
 
-// Nothing where no two ops are colocated.
+// Nullopt if no two ops are colocated.
 std::optional<Grouping> colocation_grouping(const Problem& problem);
 
-// Nothing where the plan has neither stages nor calls.
+// Nullopt if the plan has neither stages nor calls.
 std::optional<Grouping> plan_grouping(const Problem& problem, const Plan& plan);
 
 }  // namespace placewright

@@ -28,7 +28,7 @@ class Annealing {
   // Must keep the rules; from here on `best` is never worse.
   void start(Slots slots);
 
-  // At most so many evaluations; fewer when told to stop.
+  // At most this many evaluations; fewer when asked to stop.
   void run(std::uint64_t evaluations, Control& control);
   // The same without asking, for threads.
   void run(std::uint64_t evaluations);

@@ -29,7 +29,7 @@ std::optional<Plan> plan_of_slots(const Problem& problem, CallEvaluator& evaluat
 // A walk over the ideals of a graph as calls of devices. With several calls per device they are
 // packed, those with colocated ops together, largest first, onto the device with the fewest calls
 // that has the memory. Ops that the graph leaves out join the call of a neighbour where memory and
-// rules allow, else the host. Nothing where no place is found; the result may still break rules.
+// rules allow, else the host. Nullopt if no place is found; the result may still break rules.
 std::optional<Slots> slots_of_walk(const Problem& problem, const CallEvaluator& evaluator,
                                    const CallGraph& graph, const CallWalk& walk);
 

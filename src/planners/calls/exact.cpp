@@ -83,7 +83,7 @@ class Search {
     }
   }
 
-  // False: told to stop, or out of labels.
+  // False: asked to stop, or out of labels.
   bool round(CallIdeals& ideals) {
     const auto bound = ideals.bound(stop());
     if (!bound) return false;

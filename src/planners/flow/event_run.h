@@ -46,7 +46,7 @@ class EventRun {
   [[nodiscard]] bool events_ahead() const { return !events_.empty(); }
 
   void start(OpId op, DeviceId device);
-  // To the next event; false where there is none.
+  // To the next event; false if there is none.
   bool advance();
 
   [[nodiscard]] const Placement& placement() const { return placement_; }
@@ -96,7 +96,7 @@ class EventRun {
 // What a rule does at an event: starts ops of the run.
 using LayerRule = std::function<void(EventRun&)>;
 
-// Runs from the first event until every op has started; nothing where the rule starts none although
+// Runs from the first event until every op has started; nullopt if the rule starts none although
 // nothing else can happen, or `stop` says so.
 bool run_events(EventRun& run, const LayerRule& rule, const std::function<bool()>& stop);
 

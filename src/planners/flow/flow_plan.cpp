@@ -15,7 +15,7 @@
 namespace placewright {
 namespace {
 
-// A move re-times every op; so many op timings take about a second.
+// A move re-times every op; this many op timings take about a second.
 constexpr double kTimings = 3e7;
 constexpr double kMovesForEachOp = 3000;
 constexpr std::size_t kTrials = 256;

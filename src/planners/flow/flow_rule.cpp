@@ -148,7 +148,7 @@ void FlowRule::look_at_layer() {
 }
 
 // What is left of the weighted speed-up when another model goes before: with what is left of this
-// model and of the shortest other one, the share of its own. Nothing where there is no other.
+// model and of the shortest other one, the share of its own. Nullopt if there is no other.
 std::optional<double> FlowRule::share_when_later(ModelId model) const {
   const double other = model == shortest_model_ ? second_shortest_ : shortest_;
   const double own = longest_[model].tail;

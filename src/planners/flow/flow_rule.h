@@ -14,7 +14,7 @@
 // more of the shortest other model would go before it, compared with what is left of its own model
 // (of a single model: if one more op went before it). Ops that the flow gives to idle devices
 // start. The others, among them those that do better to wait for a busy faster device, are shared
-// out anew at the next event.
+// out again at the next event.
 //
 // What leaving an op for later costs is ours; the publication does not say
 // (docs/results/several-models.md has the variants that were tried).

@@ -90,7 +90,7 @@ void LayerFlow::refresh(std::size_t place) {
   }
 }
 
-// The cost of the residual arc between two nodes; infinite where there is none.
+// The cost of the residual arc between two nodes; infinite if there is none.
 double LayerFlow::arc(std::size_t from, std::size_t to) const {
   if (to == sink()) return has_room(from) ? 0 : kInfinite;
   if (from == sink()) return ops_on_[to].empty() ? kInfinite : 0;

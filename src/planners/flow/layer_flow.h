@@ -92,7 +92,7 @@ class LayerFlow {
   std::vector<std::vector<std::size_t>> ops_on_;
   std::vector<double> move_;        // place x place
   std::vector<std::size_t> mover_;  // the op that makes it
-  std::vector<char> stale_;         // rows of move_ to be made anew
+  std::vector<char> stale_;         // rows of move_ to be computed again
   std::vector<double> potential_;   // places, sink
   Search search_;
   std::vector<std::size_t> path_;

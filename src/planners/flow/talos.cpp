@@ -79,8 +79,8 @@ PlannerEntry talos() {
                    .choices = {"none", "search"}},
                   {"pack-speedup", "packing: speed-ups within this ratio of the first; 1: none",
                    2.0, 1, 1e9},
-                  {"pack-time", "packing: until a group takes so many ms on the CPU; 0: none", 10.0,
-                   0, 1e12}},
+                  {"pack-time", "packing: until a group takes this long on the CPU, in ms; 0: none",
+                   10.0, 0, 1e12}},
       .plan = plan};
 }
 

@@ -2,7 +2,7 @@
 //
 // The search starts from HEFT's plan, or from the start plan where that is better. CP-SAT tells
 // nothing while it runs, so it runs in slices of growing length, each from the best plan and the
-// best bound so far: what is lost by starting anew is at most as long as the last slice.
+// best bound so far: what is lost by starting again is at most as long as the last slice.
 // Interrupting it keeps the best plan of the slice.
 //
 // Small problems (about 30 ops) are solved to the proof in seconds; on large ones it improves

@@ -53,7 +53,7 @@ enum class Resource { compute, out_port, in_port };
 //
 // Ops outside the scope are given: those that share a tensor with an op inside have a device and,
 // when they produce it, the time at which they end, or, when they read it, the time from their
-// start to the end of everything. A tensor from outside that ops outside read as well is sent anew
+// start to the end of everything. A tensor from outside that ops outside read as well is sent again
 // to the scope's devices (never too early, perhaps too often). With ops outside, only `latency` has
 // a meaning.
 struct ScheduleScope {
@@ -84,7 +84,7 @@ struct ScheduleScope {
   // All ops, nothing given.
   static ScheduleScope whole(const Problem& problem);
   // All ops; those that are not free keep their device and, on each device, their order. Transfers
-  // are decided anew.
+  // are decided again.
   static ScheduleScope around(const Problem& problem, const Plan& plan, std::span<const OpId> free);
 };
 

@@ -87,7 +87,7 @@ class ModuleSearch {
   // Asked now and then with the partial schedules expanded since the last time.
   using Stop = std::function<bool(std::uint64_t)>;
 
-  // Devices of entry and exit; -1 where there is none.
+  // Devices of entry and exit; -1 if there is none.
   ModuleSearch(const Module& module, int entry_device, int exit_device);
 
   // A lower bound on all schedules, without search.

@@ -33,7 +33,7 @@ class Annealing {
     }
   }
 
-  // One cooling: `seconds` of it, or so many moves where the budget counts steps.
+  // One cooling: `seconds` of it, or this many moves if the budget counts steps.
   void cool(double seconds, std::uint64_t most_moves) {
     if (movable_.empty()) return;
     const bool timed = control_.budget().steps == std::numeric_limits<std::uint64_t>::max();

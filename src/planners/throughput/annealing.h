@@ -34,8 +34,8 @@ struct AnnealingUnits {
 // Moves that are worth a short cooling.
 std::uint64_t short_cooling(const AnnealingUnits& units);
 
-// One cooling from the incumbent, which must have a plan: for so many seconds (where the budget
-// counts steps: regardless of time), and at most so many moves.
+// One cooling from the incumbent, which must have a plan: for this many seconds (if the budget
+// counts steps: regardless of time), and at most this many moves.
 void cool(const Problem& problem, const AnnealingUnits& units, Incumbent& incumbent,
           Control& control, double seconds, std::uint64_t most_moves, std::uint64_t seed);
 

@@ -39,7 +39,7 @@ class ColumnSearch {
   ColumnSearch(const StageModel& model, std::size_t device_class, std::size_t most_states);
 
   // Tables for prizes up to `most_prize` (what is worth more counts as that much) and loads up to
-  // `most_load`. False: told to stop, and there are no tables.
+  // `most_load`. False: asked to stop, and there are no tables.
   bool run(std::span<const std::uint32_t> prizes, std::uint32_t most_prize, double most_load,
            Control& control);
 

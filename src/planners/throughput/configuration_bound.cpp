@@ -124,7 +124,7 @@ class Configurations {
 
   // A fair share of the prizes proves what there is to prove; a set worth more than the tables hold
   // cannot be read off them, so they grow until they hold the best one.
-  // False: told to stop.
+  // False: asked to stop.
   bool search(std::size_t c, const std::vector<std::uint32_t>& prizes, std::uint64_t sum,
               double target) {
     ColumnSearch& search = searches_[c];
@@ -178,7 +178,7 @@ class Configurations {
   }
 
   // Prizes of the largest sum such that the columns within the target, one for each device, collect
-  // at most 1. Nothing when that sum is at most 1: the target cannot be disproved.
+  // at most 1. Nullopt when that sum is at most 1: the target cannot be disproved.
   std::optional<Prizes> solve_master(double target) {
     const std::size_t blocks = model_.block_count();
     const std::size_t classes = model_.classes().size();

@@ -18,7 +18,7 @@ namespace placewright::throughput {
 // The model that the contiguous planners work on: dominated blocks merged.
 StageModel contiguous_model(const Problem& problem);
 
-// The stages on devices of their classes, in order. Nothing where a transfer would have no link.
+// The stages on devices of their classes, in order. Nullopt if a transfer would have no link.
 std::optional<Plan> plan_of_split(const StageModel& model, const Split& split);
 
 // The best split whose ideals are prefixes of the model's linear orders, by a cutoff that grows

@@ -39,7 +39,7 @@ struct WorkWindow {
 
 class IdealFamily {
  public:
-  // Disjoint ascending windows. Nothing when there would be more than `limit` ideals, or when told
+  // Disjoint ascending windows. Nullopt if there would be more than `limit` ideals, or if asked
   // to stop.
   static std::optional<IdealFamily> all_ideals(const StageModel& model,
                                                std::span<const WorkWindow> windows,

@@ -87,7 +87,7 @@ class Search {
     return (bound_ + most) / 2;
   }
 
-  // Looks for a plan below the cutoff, and proves where there is none. `best`: for the best one,
+  // Looks for a plan below the cutoff, and proves that there is none. `best`: for the best one,
   // else for any. False: too large, or no time left.
   bool raise(double cutoff, bool best) {
     const std::vector<WorkWindow> windows = work_windows(model_, cutoff);

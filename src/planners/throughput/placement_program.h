@@ -63,9 +63,9 @@ class PlacementProgram {
   // What a time may be rounded from: the largest sum of times in a row.
   [[nodiscard]] std::size_t block_count() const { return blocks_.size(); }
 
-  // The placement in values of x. Nothing where a block is on no device.
+  // The placement in values of x. Nullopt if a block is on no device.
   [[nodiscard]] std::optional<Placement> placement(const std::vector<double>& values) const;
-  // Values of all x for a placement, the rest unset (NaN); nothing where it splits a block. Like
+  // Values of all x for a placement, the rest unset (NaN); nullopt if it splits a block. Like
   // devices are renamed to fit the program's rules.
   [[nodiscard]] std::optional<std::vector<double>> start(const Placement& placement) const;
 
