@@ -10,6 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ["PLACEWRIGHT_PROGRAM"]
+MOST_COLUMNS = 120
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -43,10 +44,26 @@ def missing_schemas():
             yield f"docs/schema/README.md does not name {path.name}"
 
 
-def dead_links():
+def all_pages():
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md"), *(ROOT / "src").rglob("*.md")]
     assert len(pages) > 15
-    for page in pages:
+    return pages
+
+
+def long_lines():
+    """Of prose: tables, and what is typed or printed (fenced or indented by four), may be wider."""
+    for page in all_pages():
+        fenced = False
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            if line.lstrip().startswith("```"):
+                fenced = not fenced
+            wide = fenced or line.startswith(("|", "    "))
+            if not wide and len(line) > MOST_COLUMNS:
+                yield f"{page.relative_to(ROOT)}:{number} has {len(line)} columns, prose has at most {MOST_COLUMNS}"
+
+
+def dead_links():
+    for page in all_pages():
         for target in LINK.findall(page.read_text()):
             if not (page.parent / target).exists():
                 yield f"{page.relative_to(ROOT)}: the link {target} leads nowhere"
@@ -63,7 +80,8 @@ def citations_of_missing_pages():
 def main():
     if "--commands" in sys.argv:
         return subprocess.run([sys.executable, ROOT / "scripts/refresh-docs", "--check"], check=False).returncode
-    faults = [*missing_planners(), *missing_verbs(), *missing_schemas(), *dead_links(), *citations_of_missing_pages()]
+    faults = [*missing_planners(), *missing_verbs(), *missing_schemas(), *long_lines(), *dead_links(),
+              *citations_of_missing_pages()]
     print("\n".join(faults) if faults else "the docs name what there is")
     return 1 if faults else 0
 

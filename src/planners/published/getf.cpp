@@ -111,7 +111,7 @@ double unit_of_time(const Problem& problem) {
   return longest > 0 ? longest : 1;
 }
 
-// The linear program: x[v,k] for each op and class; nothing where it was not solved in time.
+// The linear program: x[v,k] for each op and class; nullopt if it was not solved in time.
 std::optional<std::vector<double>> shares(const Problem& problem,
                                           const std::vector<SpeedClass>& classes,
                                           Control& control) {
