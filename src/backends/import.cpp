@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "backends/part_inputs.h"
+#include "backends/registry.h"
 #include "formats/text_file.h"
 
 namespace placewright {
@@ -111,6 +112,7 @@ ModelSource source_of(const std::string& path, const std::vector<std::string>& s
           : absolute.lexically_proximate(fs::absolute(folder).lexically_normal()).string();
   source.digest = digest_of(read_whole(path));
   source.shapes = shapes;
+  if (const BackendEntry* backend = backend_reading(path)) source.backend = backend->name;
   return source;
 }
 

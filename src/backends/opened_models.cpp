@@ -1,5 +1,6 @@
 #include "backends/opened_models.h"
 
+#include <stdexcept>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -53,8 +54,12 @@ std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem) {
 }
 
 const BackendEntry& backend_of(const Model& model) {
-  const BackendEntry* reader = model.source ? backend_reading(model.source->path) : nullptr;
-  return reader != nullptr ? *reader : backend_named(kDefaultBackend);
+  if (!model.source) return backend_named(kDefaultBackend);
+  try {
+    return backend_named(model.source->backend);
+  } catch (const std::invalid_argument& error) {
+    throw InputError(model.source->path, "", error.what());
+  }
 }
 
 std::string_view name_in_model(const Problem& problem, OpId op) {

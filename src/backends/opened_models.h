@@ -16,7 +16,8 @@ namespace placewright {
 // missing, has changed, or has other ops than the problem.
 std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem);
 
-// The backend that reads a model and runs it: the one that reads its file.
+// The backend that reads a model and runs it, as its source names it. Throws InputError if there is
+// no such backend.
 const BackendEntry& backend_of(const Model& model);
 
 // The name of an op in its model: problems of several models put the model's name before it.

@@ -126,13 +126,14 @@ class NativeReader {
   }
 
   ModelSource read_source(JsonValue record) {
-    unknown_.check(record, {"path", "digest", "shapes"});
+    unknown_.check(record, {"path", "digest", "shapes", "backend"});
     ModelSource source;
     source.path = record.at("path").text();
     if (const auto digest = record.find("digest")) source.digest = digest->text();
     if (const auto shapes = record.find("shapes")) {
       for (const JsonValue shape : shapes->elements()) source.shapes.emplace_back(shape.text());
     }
+    if (const auto backend = record.find("backend")) source.backend = backend->text();
     return source;
   }
 
@@ -398,6 +399,7 @@ class NativeWriter {
       }
       text_ += ']';
     }
+    if (!source.backend.empty()) append_text(", \"backend\": ", source.backend);
     text_ += '}';
   }
 

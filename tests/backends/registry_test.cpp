@@ -108,6 +108,23 @@ TEST(Plugins, ThatAreMissingOrNoneAreRefusedInOneSentence) {
   EXPECT_THAT(message_of_loading("other", "/proc/self/exe"), HasSubstr("It cannot be used"));
 }
 
+TEST(ModelSources, NameTheirBackend) {
+  register_toy_backend();
+  const Folder folder;
+  const std::string path = placewright::testing::make_toy_model("pair", folder.file(""));
+  const auto model = runtime_named("toy").read(path);
+  ProblemDraft draft = draft_of(model->graph(), "pair", source_of(path, {}, ""));
+  EXPECT_EQ(draft.models.front().source->backend, "toy");
+  const auto targets = all_targets(backend_named("toy"));
+  ASSERT_EQ(targets.size(), 3U);
+  draft.cluster.kinds = {{.name = "toy"}};
+  for (Op& op : draft.ops) op.time = {1};
+  draft.cluster.devices = {{.name = "toy:0", .kind = KindId{0}}};
+  const std::string text = write_problem(draft);
+  EXPECT_THAT(text, HasSubstr("\"backend\": \"toy\""));
+  EXPECT_EQ(parse_problem(text, "written").draft.models, draft.models);
+}
+
 TEST(Shapes, AreReadByInput) {
   const Shapes shapes = shapes_named({"image=1x3x8x8", "scale=2"});
   EXPECT_THAT(shapes.at("image"), ElementsAre(1, 3, 8, 8));

@@ -50,6 +50,7 @@ struct ModelSource {
   std::string path;                 // absolute, or relative to the problem file's folder
   std::string digest;               // SHA-256 of the file
   std::vector<std::string> shapes;  // of its inputs, where they were chosen: "image=1x3x224x224"
+  std::string backend = {};         // that reads and runs it; empty: openvino
 
   friend bool operator==(const ModelSource&, const ModelSource&) = default;
 };
