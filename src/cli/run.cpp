@@ -3,7 +3,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "backends/opened_models.h"
 #include "backends/target_devices.h"
@@ -18,19 +17,17 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
-#include "formats/json_text.h"
 #include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
 #include "problem/time_unit.h"
 #include "running/baselines.h"
 #include "running/execution.h"
+#include "running/run_record.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -157,6 +154,18 @@ std::string segments_table(const Report& report) {
   return table.text();
 }
 
+std::string transfers_table(const Report& report) {
+  TextTable table(
+      {{"copied"}, {"from"}, {"to"}, {"bytes", Align::right}, {"measured", Align::right}});
+  for (std::size_t i = 0; i < report.result.copies.size(); ++i) {
+    const TensorCopy& copy = report.result.copies[i];
+    table.add({copy.tensor, report.problem.device(copy.from).name,
+               report.problem.device(copy.to).name, fmt::format("{:.0f}", copy.bytes),
+               measured_text(report.result.copy_times[i])});
+  }
+  return table.text();
+}
+
 std::string baselines_table(const Report& report) {
   TextTable table({{"without a plan"},
                    {"latency", Align::right},
@@ -182,8 +191,14 @@ void print_text(const Report& report) {
   if (report.pipeline() && result.value.valid()) {
     fmt::print("throughput: {:.1f} samples / s\n", 1000 / result.value.median);
   }
+  if (!result.value.watched) {
+    fmt::print("a device cannot tell whether others used it: the times may be disturbed\n");
+  }
   fmt::print("\n{}", device_times_table(report));
   if (result.segments.size() <= kMostSegmentsShown) fmt::print("\n{}", segments_table(report));
+  if (!result.copies.empty() && result.copies.size() <= kMostSegmentsShown) {
+    fmt::print("\n{}", transfers_table(report));
+  }
   if (!report.baselines.empty()) fmt::print("\n{}", baselines_table(report));
   if (result.outputs.compared) {
     fmt::print("\noutputs: {} (largest difference {:.1e} of the largest value)\n",
@@ -193,68 +208,8 @@ void print_text(const Report& report) {
   }
 }
 
-Json measured_json(const Measured& measured) {
-  return {{"valid", measured.valid()},
-          {"median", measured.kept > 0 ? Json(measured.median) : Json()},
-          {"low", measured.kept > 0 ? Json(measured.low) : Json()},
-          {"high", measured.kept > 0 ? Json(measured.high) : Json()},
-          {"kept", measured.kept},
-          {"rejected", measured.rejected}};
-}
-
-Json document_of(const Report& report) {
-  const RunResult& result = report.result;
-  Json document = {{"placewright", "run"},
-                   {"version", 1},
-                   {"objective", name_of(report.problem.objective())},
-                   {"unit", "ms"},
-                   {"predicted", report.predicted()},
-                   {"measured", measured_json(result.value)},
-                   {"interrupted", result.interrupted},
-                   {"models", Json::array()},
-                   {"devices", Json::array()},
-                   {"segments", Json::array()},
-                   {"timeline", Json::array()},
-                   {"baselines", Json::array()}};
-  for (const ModelId model : report.problem.models()) {
-    Json record = {{"name", report.problem.model(model).name}};
-    if (model.index() < result.completions.size()) {
-      record["completion"] = measured_json(result.completions[model.index()]);
-    }
-    document["models"].push_back(std::move(record));
-  }
-  for (const DeviceId device : report.problem.devices()) {
-    document["devices"].push_back(
-        {{"name", report.problem.device(device).name}, {"busy", result.busy[device]}});
-  }
-  for (std::size_t i = 0; i < result.segments.size(); ++i) {
-    const Segment& segment = result.segments[i];
-    document["segments"].push_back({{"device", device_names(report.problem, segment)},
-                                    {"ops", segment.ops.size()},
-                                    {"first_op", report.problem.op(segment.ops.front()).name},
-                                    {"last_op", report.problem.op(segment.ops.back()).name},
-                                    {"predicted", segment.predicted * report.scale},
-                                    {"measured", measured_json(result.segment_times[i])}});
-  }
-  for (const StepEvent& event : result.events) {
-    if (event.step >= result.segments.size()) continue;
-    document["timeline"].push_back({{"device", report.problem.device(event.device).name},
-                                    {"segment", event.step + 1},
-                                    {"sample", event.sample},
-                                    {"start", event.start},
-                                    {"end", event.end}});
-  }
-  for (const Baseline& baseline : report.baselines) {
-    document["baselines"].push_back({{"name", baseline.name},
-                                     {"latency", measured_json(baseline.latency)},
-                                     {"per_sample", measured_json(baseline.per_sample)}});
-  }
-  if (result.outputs.compared) {
-    document["outputs"] = {
-        {"equal", result.outputs.equal()},
-        {"largest_difference", finite_or_null(result.outputs.largest_difference)}};
-  }
-  return document;
+RunFile run_file_of(const Report& report) {
+  return placewright::run_file_of(report.problem, report.plan, report.result, report.baselines);
 }
 
 void write_trace(const std::string& path, const Report& report) {
@@ -334,10 +289,10 @@ ExitCode run(const RunVerbOptions& options) {
   const Report report{problem, loaded.plan(), result, baselines, milliseconds_in(problem.unit())};
   if (!options.trace.empty()) write_trace(options.trace, report);
   if (!options.path.empty()) {
-    write_whole(options.path, json_text(document_of(report), 1) + '\n');
+    write_whole(options.path, write_run(run_file_of(report)));
   }
   if (options.output.json) {
-    print_json(document_of(report));
+    fmt::print("{}", write_run(run_file_of(report)));
   } else if (!options.output.quiet) {
     print_text(report);
   }

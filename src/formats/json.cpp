@@ -394,7 +394,7 @@ void JsonValue::fail_expecting(std::string_view expected) const {
   fail(fmt::format("expected {}, found {}", expected, described()));
 }
 
-void UnknownKeys::check(JsonValue object, std::initializer_list<std::string_view> known) {
+void UnknownKeys::check(JsonValue object, std::span<const std::string_view> known) {
   constexpr std::size_t kShown = 20;
   for (const auto& [key, value] : object.members()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;

@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -168,7 +169,10 @@ inline JsonValue::Member JsonValue::Children<JsonValue::Member>::Iterator::opera
 // Collects a warning for each key that our own formats do not know, up to a screenful.
 class UnknownKeys {
  public:
-  void check(JsonValue object, std::initializer_list<std::string_view> known);
+  void check(JsonValue object, std::span<const std::string_view> known);
+  void check(JsonValue object, std::initializer_list<std::string_view> known) {
+    check(object, std::span(known.begin(), known.size()));
+  }
   [[nodiscard]] std::vector<std::string> warnings() const;
 
  private:

@@ -6,129 +6,289 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "formats/cluster_json.h"
 #include "formats/json.h"
+#include "formats/json_text.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // Values are written with all their digits; only the change of unit rounds.
 constexpr double kSameValue = 1e-6;
 
-std::size_t count(JsonValue value, std::size_t least = 0) {
-  return static_cast<std::size_t>(
-      value.integer(static_cast<std::int64_t>(least), std::numeric_limits<std::int64_t>::max()));
+// The keys of each record stand once, in a list that RecordReader and RecordWriter both go through.
+// What a list cannot say (names that must exist, an end behind its start) is checked after reading.
+
+template <class Record>
+void fields(Record& record, Measured& time) {
+  record.derived("valid", time.valid());
+  record.amount_if(time.kept > 0, "median", time.median);
+  record.amount_if(time.kept > 0, "low", time.low);
+  record.amount_if(time.kept > 0, "high", time.high);
+  record.count("kept", time.kept);
+  record.count("rejected", time.rejected);
+  record.flag_or("watched", time.watched, true);
 }
 
-std::optional<double> amount_or_nothing(JsonValue value) {
-  if (value.is_null()) return std::nullopt;
-  return value.amount();
+template <class Record>
+void fields(Record& record, RunModel& model) {
+  record.text("name", model.name);
+  record.record_or("completion", model.completion);
 }
 
-class RunReader {
+template <class Record>
+void fields(Record& record, RunDevice& device) {
+  record.text("name", device.name);
+  record.amount("busy", device.busy);
+}
+
+template <class Record>
+void fields(Record& record, RunSegment& segment) {
+  record.text("device", segment.device);
+  record.count("ops", segment.ops, 1);
+  record.text("first_op", segment.first_op);
+  record.text("last_op", segment.last_op);
+  record.amount("predicted", segment.predicted);
+  record.record("measured", segment.measured);
+}
+
+template <class Record>
+void fields(Record& record, RunTransfer& transfer) {
+  record.text("tensor", transfer.tensor);
+  record.text("from", transfer.from);
+  record.text("to", transfer.to);
+  record.amount("bytes", transfer.bytes);
+  record.record("measured", transfer.measured);
+}
+
+template <class Record>
+void fields(Record& record, RunEvent& event) {
+  record.device("device", event.device);
+  record.place_or("segment", event.segment, record.file().segments.size());
+  record.place_or("transfer", event.transfer, record.file().transfers.size());
+  record.count("sample", event.sample);
+  record.amount("start", event.start);
+  record.amount("end", event.end);
+}
+
+template <class Record>
+void fields(Record& record, RunBaseline& baseline) {
+  record.text("name", baseline.name);
+  record.record("latency", baseline.latency);
+  record.record("per_sample", baseline.per_sample);
+}
+
+template <class Record>
+void fields(Record& record, RunOutputs& outputs) {
+  record.flag("equal", outputs.equal);
+  record.amount_or_null("largest_difference", outputs.largest_difference);
+  record.amount_or("tolerance", outputs.tolerance);
+}
+
+template <class Record>
+void fields(Record& record, RunFile& file) {
+  record.header();
+  record.objective("objective", file.objective);
+  record.unit("unit");
+  record.amount("predicted", file.predicted);
+  record.record("measured", file.measured);
+  record.flag("interrupted", file.interrupted);
+  record.records("models", file.models);
+  record.records("devices", file.devices);
+  record.records("segments", file.segments);
+  record.records_or("transfers", file.transfers);
+  record.records("timeline", file.timeline);  // behind what its events refer to
+  record.records("baselines", file.baselines);
+  record.record_or("outputs", file.outputs);
+}
+
+class RecordWriter {
  public:
-  RunReader(std::string_view text, const std::string& origin) : document_(text, origin) {}
+  explicit RecordWriter(RunFile& file) : file_(file) {}
 
-  RunFile read() {
-    const JsonValue root = document_.root();
-    check_header(root, "run");
-    unknown_.check(
-        root, {"placewright", "version", "objective", "unit", "predicted", "measured",
-               "interrupted", "models", "devices", "segments", "timeline", "baselines", "outputs"});
-    const auto objective = value_named<Objective>(root.at("objective").text());
-    if (!objective || *objective == Objective::call_latency) {
-      root.at("objective").fail("expected 'latency', 'total-completion' or 'throughput'");
+  [[nodiscard]] const RunFile& file() const { return file_; }
+  [[nodiscard]] Json take() { return std::move(json_); }
+
+  void header() { json_ = {{"placewright", "run"}, {"version", 1}}; }
+  void unit(const char* key) { json_[key] = "ms"; }
+  void objective(const char* key, Objective& value) { json_[key] = name_of(value); }
+  void text(const char* key, std::string& value) { json_[key] = value; }
+  void flag(const char* key, bool& value) { json_[key] = value; }
+  void flag_or(const char* key, bool& value, bool /*usual*/) { json_[key] = value; }
+  void derived(const char* key, bool value) { json_[key] = value; }
+  void amount(const char* key, double& value) { json_[key] = value; }
+  void amount_if(bool known, const char* key, double& value) {
+    json_[key] = known ? Json(value) : Json();
+  }
+  void amount_or_null(const char* key, std::optional<double>& value) {
+    json_[key] = value ? Json(*value) : Json();
+  }
+  void amount_or(const char* key, std::optional<double>& value) {
+    if (value) json_[key] = *value;
+  }
+  void count(const char* key, std::size_t& value, std::size_t /*least*/ = 0) { json_[key] = value; }
+  void device(const char* key, std::size_t& value) { json_[key] = file_.devices[value].name; }
+  void place_or(const char* key, std::optional<std::size_t>& value, std::size_t /*size*/) {
+    if (value) json_[key] = *value + 1;
+  }
+  template <class Part>
+  void record(const char* key, Part& part) {
+    RecordWriter writer(file_);
+    fields(writer, part);
+    json_[key] = writer.take();
+  }
+  template <class Part>
+  void record_or(const char* key, std::optional<Part>& part) {
+    if (part) record(key, *part);
+  }
+  template <class Part>
+  void records(const char* key, std::vector<Part>& parts) {
+    Json list = Json::array();
+    for (Part& part : parts) {
+      RecordWriter writer(file_);
+      fields(writer, part);
+      list.push_back(writer.take());
     }
-    file_.objective = *objective;
-    if (root.at("unit").text() != "ms") root.at("unit").fail("expected 'ms'");
-    file_.predicted = root.at("predicted").amount();
-    file_.measured = read_time(root.at("measured"));
-    file_.interrupted = root.at("interrupted").flag();
-    for (const JsonValue model : root.at("models").elements()) read_model(model);
-    for (const JsonValue device : root.at("devices").elements()) read_device(device);
-    for (const JsonValue segment : root.at("segments").elements()) read_segment(segment);
-    for (const JsonValue event : root.at("timeline").elements()) read_event(event);
-    for (const JsonValue baseline : root.at("baselines").elements()) read_baseline(baseline);
-    if (const auto outputs = root.find("outputs")) read_outputs(*outputs);
-    file_.warnings = unknown_.warnings();
-    return std::move(file_);
+    json_[key] = std::move(list);
+  }
+  template <class Part>
+  void records_or(const char* key, std::vector<Part>& parts) {
+    records(key, parts);
   }
 
  private:
-  RunTime read_time(JsonValue record) {
-    unknown_.check(record, {"valid", "median", "low", "high", "kept", "rejected"});
-    RunTime time{record.at("valid").flag(),
-                 amount_or_nothing(record.at("median")),
-                 amount_or_nothing(record.at("low")),
-                 amount_or_nothing(record.at("high")),
-                 count(record.at("kept")),
-                 count(record.at("rejected"))};
-    if (time.valid && !time.median) record.at("median").fail("a valid measurement has a median");
-    return time;
+  RunFile& file_;
+  Json json_ = Json::object();
+};
+
+class RecordReader {
+ public:
+  RecordReader(JsonValue json, RunFile& file, UnknownKeys& unknown)
+      : json_(json), file_(file), unknown_(unknown) {}
+
+  [[nodiscard]] const RunFile& file() const { return file_; }
+
+  template <class Part>
+  void read(Part& part) {
+    fields(*this, part);
+    check(part);
+    unknown_.check(json_, known_);
   }
 
-  void read_model(JsonValue record) {
-    unknown_.check(record, {"name", "completion"});
-    RunModel model{std::string(record.at("name").text()), std::nullopt};
-    if (const auto completion = record.find("completion"))
-      model.completion = read_time(*completion);
-    file_.models.push_back(std::move(model));
+  void header() {
+    check_header(json_, "run");
+    known_.insert(known_.end(), {"placewright", "version"});
   }
-
-  void read_device(JsonValue record) {
-    unknown_.check(record, {"name", "busy"});
-    const JsonValue name = record.at("name");
-    if (!device_named_.emplace(name.text(), file_.devices.size()).second) {
-      name.fail(fmt::format("there are two devices '{}'", name.text()));
+  void unit(const char* key) {
+    if (at(key).text() != "ms") at(key).fail("expected 'ms'");
+  }
+  void objective(const char* key, Objective& value) {
+    const auto found = value_named<Objective>(at(key).text());
+    if (!found || *found == Objective::call_latency) {
+      at(key).fail("expected 'latency', 'total-completion' or 'throughput'");
     }
-    file_.devices.push_back({std::string(name.text()), record.at("busy").amount()});
+    value = *found;
   }
-
-  void read_segment(JsonValue record) {
-    unknown_.check(record, {"device", "ops", "first_op", "last_op", "predicted", "measured"});
-    file_.segments.push_back({std::string(record.at("device").text()), count(record.at("ops"), 1),
-                              std::string(record.at("first_op").text()),
-                              std::string(record.at("last_op").text()),
-                              record.at("predicted").amount(), read_time(record.at("measured"))});
+  void text(const char* key, std::string& value) { value = at(key).text(); }
+  void flag(const char* key, bool& value) { value = at(key).flag(); }
+  void flag_or(const char* key, bool& value, bool usual) {
+    const auto found = find(key);
+    value = found ? found->flag() : usual;
   }
-
-  void read_event(JsonValue record) {
-    unknown_.check(record, {"device", "segment", "sample", "start", "end"});
-    const JsonValue device = record.at("device");
-    const auto found = device_named_.find(std::string(device.text()));
-    if (found == device_named_.end()) {
-      device.fail(fmt::format("no device is called '{}'", device.text()));
+  void derived(const char* key, bool /*value*/) { (void)at(key).flag(); }
+  void amount(const char* key, double& value) { value = at(key).amount(); }
+  void amount_if(bool /*known*/, const char* key, double& value) {
+    value = at(key).is_null() ? 0 : at(key).amount();
+  }
+  void amount_or_null(const char* key, std::optional<double>& value) {
+    if (!at(key).is_null()) value = at(key).amount();
+  }
+  void amount_or(const char* key, std::optional<double>& value) {
+    if (const auto found = find(key)) value = found->amount();
+  }
+  void count(const char* key, std::size_t& value, std::size_t least = 0) {
+    value = static_cast<std::size_t>(at(key).integer(static_cast<std::int64_t>(least),
+                                                     std::numeric_limits<std::int64_t>::max()));
+  }
+  void device(const char* key, std::size_t& value) {
+    const std::string_view name = at(key).text();
+    const auto found = std::find_if(file_.devices.begin(), file_.devices.end(),
+                                    [&](const RunDevice& each) { return each.name == name; });
+    if (found == file_.devices.end()) at(key).fail(fmt::format("no device is called '{}'", name));
+    value = static_cast<std::size_t>(found - file_.devices.begin());
+  }
+  void place_or(const char* key, std::optional<std::size_t>& value, std::size_t size) {
+    const auto found = find(key);
+    if (!found) return;
+    std::size_t number = 0;
+    count(key, number, 1);
+    if (number > size) found->fail(fmt::format("there are only {} {}s", size, key));
+    value = number - 1;
+  }
+  template <class Part>
+  void record(const char* key, Part& part) {
+    RecordReader(at(key), file_, unknown_).read(part);
+  }
+  template <class Part>
+  void record_or(const char* key, std::optional<Part>& part) {
+    if (find(key)) record(key, part.emplace());
+  }
+  template <class Part>
+  void records(const char* key, std::vector<Part>& parts) {
+    for (const JsonValue each : at(key).elements()) {
+      Part part;
+      RecordReader(each, file_, unknown_).read(part);
+      parts.push_back(std::move(part));
     }
-    const JsonValue number = record.at("segment");
-    const std::size_t segment = count(number, 1);
-    if (segment > file_.segments.size()) {
-      number.fail(fmt::format("there are only {} segments", file_.segments.size()));
+  }
+  template <class Part>
+  void records_or(const char* key, std::vector<Part>& parts) {
+    if (find(key)) records(key, parts);
+  }
+
+ private:
+  JsonValue at(const char* key) {
+    known_.emplace_back(key);
+    return json_.at(key);
+  }
+  std::optional<JsonValue> find(const char* key) {
+    known_.emplace_back(key);
+    return json_.find(key);
+  }
+
+  template <class Part>
+  void check(const Part&) const {}
+  void check(const Measured& time) const {
+    if (time.kept > 0 && json_.at("median").is_null()) {
+      json_.at("median").fail("a measurement with runs that were kept has a median");
     }
-    const RunEvent event{found->second, segment - 1, count(record.at("sample")),
-                         record.at("start").amount(), record.at("end").amount()};
-    if (event.end < event.start) record.at("end").fail("ends before it starts");
-    file_.timeline.push_back(event);
+    if (json_.at("valid").flag() != time.valid()) {
+      json_.at("valid").fail(
+          fmt::format("{} kept and {} rejected runs say otherwise", time.kept, time.rejected));
+    }
+  }
+  void check(const RunDevice& device) const {
+    for (const RunDevice& other : file_.devices) {
+      if (other.name != device.name) continue;
+      json_.at("name").fail(fmt::format("there are two devices '{}'", device.name));
+    }
+  }
+  void check(const RunEvent& event) const {
+    if (event.segment.has_value() == event.transfer.has_value()) {
+      json_.fail("expected either a 'segment' or a 'transfer'");
+    }
+    if (event.end < event.start) json_.at("end").fail("ends before it starts");
   }
 
-  void read_baseline(JsonValue record) {
-    unknown_.check(record, {"name", "latency", "per_sample"});
-    file_.baselines.push_back({std::string(record.at("name").text()),
-                               read_time(record.at("latency")),
-                               read_time(record.at("per_sample"))});
-  }
-
-  void read_outputs(JsonValue record) {
-    unknown_.check(record, {"equal", "largest_difference"});
-    file_.outputs =
-        RunOutputs{record.at("equal").flag(), amount_or_nothing(record.at("largest_difference"))};
-  }
-
-  JsonDocument document_;
-  UnknownKeys unknown_;
-  RunFile file_;
-  std::unordered_map<std::string, std::size_t> device_named_;
+  JsonValue json_;
+  RunFile& file_;
+  UnknownKeys& unknown_;
+  std::vector<std::string_view> known_;
 };
 
 std::string device_mismatch(const RunFile& run, const Problem& problem) {
@@ -170,7 +330,19 @@ std::string segment_mismatch(const RunFile& run, const Problem& problem, const P
 }  // namespace
 
 RunFile parse_run(std::string_view text, const std::string& origin) {
-  return RunReader(text, origin).read();
+  const JsonDocument document(text, origin);
+  UnknownKeys unknown;
+  RunFile file;
+  RecordReader(document.root(), file, unknown).read(file);
+  file.warnings = unknown.warnings();
+  return file;
+}
+
+std::string write_run(const RunFile& run) {
+  RunFile file = run;  // lists of fields are for reading too, so they take what they may change
+  RecordWriter writer(file);
+  fields(writer, file);
+  return json_text(writer.take(), 1) + '\n';
 }
 
 std::string mismatch(const RunFile& run, const Problem& problem, const Plan& plan) {

@@ -4,15 +4,21 @@
 //
 //   {"placewright": "run", "version": 1, "objective": "latency", "unit": "ms", "predicted": 1.2,
 //    "measured": {"valid": true, "median": 1.3, "low": 1.2, "high": 1.5, "kept": 50,
-//                 "rejected": 0},
+//                 "rejected": 0, "watched": true},
 //    "interrupted": false,
 //    "models": [{"name": "alexnet", "completion": {…}}],
 //    "devices": [{"name": "cpu:0", "busy": 1.1}],
 //    "segments": [{"device": "cpu:0", "ops": 7, "first_op": "a", "last_op": "g",
 //                  "predicted": 1.1, "measured": {…}}],
-//    "timeline": [{"device": "cpu:0", "segment": 1, "sample": 0, "start": 0, "end": 1.1}],
+//    "transfers": [{"tensor": "g", "from": "cpu:0", "to": "toy:0", "bytes": 4096,
+//                   "measured": {…}}],
+//    "timeline": [{"device": "cpu:0", "segment": 1, "sample": 0, "start": 0, "end": 1.1},
+//                 {"device": "toy:0", "transfer": 1, "sample": 0, "start": 1.1, "end": 1.2}],
 //    "baselines": [{"name": "2 threads", "latency": {…}, "per_sample": {…}}],
-//    "outputs": {"equal": true, "largest_difference": 0}}
+//    "outputs": {"equal": true, "largest_difference": 0, "tolerance": 1e-5}}
+//
+// Transfers are copies between two memories; the device of one is the receiver. Files without them,
+// without `watched` and without `tolerance` are read as well.
 //
 // A run file does not hold its plan. It belongs to a plan with the same objective, devices and
 // value that places the ends of its segments where they ran.
@@ -25,23 +31,15 @@
 #include <string_view>
 #include <vector>
 
+#include "problem/measured.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
 namespace placewright {
 
-struct RunTime {
-  bool valid = false;            // others did not take the cores in most samples
-  std::optional<double> median;  // absent: no sample was kept
-  std::optional<double> low;     // first decile
-  std::optional<double> high;    // last decile
-  std::size_t kept = 0;
-  std::size_t rejected = 0;
-};
-
 struct RunModel {
   std::string name;
-  std::optional<RunTime> completion;  // schedules only
+  std::optional<Measured> completion;  // schedules only
 };
 
 struct RunDevice {
@@ -55,12 +53,22 @@ struct RunSegment {
   std::string first_op;
   std::string last_op;
   double predicted = 0;
-  RunTime measured;
+  Measured measured;
+};
+
+// A tensor copied from the memory of one device to that of another.
+struct RunTransfer {
+  std::string tensor;
+  std::string from;
+  std::string to;
+  double bytes = 0;
+  Measured measured;
 };
 
 struct RunEvent {
-  std::size_t device = 0;   // in `devices`
-  std::size_t segment = 0;  // in `segments`
+  std::size_t device = 0;               // in `devices`
+  std::optional<std::size_t> segment;   // in `segments`, or
+  std::optional<std::size_t> transfer;  // in `transfers`
   std::size_t sample = 0;
   double start = 0;
   double end = 0;
@@ -68,31 +76,36 @@ struct RunEvent {
 
 struct RunBaseline {
   std::string name;
-  RunTime latency;
-  RunTime per_sample;
+  Measured latency;
+  Measured per_sample;
 };
 
 struct RunOutputs {
   bool equal = false;
   std::optional<double> largest_difference;  // absent: not a number
+  std::optional<double> tolerance;
 };
 
 struct RunFile {
   Objective objective = Objective::latency;
   double predicted = 0;
-  RunTime measured;
+  Measured measured;
   bool interrupted = false;
   std::vector<RunModel> models;
   std::vector<RunDevice> devices;
   std::vector<RunSegment> segments;
+  std::vector<RunTransfer> transfers;
   std::vector<RunEvent> timeline;  // of the median sample, or of a stretch of a pipeline
   std::vector<RunBaseline> baselines;
   std::optional<RunOutputs> outputs;  // absent: not compared
-  std::vector<std::string> warnings;  // unknown keys
+  std::vector<std::string> warnings;  // unknown keys; not written
 };
 
 // Throws InputError.
 RunFile parse_run(std::string_view text, const std::string& origin);
+
+// The same file as text.
+std::string write_run(const RunFile& run);
 
 // Why this is no run of the plan, in one sentence; empty: it may be one.
 std::string mismatch(const RunFile& run, const Problem& problem, const Plan& plan);

@@ -255,11 +255,9 @@ Json moves_json(const Problem& problem, const Plan& plan) {
 }
 
 // Times in the problem's unit.
-Json measured_json(const RunTime& time, double scale) {
-  const auto scaled = [&](const std::optional<double>& value) {
-    return value ? rounded(*value / scale) : Json();
-  };
-  return {{"valid", time.valid},     {"median", scaled(time.median)},
+Json measured_json(const Measured& time, double scale) {
+  const auto scaled = [&](double value) { return time.kept > 0 ? rounded(value / scale) : Json(); };
+  return {{"valid", time.valid()},   {"median", scaled(time.median)},
           {"low", scaled(time.low)}, {"high", scaled(time.high)},
           {"kept", time.kept},       {"rejected", time.rejected}};
 }
@@ -267,13 +265,13 @@ Json measured_json(const RunTime& time, double scale) {
 // How many times as fast as without a plan: by the time per sample where that is the objective.
 Json baseline_json(const RunFile& run, const RunBaseline& baseline, double scale) {
   const bool streams = run.objective == Objective::throughput;
-  const RunTime& rival = streams ? baseline.per_sample : baseline.latency;
-  const bool known = run.measured.valid && rival.valid && *run.measured.median > 0;
+  const Measured& rival = streams ? baseline.per_sample : baseline.latency;
+  const bool known = run.measured.valid() && rival.valid() && run.measured.median > 0;
   const auto& per_sample = baseline.per_sample;
   return {{"name", baseline.name},
           {"latency", measured_json(baseline.latency, scale)},
-          {"per_second", per_sample.valid ? number(1000 / *per_sample.median) : Json()},
-          {"speedup", known ? number(*rival.median / *run.measured.median) : Json()}};
+          {"per_second", per_sample.valid() ? number(1000 / per_sample.median) : Json()},
+          {"speedup", known ? number(rival.median / run.measured.median) : Json()}};
 }
 
 Json segments_json(const Problem& problem, const RunFile& run, double scale) {
@@ -296,8 +294,9 @@ Json events_json(const Problem& problem, const RunFile& run, double scale) {
   for (const DeviceId id : problem.devices()) numbered.emplace(problem.device(id).name, id.index());
   Json list = Json::array();
   for (const RunEvent& event : run.timeline) {
+    if (!event.segment) continue;  // the page has no lanes for copies
     list.push_back({{"device", numbered.at(run.devices[event.device].name)},
-                    {"segment", event.segment},
+                    {"segment", *event.segment},
                     {"sample", event.sample},
                     {"start", rounded(event.start / scale)},
                     {"end", rounded(event.end / scale)}});

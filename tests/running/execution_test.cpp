@@ -11,6 +11,8 @@
 
 #include "backends/target_devices.h"
 #include "formats/input_error.h"
+#include "formats/run_file.h"
+#include "running/run_record.h"
 #include "support/backend_case.h"
 #include "support/folder.h"
 #include "support/random_cuts.h"
@@ -70,6 +72,20 @@ void expect_copies_between_memories(const Problem& problem, const RunResult& res
   }
 }
 
+// The file of a run reads back as what was written, and belongs to its plan.
+void expect_file_of_run(const Problem& problem, const Plan& plan, const RunResult& result) {
+  const std::string text = write_run(run_file_of(problem, plan, result, {}));
+  const RunFile file = parse_run(text, "written");
+  EXPECT_EQ(write_run(file), text);
+  EXPECT_EQ(file.warnings, std::vector<std::string>{});
+  EXPECT_EQ(mismatch(file, problem, plan), "");
+  EXPECT_EQ(file.transfers.size(), result.copies.size());
+  const auto transfers =
+      std::count_if(file.timeline.begin(), file.timeline.end(),
+                    [](const auto& event) { return event.transfer.has_value(); });
+  EXPECT_EQ(transfers > 0, !result.copies.empty() && !result.events.empty());
+}
+
 TEST_P(Execution, SchedulesCutAnywhereGiveTheOutputsOfTheWholeModel) {
   const Problem latency = problem(Objective::latency);
   const auto models = models_of(latency);
@@ -84,6 +100,7 @@ TEST_P(Execution, SchedulesCutAnywhereGiveTheOutputsOfTheWholeModel) {
     EXPECT_EQ(result.segment_times.size(), result.segments.size());
     EXPECT_EQ(result.value.kept + result.value.rejected, 3U);
     expect_copies_between_memories(latency, result);
+    expect_file_of_run(latency, plan, result);
   }
 }
 

@@ -328,10 +328,12 @@ class Refusals(SchemaTest):
         "devices": [{"name": "gpu0", "busy": 1}, {"name": "cpu0", "busy": 2}],
         "segments": [{"device": "gpu0", "ops": 1, "first_op": "a", "last_op": "a", "predicted": 1, "measured": TIME},
                      {"device": "cpu0", "ops": 1, "first_op": "b", "last_op": "b", "predicted": 2, "measured": TIME}],
+        "transfers": [{"tensor": "a", "from": "gpu0", "to": "cpu0", "bytes": 8, "measured": {**TIME, "watched": False}}],
         "timeline": [{"device": "gpu0", "segment": 1, "sample": 3, "start": 0, "end": 1.5},
+                     {"device": "cpu0", "transfer": 1, "sample": 3, "start": 1.5, "end": 2},
                      {"device": "cpu0", "segment": 2, "sample": 3, "start": 2, "end": 4.5}],
         "baselines": [{"name": "2 threads", "latency": TIME, "per_sample": TIME}],
-        "outputs": {"equal": True, "largest_difference": 0},
+        "outputs": {"equal": True, "largest_difference": 0, "tolerance": 1e-5},
     }
 
     def read_problem(self, document):
