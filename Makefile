@@ -21,7 +21,8 @@ demo:
 	@examples/demo.sh
 
 # Everything, the cheap checks first. A preset is tested when it is configured, built and its tests have passed.
-test: setup formatted tested-release tested-asan tested-tsan tested-fuzz
+# `make tested-tsan` runs the tests of threads under ThreadSanitizer.
+test: setup formatted tested-release tested-asan tested-fuzz
 
 tested-%:
 	cmake --preset $* --log-level=WARNING
