@@ -10,6 +10,7 @@
 #include <openvino/pass/manager.hpp>
 
 #include "backends/openvino/core_model.h"
+#include "backends/openvino/stable_names.h"
 #include "formats/input_error.h"
 
 namespace placewright::openvino {
@@ -116,6 +117,25 @@ void require_signature(const std::string& path) {
   if (ending == ".onnx" && text) throw InputError(path, "", "is no ONNX model: it holds text");
 }
 
+// The model as the file has it, with the shapes asked for and constants folded.
+std::shared_ptr<ov::Model> opened(ov::Core& core, const std::string& path, const Shapes& shapes) {
+  if (!std::filesystem::exists(path)) throw InputError(path, "", "there is no such file");
+  require_signature(path);
+  std::shared_ptr<ov::Model> model;
+  try {
+    model = core.read_model(path);
+  } catch (const std::exception& error) {
+    throw InputError(path, "", fmt::format("OpenVINO cannot read it: {}", sentence_of(error)));
+  }
+  reshape(*model, path, shapes);
+  ov::pass::Manager passes;
+  passes.register_pass<ov::pass::ConstantFolding>();
+  passes.run_passes(model);
+  require_no_state(*model, path);
+  require_static_shapes(*model, path);
+  return model;
+}
+
 }  // namespace
 
 std::string CoreRuntime::version() const {
@@ -143,21 +163,10 @@ std::vector<RuntimeDevice> CoreRuntime::devices() const {
 
 std::unique_ptr<NeuralModel> CoreRuntime::read(const std::string& path,
                                                const Shapes& shapes) const {
-  if (!std::filesystem::exists(path)) throw InputError(path, "", "there is no such file");
-  require_signature(path);
-  std::shared_ptr<ov::Model> model;
-  try {
-    model = core_.read_model(path);
-  } catch (const std::exception& error) {
-    throw InputError(path, "", fmt::format("OpenVINO cannot read it: {}", sentence_of(error)));
-  }
-  reshape(*model, path, shapes);
-  ov::pass::Manager passes;
-  passes.register_pass<ov::pass::ConstantFolding>();
-  passes.run_passes(model);
-  require_no_state(*model, path);
-  require_static_shapes(*model, path);
-  return std::make_unique<CoreModel>(core_, std::move(model));
+  const std::vector<std::string> first = names_of(*opened(core_, path, shapes));
+  const std::shared_ptr<ov::Model> model = opened(core_, path, shapes);
+  replace_made_up_names(*model, first);
+  return std::make_unique<CoreModel>(core_, model);
 }
 
 std::unique_ptr<Buffer> CoreRuntime::allocate(const std::string& /*device*/,
