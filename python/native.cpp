@@ -264,7 +264,11 @@ std::string page(
   std::vector<ReportedPlan> reported;
   for (const auto& [label, outcome, run] : plans) {
     reported.push_back({label, plan_file_of(*outcome)});
-    if (!run.empty()) reported.back().run = parse_run(run, "run");
+    if (run.empty()) continue;
+    ReportedPlan& current = reported.back();
+    current.run = parse_run(run, "run");
+    const std::string reason = mismatch(*current.run, problem, current.file.plan);
+    if (!reason.empty()) throw std::invalid_argument(reason);
   }
   return report_page(problem, reported);
 }

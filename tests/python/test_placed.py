@@ -47,15 +47,34 @@ def test_files_report_and_trace(tmp_path) -> None:
     fast.report(str(tmp_path / "report.html"))
     assert (tmp_path / "report.html").stat().st_size > 10_000
     fast.trace(str(tmp_path / "trace.json"))
-    assert len(json.loads((tmp_path / "trace.json").read_text())["traceEvents"]) == len(fast.atoms.atoms)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    for kind in ("planned", "measured"):
+        assert [event["pid"] for event in events].count(kind) == len(fast.atoms.atoms)
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert len(run["segments"]) == len(fast.atoms.atoms)
+    assert run["predicted"] == pytest.approx(again.value / 1e3)
+    with pytest.raises(ValueError, match="the run was of a plan of"):
+        placewright.report([again], tmp_path / "wrong.html", [json.dumps({**run, "predicted": 1e9})])
     times = fast.measure()
     assert set(times) == {"planned", "unsplit", "eager", "predicted"}
+
+
+def test_a_new_shape_is_planned_anew_where_that_is_asked_for() -> None:
+    model, inputs = models.branches()
+    fast = placed_torch.compile(model, inputs, devices=DEVICES, compiler=eager, on_new_shape="replan")
+    wider = (torch.randn(1, 3, 32, 32),)
+    torch.testing.assert_close(fast(*wider), model(*wider))
+    assert fast.planned_for(*wider) is fast.planned_for(*wider)
+    assert fast.planned_for(*inputs) is fast
+    torch.testing.assert_close(fast(*inputs), model(*inputs))
 
 
 def test_wrong_requests_are_told_in_a_sentence() -> None:
     model, inputs = models.branches()
     with pytest.raises(ValueError, match="inputs on the CPU need devices"):
         placed_torch.compile(model, inputs)
+    with pytest.raises(ValueError, match="on_new_shape is 'error' or 'replan', not 'ignore'"):
+        placed_torch.compile(model, inputs, devices=DEVICES, on_new_shape="ignore")
     with pytest.raises(ValueError, match="names no cores"):
         placed_torch.compile(model, inputs, devices=["npu:0"], compiler=eager)
     fast = placed_torch.compile(model, inputs, devices=DEVICES, compiler=eager)

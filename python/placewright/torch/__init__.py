@@ -9,6 +9,7 @@ y = fast(x)
 from placewright.torch.capture import CannotCapture, Captured, capture
 from placewright.torch.placed import NewShape, Placed, WrongOutputs, compile, dynamo_backend
 from placewright.torch.stream_search import Effort
+from placewright.torch.together import Together, compile_together
 
 __all__ = [
     "CannotCapture",
@@ -16,8 +17,10 @@ __all__ = [
     "Effort",
     "NewShape",
     "Placed",
+    "Together",
     "WrongOutputs",
     "capture",
     "compile",
+    "compile_together",
     "dynamo_backend",
 ]

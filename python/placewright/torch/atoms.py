@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch.fx import Node
+from torch.utils.flop_counter import FlopCounterMode
 
 from placewright.torch.capture import Captured
 
@@ -45,6 +48,15 @@ class Atom:
     reads: tuple[Node, ...]
     writes: tuple[Node, ...]
     after: tuple[int, ...]
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of its matrix products and convolutions, from shapes alone."""
+        with FlopCounterMode(display=False) as counter:
+            for node in self.nodes:
+                arguments, keywords = torch.fx.map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
+                cast(Callable[..., object], node.target)(*arguments, **keywords)  # fake tensors: nothing is computed
+        return int(counter.get_total_flops())
 
     def graph_module(self) -> torch.fx.GraphModule:
         """The atom as a graph of its own, with the arguments `reads` and the results `writes`."""

@@ -9,16 +9,26 @@ from __future__ import annotations
 
 import os
 import queue
+import statistics
 import threading
+import time
 import weakref
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch.fx import Node
 
+from placewright.torch.documents import Site
 from placewright.torch.kernels import Program
 from placewright.torch.schedules import Steps
 from placewright.torch.streams import waits_of
+
+if TYPE_CHECKING:
+    import placewright
+
+# Microseconds from the end of an atom in one worker to the start of one that waits for it in another.
+HANDOVER = 30.0
 
 
 def cores_of(device: str) -> tuple[int, ...]:
@@ -39,11 +49,18 @@ def cores_of(device: str) -> tuple[int, ...]:
     return tuple(cores)
 
 
+def union_of(core_sets: Sequence[Sequence[int]]) -> list[int]:
+    """All cores of some sets, each once."""
+    return sorted({core for cores in core_sets for core in cores})
+
+
 class _Job:
-    """One call: the values so far, and an event for each atom that another worker waits for."""
+    """One call: the values so far, when each atom ran, and an event for each atom that another worker waits for."""
 
     def __init__(self, values: dict[Node, torch.Tensor], awaited: set[int], workers: int) -> None:
         self.values = values
+        self.begin = time.perf_counter()
+        self.spans: dict[int, tuple[float, float]] = {}
         self.events = {atom: threading.Event() for atom in awaited}
         self.left = workers
         self.lock = threading.Lock()
@@ -63,10 +80,13 @@ class _Job:
 
 
 class CoreSetRun:
-    """A program whose atoms run on core sets; `steps` name the position of the set in `core_sets` for each atom."""
+    """A program whose atoms run on core sets; `steps` name the position of the set in `core_sets` for each atom.
+
+    `spans` are the start and the end of each atom in the last call, in microseconds from the call."""
 
     def __init__(self, program: Program, steps: Steps, core_sets: Sequence[Sequence[int]]) -> None:
         self.program = program
+        self.spans: dict[int, tuple[float, float]] = {}
         waits = dict(zip((atom for atom, _ in steps), waits_of(steps, program.atoms.after), strict=True))
         self.awaited = {producer for producers in waits.values() for producer in producers}
         self.jobs: list[queue.SimpleQueue[_Job | None]] = []
@@ -88,6 +108,7 @@ class CoreSetRun:
         job.done.wait()
         if job.error is not None:
             raise job.error
+        self.spans = {a: (1e6 * (s - job.begin), 1e6 * (e - job.begin)) for a, (s, e) in job.spans.items()}
         return self.program.outputs(job.values)
 
 
@@ -113,10 +134,46 @@ def _work(
                         job.events[producer].wait()
                     if job.error is not None:
                         break
+                    start = time.perf_counter()
                     program.launch(atom, job.values)
+                    job.spans[atom] = (start, time.perf_counter())
                     if atom in job.events:
                         job.events[atom].set()
             except BaseException as error:  # the caller raises it
                 job.fail(error)
             job.leave()
             del job
+
+
+def measure_core_sets(program: Program, devices: Sequence[str]) -> Site:
+    """The devices with the time of every atom alone on them; sets of equally many cores are one kind."""
+    core_sets = [cores_of(device) for device in devices]
+    kinds = [f"{len(cores)} cores" for cores in core_sets]
+    times = {kind: _times_on(program, core_sets[kinds.index(kind)]) for kind in dict.fromkeys(kinds)}
+    return Site(devices, kinds, times, HANDOVER)
+
+
+def _times_on(program: Program, cores: Sequence[int], repeats: int = 5) -> list[float]:
+    """Microseconds for each atom alone on the cores."""
+    run = CoreSetRun(program, tuple((atom.index, 0) for atom in program.atoms.atoms), [cores])
+    samples: list[list[float]] = [[] for _ in program.atoms.atoms]
+    for call in range(repeats + 1):
+        run(*program.atoms.captured.example_inputs)
+        for atom, (start, end) in run.spans.items():
+            if call > 0:
+                samples[atom].append(end - start)
+    return [statistics.median(values) for values in samples]
+
+
+def steps_of(plan: placewright.Plan) -> Steps:
+    """The steps that a schedule stands for. Raises ValueError where no plan was found."""
+    if plan.start is None:
+        raise ValueError(f"no plan was found: {plan.reason}")
+    start, devices = plan.start.tolist(), plan.devices.tolist()
+    return tuple((atom, devices[atom]) for atom in sorted(range(len(start)), key=lambda atom: (start[atom], atom)))
+
+
+def planned_times(plan: placewright.Plan) -> list[float]:
+    """The time of each atom on the device that the plan gives it."""
+    times: list[float] = plan.problem.times[range(len(plan.devices)), plan.devices].tolist()
+    return times

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import functools
 import json
-import statistics
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +23,16 @@ from torch.utils import _pytree as pytree
 
 from placewright.torch.atoms import Atoms, as_one_atom, split_into_atoms
 from placewright.torch.capture import Captured, capture
-from placewright.torch.core_sets import CoreSetRun, cores_of
+from placewright.torch.core_sets import (
+    HANDOVER,
+    CoreSetRun,
+    cores_of,
+    measure_core_sets,
+    planned_times,
+    steps_of,
+    union_of,
+)
+from placewright.torch.documents import Site, problem_document, run_document
 from placewright.torch.kernels import Compiler, Program, compile_atoms, eager, inductor
 from placewright.torch.schedules import Costs, Steps, chains, timeline
 from placewright.torch.stream_search import BlockRow, Effort, choose_kernels, search_streams
@@ -73,25 +80,45 @@ class Placed:
         self.note = ""
         self.steps: Steps = ()
         self.costs = Costs([], [], [])
-        self.device_names: tuple[str, ...] = ()
+        self.site = Site((), (), {})
         self.predicted = 0.0
         self.rows: tuple[BlockRow, ...] = ()
+        self.program: Program | None = None
+        self.replan: Callable[[Sequence[Any], Mapping[str, Any]], Placed] | None = None
+        self.others: dict[tuple[str, ...], Placed] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the model returns for these inputs. Raises NewShape for inputs unlike the examples."""
-        flat, spec = pytree.tree_flatten((args, kwargs))
-        self._check_shapes(flat, spec)
-        return pytree.tree_unflatten(self.variants[self.chosen](*flat), self.captured.out_spec)
+        """What the model returns for these inputs. Raises NewShape for inputs unlike the examples, unless another plan
+        is to be made for them."""
+        fitting = self.planned_for(*args, **kwargs)
+        outputs = fitting.variants[fitting.chosen](*pytree.tree_leaves((args, kwargs)))
+        return pytree.tree_unflatten(outputs, fitting.captured.out_spec)
 
-    def _check_shapes(self, flat: Sequence[Any], spec: Any) -> None:
+    def planned_for(self, *args: Any, **kwargs: Any) -> Placed:
+        """The plan for inputs of this shape: this one or, with `on_new_shape="replan"`, one made when they first come.
+        Otherwise raises NewShape."""
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        difference = self._difference(flat, spec)
+        if not difference:
+            return self
+        if self.replan is None:
+            raise NewShape(difference)
+        shapes = (str(spec), *(_described(value) for value in flat))
+        if shapes not in self.others:
+            self.others[shapes] = self.replan(args, kwargs)
+        return self.others[shapes]
+
+    def _difference(self, flat: Sequence[Any], spec: Any) -> str:
+        """How inputs differ from the examples in shape, as a sentence; empty: they do not."""
         if spec != self.captured.in_spec:
-            raise NewShape("the arguments are not those that the model was compiled for; compile it again for these")
+            return "the arguments are not those that the model was compiled for; compile it again for these"
         for position, (value, example) in enumerate(zip(flat, self.captured.example_inputs, strict=True)):
             if (value.shape, value.dtype, value.device) != (example.shape, example.dtype, example.device):
-                raise NewShape(
+                return (
                     f"input {position} was {_described(example)} when the model was compiled and is "
                     f"{_described(value)} now; compile it again for this one"
                 )
+        return ""
 
     def measure(self) -> dict[str, Spread]:
         """Milliseconds for a call of each variant, measured again in turns: median, first and last decile; with eager
@@ -110,40 +137,7 @@ class Placed:
 
     def problem_document(self) -> dict[str, Any]:
         """The placement problem behind the plan, as a problem file holds it; times are microseconds."""
-        kind = "stream" if self.captured.example_inputs[0].is_cuda else "cores"
-        tensors = []
-        for atom in self.atoms.atoms:
-            for node in atom.writes:
-                users = [other.name for other in self.atoms.atoms if node in other.reads]
-                if users:
-                    value = node.meta["val"]
-                    size = value.numel() * value.element_size()
-                    tensors.append({"name": node.name, "from": atom.name, "to": users, "bytes": size})
-        weights = self.captured.constants
-        return {
-            "placewright": "problem",
-            "version": 1,
-            "name": type(self.model).__name__,
-            "unit": "us",
-            "objective": "latency",
-            "kinds": [{"name": kind}],
-            "devices": [{"name": name, "kind": kind} for name in self.device_names],
-            "interconnect": {"kind": "links", "all": {"latency": self.costs.handover}},
-            "rules": {"congestion": False},
-            "models": [{"name": "model"}],
-            "ops": [
-                {
-                    "name": atom.name,
-                    "type": "+".join(str(getattr(node.target, "__name__", node.target)) for node in atom.nodes),
-                    "model": "model",
-                    "memory": sum(weights[n].numel() * weights[n].element_size() for n in atom.reads if n in weights),
-                    "time": [self.costs.times[atom.index]],
-                }
-                for atom in self.atoms.atoms
-            ],
-            "tensors": tensors,
-            "origin": ["times: each atom alone, median; what atoms side by side cost each other is not in them"],
-        }
+        return problem_document(type(self.model).__name__, self.atoms, self.site, "latency")
 
     @property
     def plan(self) -> placewright.Plan:
@@ -152,29 +146,51 @@ class Placed:
 
         problem = Problem.from_document(self.problem_document())
         names = [atom.name for atom in self.atoms.atoms]
-        return problem.plan_for({names[atom]: self.device_names[device] for atom, device in _numbered(self.steps)})
+        return problem.plan_for({names[atom]: self.site.devices[device] for atom, device in _numbered(self.steps)})
+
+    def run_document(self) -> dict[str, Any]:
+        """What a run file of the plan holds: predicted beside measured, with the unsplit variants as baselines."""
+        baselines = {name: spread for name, spread in self.times.items() if name not in _SPLIT}
+        return run_document(self.plan, self.times["planned"], self._spans(), baselines)
 
     def report(self, path: str) -> None:
-        """Writes the HTML page about the plan."""
-        self.plan.report(path)
+        """Writes the HTML page about the plan and a run of it."""
+        from placewright import report
+
+        report([self.plan], path, [json.dumps(self.run_document())])
 
     def save(self, folder: str) -> None:
-        """Writes problem.json and plan.json, as the program `placewright` reads them."""
+        """Writes problem.json, plan.json and run.json, as the program `placewright` reads them."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         plan = self.plan
         plan.problem.save(str(Path(folder) / "problem.json"))
         plan.save(str(Path(folder) / "plan.json"))
+        (Path(folder) / "run.json").write_text(json.dumps(self.run_document(), indent=1), encoding="utf-8")
 
     def trace(self, path: str) -> None:
-        """Writes a timeline for chrome://tracing or Perfetto: the planned one, and on a GPU the kernels of one call."""
+        """Writes a timeline for chrome://tracing or Perfetto: the planned one beside that of one call, on a GPU by
+        kernels."""
         events: list[dict[str, Any]] = []
         for atom, (start, end) in timeline(self.steps, self.costs).items():
-            stream = self.device_names[dict(_numbered(self.steps))[atom]]
-            name = self.atoms.atoms[atom].name
-            events.append({"name": name, "ph": "X", "pid": "planned", "tid": stream, "ts": start, "dur": end - start})
+            events.append(self._event("planned", atom, start, end))
         if self.captured.example_inputs[0].is_cuda:
             events += self._kernels()
+        else:
+            events += [self._event("measured", atom, *span) for atom, span in self._spans().items()]
         Path(path).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+
+    def _event(self, kind: str, atom: int, start: float, end: float) -> dict[str, Any]:
+        device = self.site.devices[dict(_numbered(self.steps))[atom]]
+        name = self.atoms.atoms[atom].name
+        return {"name": name, "ph": "X", "pid": kind, "tid": device, "ts": start, "dur": end - start}
+
+    def _spans(self) -> dict[int, tuple[float, float]]:
+        """When each atom of the plan starts and ends in a call of it; empty on a GPU, where atoms are not watched."""
+        run = self.variants["planned"]
+        if not isinstance(run, CoreSetRun):
+            return {}
+        run(*self.captured.example_inputs)
+        return run.spans
 
     def _kernels(self) -> list[dict[str, Any]]:
         from torch.profiler import ProfilerActivity
@@ -208,13 +224,17 @@ def compile(
     devices: Sequence[str] | None = None,
     effort: Effort | None = None,
     compiler: Compiler | None = None,
+    on_new_shape: str = "error",
 ) -> Placed:
     """A model that runs by plan for inputs shaped like the examples.
 
     `devices` are core sets ('cpu:0', 'cpu:1-3') for inputs on the CPU; without it, streams of the GPU that the inputs
-    are on. `compiler` makes the kernels of the atoms (`kernels.inductor`, `kernels.eager`). Raises CannotCapture for
-    models that cannot be split.
+    are on. `compiler` makes the kernels of the atoms (`kernels.inductor`, `kernels.eager`). Inputs of another shape
+    raise NewShape, or with `on_new_shape="replan"` get a plan of their own when they first come. Raises CannotCapture
+    for models that cannot be split.
     """
+    if on_new_shape not in ("error", "replan"):
+        raise ValueError(f"on_new_shape is 'error' or 'replan', not '{on_new_shape}'")
     captured = capture(model, example_inputs, example_kwargs)
     if not captured.example_inputs:
         raise ValueError("the model takes no tensor, so there is nothing to say where it runs")
@@ -234,6 +254,8 @@ def compile(
         # for all schedules, and one stream shows it.
         alone = sum(placed.costs.times)
         placed.predicted *= 1e3 * placed.times["one stream, atoms"].median / alone
+    if on_new_shape == "replan":
+        placed.replan = functools.partial(compile, model, devices=devices, effort=effort, compiler=compiler)
     return placed
 
 
@@ -242,7 +264,9 @@ def _on_streams(placed: Placed, effort: Effort, compiler: Compiler) -> None:
     program = choose_kernels(plain)
     found = search_streams(program, effort)
     placed.steps, placed.costs, placed.predicted, placed.rows = found.steps, found.costs, found.predicted, found.rows
-    placed.device_names = tuple(f"stream{i}" for i in range(1 + max(s for _, s in _numbered(found.steps))))
+    names = [f"stream{i}" for i in range(1 + max(s for _, s in _numbered(found.steps)))]
+    placed.site = Site(names, ["stream"] * len(names), {"stream": found.costs.times}, found.costs.handover)
+    placed.program = program
     placed.variants["planned"] = StreamGraph(program, found.steps)
     branches = chains(range(len(placed.atoms.atoms)), placed.atoms.after, effort.streams)
     placed.variants["naive branches"] = StreamGraph(plain, branches)
@@ -256,44 +280,17 @@ def _on_streams(placed: Placed, effort: Effort, compiler: Compiler) -> None:
 def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler) -> None:
     from placewright import Problem, plan
 
-    core_sets = [cores_of(device) for device in devices]
     program = compile_atoms(placed.atoms, compiler)
-    after = placed.atoms.after
-    placed.device_names = tuple(devices)
-    placed.costs = Costs(_times_on_cores(program, core_sets[0]), [0.0] * len(after), after, handover=_HANDOVER)
+    placed.program = program
+    placed.site = measure_core_sets(program, devices)
     made = plan(Problem.from_document(placed.problem_document()), time_limit=5)
-    if made.start is None:
-        raise ValueError(f"no plan was found: {made.reason}")
-    order = sorted(range(len(after)), key=lambda atom: (made.start[atom], atom))  # type: ignore[index]
-    placed.steps = tuple((atom, int(made.devices[atom])) for atom in order)
+    placed.steps = steps_of(made)
+    placed.costs = Costs(planned_times(made), [0.0] * len(placed.steps), placed.atoms.after, HANDOVER)
     placed.predicted = made.value
+    core_sets = [cores_of(device) for device in devices]
     placed.variants["planned"] = CoreSetRun(program, placed.steps, core_sets)
     everything = tuple((atom.index, 0) for atom in placed.atoms.atoms)
-    placed.variants["unsplit"] = CoreSetRun(program, everything, [[c for cores in core_sets for c in cores]])
-
-
-# Microseconds from the end of an atom in one worker to the start of one that waits for it in another.
-_HANDOVER = 30.0
-
-
-def _times_on_cores(program: Program, cores: Sequence[int], repeats: int = 5) -> list[float]:
-    """Microseconds for each atom alone on the cores."""
-    samples: list[list[float]] = [[] for _ in program.atoms.atoms]
-
-    def timed(atom: int, kernel: Callable[..., Sequence[torch.Tensor]]) -> Callable[..., Sequence[torch.Tensor]]:
-        def call(*arguments: torch.Tensor) -> Sequence[torch.Tensor]:
-            start = time.perf_counter()
-            results = kernel(*arguments)
-            samples[atom].append(1e6 * (time.perf_counter() - start))
-            return results
-
-        return call
-
-    measured = program.with_kernels([timed(atom, kernel) for atom, kernel in enumerate(program.kernels)])
-    run = CoreSetRun(measured, tuple((atom.index, 0) for atom in program.atoms.atoms), [cores])
-    for _ in range(repeats + 1):
-        run(*program.atoms.captured.example_inputs)
-    return [statistics.median(values[1:]) for values in samples]
+    placed.variants["unsplit"] = CoreSetRun(program, everything, [union_of(core_sets)])
 
 
 def _numbered(steps: Steps) -> Steps:
@@ -310,11 +307,12 @@ def _check_outputs(placed: Placed) -> None:
         wanted = pytree.tree_leaves(placed.model(*args, **kwargs))
     for name, run in placed.variants.items():
         for position, (got, expected) in enumerate(zip(run(*fresh), wanted, strict=True)):
-            if not _equal(got, expected):
+            if not outputs_equal(got, expected):
                 raise WrongOutputs(f"output {position} of '{name}' differs from the model's")
 
 
-def _equal(got: torch.Tensor, wanted: torch.Tensor) -> bool:
+def outputs_equal(got: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Whether an output is the wanted one within the tolerance of its type."""
     if got.shape != wanted.shape or got.dtype != wanted.dtype:
         return False
     if not wanted.is_floating_point():

@@ -22,6 +22,9 @@ from placewright.torch.schedules import Steps
 # Streams with this number or a higher one have priority over the others when multiprocessors are short.
 URGENT = 8
 
+# Priorities of streams that PyTorch tells apart: 0 is the lowest.
+PRIORITIES = 4
+
 
 class _Clocks:
     """Which events a stream knows to have happened: for each stream the number of its atoms that have ended."""
@@ -61,12 +64,12 @@ def waits_of(steps: Steps, after: Sequence[Sequence[int]]) -> list[list[int]]:
 
 class StreamGraph:
     """A program as one CUDA graph. A call copies the inputs in and replays; the outputs are overwritten by the next
-    call."""
+    call. Graphs of a higher priority go first where multiprocessors are short."""
 
-    def __init__(self, program: Program, steps: Steps) -> None:
+    def __init__(self, program: Program, steps: Steps, priority: int = 0) -> None:
         captured = program.atoms.captured
         self.inputs = [value.clone() for value in captured.example_inputs]
-        streams = make_streams(1 + max(stream for _, stream in steps))
+        streams = make_streams(1 + max(stream for _, stream in steps), priority)
         values = dict(zip(captured.inputs, self.inputs, strict=True))
         self.graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
@@ -82,14 +85,16 @@ class StreamGraph:
         return self.outputs
 
 
-_streams: list[torch.cuda.Stream] = []
+_streams: list[list[torch.cuda.Stream]] = [[] for _ in range(PRIORITIES)]
 
 
-def make_streams(count: int) -> list[torch.cuda.Stream]:
-    """The first `count` streams of the process: those from `URGENT` on have a higher priority than the others."""
-    while len(_streams) < count:
-        _streams.append(torch.cuda.Stream(priority=-1 if len(_streams) >= URGENT else 0))
-    return _streams[:count]
+def make_streams(count: int, priority: int = 0) -> list[torch.cuda.Stream]:
+    """The first `count` streams of the process with this priority: those from `URGENT` on have the next higher one."""
+    streams = _streams[priority]
+    while len(streams) < count:
+        level = priority + (len(streams) >= URGENT)
+        streams.append(torch.cuda.Stream(priority=-min(level, PRIORITIES - 1)))
+    return streams[:count]
 
 
 def capture_steps(

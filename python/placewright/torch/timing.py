@@ -17,17 +17,19 @@ from placewright.torch.streams import capture_steps, make_streams
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """Milliseconds: median, first and last decile."""
+    """Milliseconds: median, first and last decile of `count` samples."""
 
     median: float
     low: float
     high: float
+    count: int = 1
 
     @staticmethod
     def of(values: Sequence[float]) -> Spread:
         """The spread of some samples."""
         ordered = sorted(values)
-        return Spread(statistics.median(ordered), ordered[len(ordered) // 10], ordered[(9 * len(ordered)) // 10])
+        low, high = ordered[len(ordered) // 10], ordered[(9 * len(ordered)) // 10]
+        return Spread(statistics.median(ordered), low, high, len(ordered))
 
 
 def compare_calls(
