@@ -12,6 +12,52 @@
 #include "formats/text_file.h"
 
 namespace placewright {
+
+template <>
+inline constexpr auto kFields<DeviceKind> =
+    std::tuple{required("name", &DeviceKind::name), optional("host", &DeviceKind::on_host)};
+
+template <>
+inline constexpr auto kFields<Device> =
+    std::tuple{required("name", &Device::name),
+               required("kind", &Device::kind),
+               optional("memory", &Device::memory).or_null(),
+               optional("lanes", &Device::lanes),
+               optional("send_overhead", &Device::send_overhead),
+               optional("receive_overhead", &Device::receive_overhead)};
+
+template <>
+inline constexpr auto kFields<Link> = std::tuple{
+    required("from", &Link::from), required("to", &Link::to), stated("latency", &Link::latency),
+    optional("bandwidth", &Link::bandwidth).or_null()};
+
+namespace {
+
+// The links as a file has them: those between all pairs first.
+struct UniformLinks {
+  double latency = 0;
+  double bandwidth = kInfinity;
+
+  friend bool operator==(const UniformLinks&, const UniformLinks&) = default;
+};
+struct Interconnect {
+  InterconnectKind kind = InterconnectKind::links;
+  std::optional<UniformLinks> all;
+  std::vector<Link> links;
+};
+
+}  // namespace
+
+template <>
+inline constexpr auto kFields<UniformLinks> =
+    std::tuple{stated("latency", &UniformLinks::latency),
+               optional("bandwidth", &UniformLinks::bandwidth).or_null()};
+
+template <>
+inline constexpr auto kFields<Interconnect> =
+    std::tuple{required("kind", &Interconnect::kind), optional("all", &Interconnect::all),
+               optional("links", &Interconnect::links).in(Lines::bracket_below)};
+
 namespace {
 
 using Numbers = std::unordered_map<std::string_view, std::size_t>;
@@ -36,55 +82,6 @@ std::size_t number_of(const Numbers& numbers, JsonValue name, std::string_view n
   return found->second;
 }
 
-// Unlimited where the key is absent or null.
-double limit(JsonValue object, std::string_view key) {
-  const auto value = object.find(key);
-  return value && !value->is_null() ? value->amount() : kInfinity;
-}
-
-double amount_or(JsonValue object, std::string_view key, double standard) {
-  const auto value = object.find(key);
-  return value ? value->amount() : standard;
-}
-
-Device device_from_json(JsonValue record, const Numbers& kinds, UnknownKeys& unknown) {
-  unknown.check(record, {"name", "kind", "memory", "lanes", "send_overhead", "receive_overhead"});
-  Device device;
-  device.name = record.at("name").text();
-  device.kind = KindId{number_of(kinds, record.at("kind"), "kind")};
-  device.memory = limit(record, "memory");
-  if (const auto lanes = record.find("lanes")) {
-    device.lanes = static_cast<int>(lanes->integer(1, std::numeric_limits<int>::max()));
-  }
-  device.send_overhead = amount_or(record, "send_overhead", 0);
-  device.receive_overhead = amount_or(record, "receive_overhead", 0);
-  return device;
-}
-
-void add_links(Cluster& cluster, JsonValue interconnect, UnknownKeys& unknown) {
-  const std::size_t count = cluster.devices.size();
-  if (const auto all = interconnect.find("all")) {
-    unknown.check(*all, {"latency", "bandwidth"});
-    const double latency = amount_or(*all, "latency", 0);
-    const double bandwidth = limit(*all, "bandwidth");
-    cluster.links.reserve(count * count);
-    for (const DeviceId from : ids<DeviceId>(count)) {
-      for (const DeviceId to : ids<DeviceId>(count)) {
-        if (from != to) cluster.links.push_back({from, to, latency, bandwidth});
-      }
-    }
-  }
-  const auto links = interconnect.find("links");
-  if (!links) return;
-  const Numbers devices = numbers_by_name(cluster.devices);
-  for (const JsonValue record : links->elements()) {
-    unknown.check(record, {"from", "to", "latency", "bandwidth"});
-    cluster.links.push_back({DeviceId{number_of(devices, record.at("from"), "device")},
-                             DeviceId{number_of(devices, record.at("to"), "device")},
-                             amount_or(record, "latency", 0), limit(record, "bandwidth")});
-  }
-}
-
 // How many of the first links are what `all` would make of the devices.
 std::size_t uniform_links(const Cluster& cluster) {
   const std::size_t count = cluster.devices.size();
@@ -100,56 +97,72 @@ std::size_t uniform_links(const Cluster& cluster) {
   return next;
 }
 
-void append_link_cost(std::string& text, const Link& link) {
-  text += "\"latency\": ";
-  append_number(text, link.latency);
-  if (link.bandwidth < kInfinity) {
-    text += ", \"bandwidth\": ";
-    append_number(text, link.bandwidth);
-  }
+// What a file says instead of `cluster.links`.
+Interconnect interconnect_of(const Cluster& cluster) {
+  Interconnect interconnect{.kind = cluster.interconnect, .all = {}, .links = {}};
+  const auto uniform = static_cast<std::ptrdiff_t>(uniform_links(cluster));
+  if (uniform > 0) interconnect.all = {cluster.links[0].latency, cluster.links[0].bandwidth};
+  interconnect.links.assign(cluster.links.begin() + uniform, cluster.links.end());
+  return interconnect;
 }
 
-void append_device(std::string& text, const Cluster& cluster, const Device& device) {
-  const auto append_unless = [&](std::string_view key, double value, double standard) {
-    if (value == standard) return;
-    text += fmt::format(", \"{}\": ", key);
-    append_number(text, value);
-  };
-  text += "{\"name\": ";
-  append_quoted(text, device.name);
-  text += ", \"kind\": ";
-  append_quoted(text, cluster.kinds[device.kind.index()].name);
-  append_unless("memory", device.memory, kInfinity);
-  append_unless("lanes", device.lanes, 1);
-  append_unless("send_overhead", device.send_overhead, 0);
-  append_unless("receive_overhead", device.receive_overhead, 0);
-  text += '}';
-}
-
-void append_interconnect(std::string& text, const Cluster& cluster) {
-  text += fmt::format("\"interconnect\": {{\"kind\": \"{}\"", name_of(cluster.interconnect));
-  const std::size_t uniform = uniform_links(cluster);
-  if (uniform > 0) {
-    text += ", \"all\": {";
-    append_link_cost(text, cluster.links[0]);
-    text += '}';
-  }
-  if (uniform < cluster.links.size()) {
-    text += ", \"links\": [";
-    for (std::size_t i = uniform; i < cluster.links.size(); ++i) {
-      const Link& link = cluster.links[i];
-      text += i == uniform ? "\n{\"from\": " : ",\n{\"from\": ";
-      append_quoted(text, cluster.devices[link.from.index()].name);
-      text += ", \"to\": ";
-      append_quoted(text, cluster.devices[link.to.index()].name);
-      text += ", ";
-      append_link_cost(text, link);
-      text += '}';
+std::vector<Link> links_of(const Interconnect& interconnect, std::size_t count) {
+  std::vector<Link> links;
+  if (const auto& all = interconnect.all) {
+    links.reserve(count * count);
+    for (const DeviceId from : ids<DeviceId>(count)) {
+      for (const DeviceId to : ids<DeviceId>(count)) {
+        if (from != to) links.push_back({from, to, all->latency, all->bandwidth});
+      }
     }
-    text += "\n]";
   }
-  text += '}';
+  links.insert(links.end(), interconnect.links.begin(), interconnect.links.end());
+  return links;
 }
+
+// What names mean in a cluster that is being read.
+class ClusterReading {
+ public:
+  ClusterReading(const Cluster& cluster, UnknownKeys& unknown_keys)
+      : unknown(unknown_keys), cluster_(cluster) {}
+
+  UnknownKeys& unknown;
+
+  void read(JsonValue name, KindId& kind) {
+    if (kinds_.empty()) kinds_ = numbers_by_name(cluster_.kinds);
+    kind = KindId{number_of(kinds_, name, "kind")};
+  }
+  void read(JsonValue name, DeviceId& device) {
+    if (devices_.empty()) devices_ = numbers_by_name(cluster_.devices);
+    device = DeviceId{number_of(devices_, name, "device")};
+  }
+  void read(InterconnectForm, JsonValue object, Cluster& cluster) {
+    Interconnect interconnect;
+    read_record(object, interconnect, *this);
+    cluster.interconnect = interconnect.kind;
+    cluster.links = links_of(interconnect, cluster.devices.size());
+  }
+
+ private:
+  const Cluster& cluster_;
+  Numbers kinds_;
+  Numbers devices_;
+};
+
+// What ids are called in a cluster that is being written.
+struct ClusterWriting {
+  const Cluster& cluster;
+
+  void append(std::string& text, KindId kind) const {
+    append_quoted(text, cluster.kinds[kind.index()].name);
+  }
+  void append(std::string& text, DeviceId device) const {
+    append_quoted(text, cluster.devices[device.index()].name);
+  }
+  void append(InterconnectForm, std::string& text, const Cluster& written) const {
+    append_record(text, interconnect_of(written), *this);
+  }
+};
 
 // For each kind (or device) of the new cluster its number in the old one, where there is one.
 template <class Record>
@@ -230,40 +243,15 @@ void check_device_count(JsonValue devices) {
 }
 
 Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown) {
+  if (const auto devices = object.find("devices")) check_device_count(*devices);
   Cluster cluster;
-  for (const JsonValue record : object.at("kinds").elements()) {
-    unknown.check(record, {"name", "host"});
-    const auto host = record.find("host");
-    cluster.kinds.push_back({std::string(record.at("name").text()), host && host->flag()});
-  }
-  const Numbers kinds = numbers_by_name(cluster.kinds);
-  const JsonValue devices = object.at("devices");
-  check_device_count(devices);
-  for (const JsonValue record : devices.elements()) {
-    cluster.devices.push_back(device_from_json(record, kinds, unknown));
-  }
-
-  const JsonValue interconnect = object.at("interconnect");
-  unknown.check(interconnect, {"kind", "all", "links"});
-  cluster.interconnect = interconnect.at("kind").one_of<InterconnectKind>();
-  add_links(cluster, interconnect, unknown);
+  ClusterReading context(cluster, unknown);
+  read_fields(object, cluster, kFields<Cluster>, context);
   return cluster;
 }
 
 void append_cluster(std::string& text, const Cluster& cluster) {
-  text += "\"kinds\": [";
-  for (std::size_t i = 0; i < cluster.kinds.size(); ++i) {
-    text += i == 0 ? "{\"name\": " : ", {\"name\": ";
-    append_quoted(text, cluster.kinds[i].name);
-    text += cluster.kinds[i].on_host ? ", \"host\": true}" : "}";
-  }
-  text += "],\n\"devices\": [";
-  for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
-    text += i == 0 ? "\n" : ",\n";
-    append_device(text, cluster, cluster.devices[i]);
-  }
-  text += "\n],\n";
-  append_interconnect(text, cluster);
+  append_fields(text, cluster, kFields<Cluster>, ClusterWriting{cluster});
 }
 
 void check_header(JsonValue root, std::string_view kind) {
@@ -275,6 +263,12 @@ void check_header(JsonValue root, std::string_view kind) {
   if (!version.is_integer() || version.number() != 1) {
     version.fail(fmt::format("the version of this {} file is not known: version 1 is read", kind));
   }
+}
+
+std::string begun_file(const std::string& kind) {
+  std::string text = "{";
+  append_fields(text, FileHeader{kind}, kHeaderFields, WritingContext{});
+  return text;
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -292,7 +286,10 @@ ClusterFile parse_cluster(std::string_view text, const std::string& origin) {
   const JsonValue root = document.root();
   check_header(root, "cluster");
   UnknownKeys unknown;
-  unknown.check(root, {"placewright", "version", "name", "kinds", "devices", "interconnect"});
+  // A cluster may have a name, which nobody reads.
+  static constexpr auto kName = std::tuple{optional("name", &ClusterFile::file)};
+  static constexpr auto kKeys = keys_of(kHeaderFields, kName, kFields<Cluster>);
+  unknown.check(root, kKeys);
   ClusterFile file;
   file.cluster = cluster_from_json(root, unknown);
   if (file.cluster.devices.empty()) root.at("devices").fail("the cluster has no devices");
@@ -307,7 +304,7 @@ ClusterFile read_cluster(const std::string& path) {
 }
 
 std::string write_cluster(const Cluster& cluster) {
-  std::string text = "{\"placewright\": \"cluster\", \"version\": 1,\n";
+  std::string text = begun_file("cluster");
   append_cluster(text, cluster);
   text += "}\n";
   return text;

@@ -1,11 +1,12 @@
-// The part that cluster files and problem files share: kinds, devices, interconnect.
+// What our own files share: how they begin, and of cluster and problem files the kinds, devices and
+// interconnect.
 
 #pragma once
 
 #include <string>
 
 #include "formats/cluster_file.h"
-#include "formats/json.h"
+#include "formats/json_fields.h"
 
 namespace placewright {
 
@@ -15,14 +16,33 @@ inline constexpr std::size_t kMostDevices = 2048;
 // Throws where a file's list of devices is longer.
 void check_device_count(JsonValue devices);
 
-// Reads the keys `kinds`, `devices` and `interconnect` of an object.
+// Our own files say what they are: {"placewright": kind, "version": 1, ...}.
+struct FileHeader {
+  std::string kind;
+  int version = 1;
+};
+inline constexpr auto kHeaderFields = std::tuple{required("placewright", &FileHeader::kind),
+                                                 required("version", &FileHeader::version)};
+
+// Throws where the file is of another kind or version.
+void check_header(JsonValue root, std::string_view kind);
+
+// The open brace and the header.
+std::string begun_file(const std::string& kind);
+
+// The links of a cluster are an object with a short way to join all pairs of devices.
+struct InterconnectForm {};
+template <>
+inline constexpr auto kFields<Cluster> =
+    std::tuple{required("kinds", &Cluster::kinds).on_line(),
+               required("devices", &Cluster::devices).on_line().in(Lines::bracket_below),
+               required("interconnect", &Cluster::links, InterconnectForm{}).on_line()};
+
+// Reads these fields of an object.
 Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown);
 
-// Appends these keys, one record per line, without the braces around them.
+// Appends them to an open object.
 void append_cluster(std::string& text, const Cluster& cluster);
-
-// Our own files say what they are: {"placewright": kind, "version": 1, ...}. Throws otherwise.
-void check_header(JsonValue root, std::string_view kind);
 
 // "'cpu', 'gpu' and 'npu'"
 std::string listed(const std::vector<std::string>& names);

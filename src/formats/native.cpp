@@ -1,7 +1,5 @@
 // Our own problem format, version 1 (described in problem_file.h).
 
-#include <algorithm>
-#include <limits>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -9,35 +7,147 @@
 #include "formats/cluster_json.h"
 #include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
+#include "formats/stated_rules.h"
 
 namespace placewright {
+
+// Times of an op: by kind, or in the order of the file's own kinds.
+struct TimesByKind {};
+// Times of a tensor: a list of rows.
+struct TransferTable {};
+
+template <>
+inline constexpr auto kFields<ModelSource> = std::tuple{
+    required("path", &ModelSource::path), optional("digest", &ModelSource::digest),
+    optional("shapes", &ModelSource::shapes), optional("backend", &ModelSource::backend)};
+
+template <>
+inline constexpr auto kFields<Model> =
+    std::tuple{required("name", &Model::name), optional("arrival", &Model::arrival),
+               optional("weight", &Model::weight), optional("deadline", &Model::deadline).or_null(),
+               optional("source", &Model::source)};
+
+template <>
+inline constexpr auto kFields<Op> = std::tuple{required("name", &Op::name),
+                                               optional("type", &Op::type),
+                                               optional("model", &Op::model),
+                                               optional("memory", &Op::memory),
+                                               optional("flops", &Op::flops),
+                                               optional("spread", &Op::spread),
+                                               optional("backward", &Op::backward),
+                                               optional("pin", &Op::pinned_to).or_null(),
+                                               required("time", &Op::time, TimesByKind{})};
+
+template <>
+inline constexpr auto kFields<Tensor> =
+    std::tuple{optional("name", &Tensor::name),
+               optional("shape", &Tensor::shape),
+               required("from", &Tensor::producer)
+                   .or_fail("the tensor has no producer: the key 'from' is missing"),
+               required("to", &Tensor::consumers),
+               optional("bytes", &Tensor::bytes),
+               optional("time", &Tensor::host_time),
+               optional("table", &Tensor::link_times, TransferTable{})};
+
+template <>
+inline constexpr auto kFields<SharedWeight> =
+    std::tuple{optional("name", &SharedWeight::name), required("bytes", &SharedWeight::bytes),
+               required("ops", &SharedWeight::ops)};
+
 namespace {
+
+// A problem file is these, the fields of a cluster, and those below.
+constexpr auto kHeadFields =
+    std::tuple{stated("name", &ProblemDraft::name), stated("unit", &ProblemDraft::unit),
+               stated("objective", &ProblemDraft::objective),
+               optional("rules", &ProblemDraft::rules).on_line()};
+
+// A list with a line for each of its elements.
+template <class Field>
+constexpr Field rows(Field list) {
+  return list.on_line().in(Lines::bracket_below);
+}
+
+constexpr auto kGraphFields = std::tuple{rows(stated("models", &ProblemDraft::models)),
+                                         rows(required("ops", &ProblemDraft::ops)),
+                                         rows(stated("tensors", &ProblemDraft::tensors)),
+                                         rows(optional("colocate", &ProblemDraft::colocated)),
+                                         rows(optional("weights", &ProblemDraft::shared_weights)),
+                                         rows(optional("origin", &ProblemDraft::origin))};
 
 class NativeReader {
  public:
   NativeReader(JsonValue root, bool cluster_follows)
       : root_(root), cluster_follows_(cluster_follows) {}
 
+  UnknownKeys unknown;
+
   ProblemFile read(const std::string& name) {
     check_header(root_, "problem");
-    unknown_.check(
-        root_, {"placewright", "version", "name", "unit", "objective", "rules", "kinds", "devices",
-                "interconnect", "models", "ops", "tensors", "colocate", "weights", "origin"});
-    read_head(name);
+    static constexpr auto kKeys =
+        keys_of(kHeaderFields, kHeadFields, kFields<Cluster>, kGraphFields);
+    unknown.check(root_, kKeys);
+    draft_.name = name;
+    read_fields(root_, draft_, kHeadFields, *this);
     read_cluster_part();
-    read_models();
-    read_ops();
-    read_tensors();
-    read_groups();
+    draft_.models = {{.name = draft_.name.empty() ? "model" : draft_.name, .deadline = {}}};
+    read_fields(root_, draft_, kGraphFields, *this);
+    // Kinds met late: the ops before them gave no time for them.
+    for (Op& op : draft_.ops) op.time.resize(draft_.cluster.kinds.size(), kUnsupported);
 
     ProblemFile file;
     file.draft = std::move(draft_);
-    file.warnings = unknown_.warnings();
+    file.warnings = unknown.warnings();
     file.place_of = [origin = root_.file(), all = uniform_link_count_](DraftPart part,
                                                                        std::size_t index) {
       return place(origin, part, index, all);
     };
     return file;
+  }
+
+  void read(JsonValue reference, OpId& op) {
+    op = OpId{number_of(reference, numbered(ops_, draft_.ops), draft_.ops.size(), "op")};
+  }
+  void read(JsonValue reference, ModelId& model) {
+    const auto& models = draft_.models;
+    model = ModelId{number_of(reference, numbered(models_, models), models.size(), "model")};
+  }
+  void read(JsonValue name, DeviceId& device) {
+    std::vector<Device>& devices = draft_.cluster.devices;
+    const auto found = numbered(devices_, devices).find(std::string(name.text()));
+    if (found != devices_.end()) {
+      device = DeviceId{found->second};
+      return;
+    }
+    if (own_cluster_) name.fail(fmt::format("no device is called '{}'", name.text()));
+    // The cluster file will have a device of this name; until then a stand-in keeps it.
+    device = DeviceId{devices.size()};
+    devices_.emplace(name.text(), devices.size());
+    devices.push_back({.name = std::string(name.text()), .kind = {}});
+  }
+  void read(TimesByKind, JsonValue time, Op& op) {
+    const std::vector<DeviceKind>& kinds = draft_.cluster.kinds;
+    if (time.is_object()) {
+      for (const auto& [kind, value] : time.members()) {
+        const std::size_t number = kind_number(kind, value);
+        op.time.resize(kinds.size(), kUnsupported);
+        op.time[number] = time_or_null(value);
+      }
+      return;
+    }
+    if (!own_cluster_) {
+      time.fail("a list of times needs the file's own kinds, expected an object by kind name");
+    }
+    if (time.elements().size() != kinds.size()) {
+      time.fail(fmt::format("op '{}' has {} times for {} device kinds", op.name, time.size(),
+                            kinds.size()));
+    }
+    op.time.reserve(time.size());
+    for (const JsonValue value : time.elements()) op.time.push_back(time_or_null(value));
+  }
+  void read(TransferTable, JsonValue table, Tensor& tensor) {
+    if (!own_cluster_) table.fail("a table of transfer times needs the file's own devices");
+    tensor.link_times = transfer_table(table, draft_.cluster.devices.size());
   }
 
  private:
@@ -69,20 +179,6 @@ class NativeReader {
     return {file, ""};
   }
 
-  void read_head(const std::string& name) {
-    const auto given = root_.find("name");
-    draft_.name = given ? std::string(given->text()) : name;
-    if (const auto unit = root_.find("unit")) {
-      draft_.unit = unit->one_of<TimeUnit>();
-    }
-    if (const auto objective = root_.find("objective")) {
-      draft_.objective = objective->one_of<Objective>();
-    }
-    if (const auto rules = root_.find("rules")) {
-      draft_.rules = rules_from_json(*rules, unknown_).over(draft_.rules);
-    }
-  }
-
   void read_cluster_part() {
     const bool given = root_.find("kinds") || root_.find("devices") || root_.find("interconnect");
     if (!given && !cluster_follows_) {
@@ -92,133 +188,28 @@ class NativeReader {
     }
     own_cluster_ = given;
     if (!given) return;
-    Cluster& cluster = draft_.cluster;
-    cluster = cluster_from_json(root_, unknown_);
-    const std::size_t count = cluster.devices.size();
+    draft_.cluster = cluster_from_json(root_, unknown);
+    const std::size_t count = draft_.cluster.devices.size();
     if (root_.at("interconnect").find("all")) uniform_link_count_ = count * count - count;
-    for (std::size_t i = 0; i < cluster.kinds.size(); ++i) {
-      kinds_.emplace(cluster.kinds[i].name, i);
-    }
-    for (std::size_t i = 0; i < count; ++i) devices_.emplace(cluster.devices[i].name, i);
-  }
-
-  void read_models() {
-    const auto models = root_.find("models");
-    if (!models) {
-      draft_.models.push_back(
-          {.name = draft_.name.empty() ? "model" : draft_.name, .deadline = {}});
-    } else {
-      for (const JsonValue record : models->elements()) {
-        unknown_.check(record, {"name", "arrival", "weight", "deadline", "source"});
-        Model model;
-        model.name = record.at("name").text();
-        if (const auto arrival = record.find("arrival")) model.arrival = arrival->amount();
-        if (const auto weight = record.find("weight")) model.weight = weight->amount();
-        const auto deadline = record.find("deadline");
-        if (deadline && !deadline->is_null()) model.deadline = deadline->amount();
-        if (const auto source = record.find("source")) model.source = read_source(*source);
-        draft_.models.push_back(std::move(model));
-      }
-    }
-    for (std::size_t i = 0; i < draft_.models.size(); ++i) {
-      models_.emplace(draft_.models[i].name, i);
-    }
-  }
-
-  ModelSource read_source(JsonValue record) {
-    unknown_.check(record, {"path", "digest", "shapes", "backend"});
-    ModelSource source;
-    source.path = record.at("path").text();
-    if (const auto digest = record.find("digest")) source.digest = digest->text();
-    if (const auto shapes = record.find("shapes")) {
-      for (const JsonValue shape : shapes->elements()) source.shapes.emplace_back(shape.text());
-    }
-    if (const auto backend = record.find("backend")) source.backend = backend->text();
-    return source;
-  }
-
-  void read_ops() {
-    const JsonValue ops = root_.at("ops");
-    draft_.ops.reserve(ops.elements().size());
-    for (const JsonValue record : ops.elements()) read_op(record);
-    // Kinds met late: the ops before them gave no time for them.
-    for (Op& op : draft_.ops)
-      op.time.resize(std::max(op.time.size(), draft_.cluster.kinds.size()), kUnsupported);
-    ops_.reserve(draft_.ops.size());
-    for (std::size_t i = 0; i < draft_.ops.size(); ++i) ops_.emplace(draft_.ops[i].name, i);
-  }
-
-  void read_op(JsonValue record) {
-    Op& op = draft_.ops.emplace_back();
-    std::optional<JsonValue> time;
-    std::optional<JsonValue> name;
-    for (const auto& [key, value] : record.members()) {
-      if (key == "name") {
-        name = value;
-      } else if (key == "time") {
-        time = value;
-      } else if (key == "type") {
-        op.type = value.text();
-      } else if (key == "memory") {
-        op.memory = value.amount();
-      } else if (key == "model") {
-        op.model = ModelId{number_of(value, models_, draft_.models.size(), "model")};
-      } else if (key == "flops") {
-        op.flops = value.amount();
-      } else if (key == "spread") {
-        op.spread = value.amount();
-      } else if (key == "backward") {
-        op.backward = value.flag();
-      } else if (key == "pin") {
-        if (!value.is_null()) op.pinned_to = pin(value);
-      }
-    }
-    op.name = (name ? *name : record.at("name")).text();
-    read_times(op, time ? *time : record.at("time"));
-    unknown_.check(
-        record, {"name", "type", "model", "memory", "flops", "spread", "backward", "pin", "time"});
-  }
-
-  void read_times(Op& op, JsonValue time) {
-    if (time.is_object()) {
-      op.time.assign(draft_.cluster.kinds.size(), kUnsupported);
-      for (const auto& [kind, value] : time.members()) {
-        const std::size_t number = kind_number(kind, value);
-        op.time.resize(draft_.cluster.kinds.size(), kUnsupported);
-        op.time[number] = time_or_null(value);
-      }
-      return;
-    }
-    if (!own_cluster_) {
-      time.fail("a list of times needs the file's own kinds, expected an object by kind name");
-    }
-    if (time.elements().size() != draft_.cluster.kinds.size()) {
-      time.fail(fmt::format("op '{}' has {} times for {} device kinds", op.name, time.size(),
-                            draft_.cluster.kinds.size()));
-    }
-    op.time.reserve(time.size());
-    for (const JsonValue value : time.elements()) op.time.push_back(time_or_null(value));
   }
 
   std::size_t kind_number(std::string_view kind, JsonValue place) {
-    const auto found = kinds_.find(std::string(kind));
+    std::vector<DeviceKind>& kinds = draft_.cluster.kinds;
+    const auto found = numbered(kinds_, kinds).find(std::string(kind));
     if (found != kinds_.end()) return found->second;
     if (own_cluster_) place.fail(fmt::format("no kind is called '{}'", kind));
-    const std::size_t number = draft_.cluster.kinds.size();
-    draft_.cluster.kinds.push_back({std::string(kind), false});
-    kinds_.emplace(kind, number);
-    return number;
+    kinds_.emplace(kind, kinds.size());
+    kinds.push_back({std::string(kind), false});
+    return kinds.size() - 1;
   }
 
-  DeviceId pin(JsonValue name) {
-    const auto found = devices_.find(std::string(name.text()));
-    if (found != devices_.end()) return DeviceId{found->second};
-    if (own_cluster_) name.fail(fmt::format("no device is called '{}'", name.text()));
-    // The cluster file will have a device of this name; until then a stand-in keeps it.
-    const std::size_t number = draft_.cluster.devices.size();
-    draft_.cluster.devices.push_back({.name = std::string(name.text()), .kind = {}});
-    devices_.emplace(name.text(), number);
-    return DeviceId{number};
+  // The numbers of records by name, made when the first is asked for: by then the list is read.
+  template <class Numbers, class Record>
+  static const Numbers& numbered(Numbers& numbers, const std::vector<Record>& records) {
+    if (!numbers.empty()) return numbers;
+    numbers.reserve(records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) numbers.emplace(records[i].name, i);
+    return numbers;
   }
 
   template <class Numbers>
@@ -240,64 +231,9 @@ class NativeReader {
     return found->second;
   }
 
-  OpId op_of(JsonValue reference) {
-    return OpId{number_of(reference, ops_, draft_.ops.size(), "op")};
-  }
-
-  std::vector<OpId> ops_of(JsonValue list) {
-    std::vector<OpId> ops;
-    ops.reserve(list.elements().size());
-    for (const JsonValue reference : list.elements()) ops.push_back(op_of(reference));
-    return ops;
-  }
-
-  void read_tensors() {
-    const auto tensors = root_.find("tensors");
-    if (!tensors) return;
-    draft_.tensors.reserve(tensors->elements().size());
-    for (const JsonValue record : tensors->elements()) {
-      unknown_.check(record, {"name", "shape", "from", "to", "bytes", "time", "table"});
-      Tensor& tensor = draft_.tensors.emplace_back();
-      const auto from = record.find("from");
-      if (!from) record.fail("the tensor has no producer: the key 'from' is missing");
-      tensor.producer = op_of(*from);
-      tensor.consumers = ops_of(record.at("to"));
-      if (const auto name = record.find("name")) tensor.name = name->text();
-      if (const auto shape = record.find("shape")) tensor.shape = shape->text();
-      if (const auto bytes = record.find("bytes")) tensor.bytes = bytes->amount();
-      if (const auto time = record.find("time")) tensor.host_time = time->amount();
-      if (const auto table = record.find("table")) {
-        if (!own_cluster_) table->fail("a table of transfer times needs the file's own devices");
-        tensor.link_times = transfer_table(*table, draft_.cluster.devices.size());
-      }
-    }
-  }
-
-  void read_groups() {
-    if (const auto groups = root_.find("colocate")) {
-      for (const JsonValue group : groups->elements()) draft_.colocated.push_back(ops_of(group));
-    }
-    if (const auto origin = root_.find("origin")) {
-      for (const JsonValue sentence : origin->elements()) {
-        draft_.origin.emplace_back(sentence.text());
-      }
-    }
-    const auto weights = root_.find("weights");
-    if (!weights) return;
-    for (const JsonValue record : weights->elements()) {
-      unknown_.check(record, {"name", "bytes", "ops"});
-      SharedWeight weight;
-      if (const auto name = record.find("name")) weight.name = name->text();
-      weight.bytes = record.at("bytes").amount();
-      weight.ops = ops_of(record.at("ops"));
-      draft_.shared_weights.push_back(std::move(weight));
-    }
-  }
-
   JsonValue root_;
   bool cluster_follows_;
   bool own_cluster_ = false;
-  UnknownKeys unknown_;
   ProblemDraft draft_;
   std::unordered_map<std::string, std::size_t> kinds_;
   std::unordered_map<std::string, std::size_t> devices_;
@@ -306,219 +242,32 @@ class NativeReader {
   std::size_t uniform_link_count_ = 0;
 };
 
-// Appends our own format.
-class NativeWriter {
- public:
-  explicit NativeWriter(const ProblemDraft& draft) : draft_(draft) {}
+// What ids are called in a problem that is being written.
+struct NativeWriting {
+  const ProblemDraft& draft;
 
-  std::string write() {
-    text_.reserve(128 * (draft_.ops.size() + draft_.tensors.size()) + 4096);
-    text_ += "{\"placewright\": \"problem\", \"version\": 1, \"name\": ";
-    append_quoted(text_, draft_.name);
-    text_ += fmt::format(", \"unit\": \"{}\", \"objective\": \"{}\",\n", name_of(draft_.unit),
-                         name_of(draft_.objective));
-    const std::string rules = rules_to_json(draft_.rules, WrittenRules::unusual);
-    if (rules != "{}") text_ += fmt::format("\"rules\": {},\n", rules);
-    append_cluster(text_, draft_.cluster);
-    append_list("models", draft_.models, [this](const Model& model) { append(model); });
-    append_list("ops", draft_.ops, [this](const Op& op) { append(op); });
-    append_list("tensors", draft_.tensors, [this](const Tensor& tensor) { append(tensor); });
-    if (!draft_.colocated.empty()) {
-      append_list("colocate", draft_.colocated, [this](const auto& group) { append_ops(group); });
-    }
-    if (!draft_.shared_weights.empty()) {
-      append_list("weights", draft_.shared_weights,
-                  [this](const SharedWeight& weight) { append(weight); });
-    }
-    if (!draft_.origin.empty()) {
-      append_list("origin", draft_.origin,
-                  [this](const std::string& sentence) { append_quoted(text_, sentence); });
-    }
-    text_ += "}\n";
-    return std::move(text_);
+  void append(std::string& text, OpId op) const { append_quoted(text, draft.ops[op.index()].name); }
+  void append(std::string& text, ModelId model) const {
+    append_quoted(text, draft.models[model.index()].name);
   }
-
- private:
-  template <class Record, class Append>
-  void append_list(std::string_view key, const std::vector<Record>& records, Append append_record) {
-    text_ += fmt::format(",\n\"{}\": [", key);
-    bool first = true;
-    for (const Record& record : records) {
-      text_ += first ? "\n" : ",\n";
-      first = false;
-      append_record(record);
+  void append(std::string& text, DeviceId device) const {
+    append_quoted(text, draft.cluster.devices[device.index()].name);
+  }
+  void append(TimesByKind, std::string& text, const Op& op) const {
+    append_value(text, op.time, *this);
+  }
+  void append(TransferTable, std::string& text, const Tensor& tensor) const {
+    const auto count = static_cast<std::ptrdiff_t>(draft.cluster.devices.size());
+    std::vector<std::vector<double>> rows;
+    for (std::ptrdiff_t from = 0; from < count; ++from) {
+      const auto row = tensor.link_times.begin() + from * count;
+      rows.emplace_back(row, row + count);
     }
-    text_ += "\n]";
+    append_value(text, rows, *this);
   }
-
-  void append_text(std::string_view key, const std::string& value) {
-    text_ += key;
-    append_quoted(text_, value);
-  }
-
-  void append_unless(std::string_view key, double value, double standard) {
-    if (value == standard) return;
-    text_ += key;
-    append_number(text_, value);
-  }
-
-  void append_ops(const std::vector<OpId>& ops) {
-    text_ += '[';
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (i > 0) text_ += ", ";
-      append_quoted(text_, draft_.ops[ops[i].index()].name);
-    }
-    text_ += ']';
-  }
-
-  void append_numbers(const double* numbers, std::size_t count) {
-    text_ += '[';
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i > 0) text_ += ", ";
-      append_number(text_, numbers[i]);
-    }
-    text_ += ']';
-  }
-
-  void append(const Model& model) {
-    append_text("{\"name\": ", model.name);
-    append_unless(", \"arrival\": ", model.arrival, 0);
-    append_unless(", \"weight\": ", model.weight, 1);
-    if (model.deadline) append_unless(", \"deadline\": ", *model.deadline, kInfinity);
-    if (model.source) append(*model.source);
-    text_ += '}';
-  }
-
-  void append(const ModelSource& source) {
-    append_text(", \"source\": {\"path\": ", source.path);
-    if (!source.digest.empty()) append_text(", \"digest\": ", source.digest);
-    if (!source.shapes.empty()) {
-      text_ += ", \"shapes\": [";
-      for (std::size_t i = 0; i < source.shapes.size(); ++i) {
-        append_text(i > 0 ? ", " : "", source.shapes[i]);
-      }
-      text_ += ']';
-    }
-    if (!source.backend.empty()) append_text(", \"backend\": ", source.backend);
-    text_ += '}';
-  }
-
-  void append(const Op& op) {
-    append_text("{\"name\": ", op.name);
-    if (!op.type.empty()) append_text(", \"type\": ", op.type);
-    if (op.model != ModelId{0}) append_text(", \"model\": ", draft_.models[op.model.index()].name);
-    append_unless(", \"memory\": ", op.memory, 0);
-    append_unless(", \"flops\": ", op.flops, 0);
-    append_unless(", \"spread\": ", op.spread, 0);
-    if (op.backward) text_ += ", \"backward\": true";
-    if (op.pinned_to.valid()) {
-      append_text(", \"pin\": ", draft_.cluster.devices[op.pinned_to.index()].name);
-    }
-    text_ += ", \"time\": ";
-    append_numbers(op.time.data(), op.time.size());
-    text_ += '}';
-  }
-
-  void append(const Tensor& tensor) {
-    text_ += '{';
-    if (!tensor.name.empty()) {
-      append_text("\"name\": ", tensor.name);
-      text_ += ", ";
-    }
-    if (!tensor.shape.empty()) {
-      append_text("\"shape\": ", tensor.shape);
-      text_ += ", ";
-    }
-    append_text("\"from\": ", draft_.ops[tensor.producer.index()].name);
-    text_ += ", \"to\": ";
-    append_ops(tensor.consumers);
-    append_unless(", \"bytes\": ", tensor.bytes, 0);
-    append_unless(", \"time\": ", tensor.host_time, 0);
-    if (!tensor.link_times.empty()) {
-      const std::size_t count = draft_.cluster.devices.size();
-      text_ += ", \"table\": [";
-      for (std::size_t from = 0; from < count; ++from) {
-        if (from > 0) text_ += ", ";
-        append_numbers(tensor.link_times.data() + from * count, count);
-      }
-      text_ += ']';
-    }
-    text_ += '}';
-  }
-
-  void append(const SharedWeight& weight) {
-    text_ += '{';
-    if (!weight.name.empty()) {
-      append_text("\"name\": ", weight.name);
-      text_ += ", ";
-    }
-    text_ += "\"bytes\": ";
-    append_number(text_, weight.bytes);
-    text_ += ", \"ops\": ";
-    append_ops(weight.ops);
-    text_ += '}';
-  }
-
-  const ProblemDraft& draft_;
-  std::string text_;
 };
 
 }  // namespace
-
-StatedRules rules_from_json(JsonValue object, UnknownKeys& unknown) {
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  unknown.check(object, {"contiguity", "transfers", "training", "memory", "congestion",
-                         "calls_per_device", "max_replicas", "replica_bandwidth"});
-  StatedRules rules;
-  if (const auto value = object.find("contiguity")) {
-    rules.contiguity = value->one_of<Contiguity>();
-  }
-  if (const auto value = object.find("transfers")) {
-    rules.transfers = value->one_of<TransferMode>();
-  }
-  if (const auto value = object.find("training")) {
-    rules.training = value->one_of<TrainingMode>();
-  }
-  if (const auto value = object.find("memory")) {
-    rules.memory = value->one_of<MemoryModel>();
-  }
-  if (const auto value = object.find("congestion")) rules.congestion = value->flag();
-  if (const auto value = object.find("calls_per_device")) {
-    rules.calls_per_device = static_cast<int>(value->integer(1, kMost));
-  }
-  if (const auto value = object.find("max_replicas")) {
-    rules.max_replicas = static_cast<int>(value->integer(1, kMost));
-  }
-  if (const auto value = object.find("replica_bandwidth")) {
-    rules.replica_bandwidth = value->amount();
-  }
-  return rules;
-}
-
-std::string rules_to_json(const Rules& rules, WrittenRules which) {
-  const Rules usual;
-  std::string text;
-  const auto append = [&](std::string_view key, auto value, auto usual_value, std::string written) {
-    if (which == WrittenRules::unusual && value == usual_value) return;
-    text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", key, written);
-  };
-  const auto append_name = [&](std::string_view key, auto value, auto usual_value) {
-    append(key, value, usual_value, fmt::format("\"{}\"", name_of(value)));
-  };
-  append_name("contiguity", rules.contiguity, usual.contiguity);
-  append_name("transfers", rules.transfers, usual.transfers);
-  append_name("training", rules.training, usual.training);
-  append_name("memory", rules.memory, usual.memory);
-  append("congestion", rules.congestion, usual.congestion, rules.congestion ? "true" : "false");
-  append("calls_per_device", rules.calls_per_device, usual.calls_per_device,
-         std::to_string(rules.calls_per_device));
-  append("max_replicas", rules.max_replicas, usual.max_replicas,
-         std::to_string(rules.max_replicas));
-  std::string bandwidth;
-  append_number(bandwidth, rules.replica_bandwidth);
-  append("replica_bandwidth", rules.replica_bandwidth, usual.replica_bandwidth, bandwidth);
-  return fmt::format("{{{}}}", text);
-}
 
 ProblemFormat native_format() {
   return {
@@ -530,7 +279,14 @@ ProblemFormat native_format() {
 }
 
 std::string write_problem(const ProblemDraft& draft) {
-  return NativeWriter(draft).write();
+  const NativeWriting context{draft};
+  std::string text = begun_file("problem");
+  text.reserve(128 * (draft.ops.size() + draft.tensors.size()) + 4096);
+  append_fields(text, draft, kHeadFields, context);
+  append_cluster(text, draft.cluster);
+  append_fields(text, draft, kGraphFields, context);
+  text += "}\n";
+  return text;
 }
 
 }  // namespace placewright

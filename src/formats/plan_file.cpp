@@ -94,7 +94,9 @@ class PlanWriter {
       text_.pop_back();  // its line end
     }
     text_ += "},\n";
-    text_ += fmt::format("\"rules\": {},\n", rules_to_json(problem_.rules(), WrittenRules::all));
+    text_ += "\"rules\": ";
+    append_record(text_, problem_.rules(), WritingContext{}, Written::all);
+    text_ += ",\n";
   }
 
   void append_summary() {
@@ -487,9 +489,7 @@ PlanReference PlanDocument::reference() const {
   check_header(root, "plan");
   PlanReference reference;
   reference.objective = root.at("objective").one_of<Objective>();
-  UnknownKeys unknown;
-  const auto rules = root.find("rules");
-  if (rules) reference.rules = rules_from_json(*rules, unknown);
+  if (const auto rules = root.find("rules")) reference.rules = StatedRules(*rules);
   if (const auto problem = root.find("problem")) {
     reference.problem = reference_from_json(*problem);
     if (const auto embedded = problem->find("embedded")) {

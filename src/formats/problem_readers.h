@@ -10,15 +10,8 @@
 
 #include "formats/json.h"
 #include "formats/problem_file.h"
-#include "formats/stated_rules.h"
 
 namespace placewright {
-
-// The object `rules` of our own files. Problem files hold what differs from the defaults, plans
-// everything: the problem's file may say otherwise.
-StatedRules rules_from_json(JsonValue object, UnknownKeys& unknown);
-enum class WrittenRules { unusual, all };
-std::string rules_to_json(const Rules& rules, WrittenRules which);
 
 // A time, or kUnsupported (a transfer: no link) where the file says null.
 double time_or_null(JsonValue value);

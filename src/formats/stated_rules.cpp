@@ -2,15 +2,20 @@
 
 namespace placewright {
 
-Rules StatedRules::over(const Rules& others) const {
-  return {.contiguity = contiguity.value_or(others.contiguity),
-          .transfers = transfers.value_or(others.transfers),
-          .training = training.value_or(others.training),
-          .memory = memory.value_or(others.memory),
-          .congestion = congestion.value_or(others.congestion),
-          .calls_per_device = calls_per_device.value_or(others.calls_per_device),
-          .max_replicas = max_replicas.value_or(others.max_replicas),
-          .replica_bandwidth = replica_bandwidth.value_or(others.replica_bandwidth)};
+StatedRules::StatedRules(JsonValue object) {
+  ReadingContext context;
+  read_record(object, rules_, context);
+  const auto keys = keys_of(kFields<Rules>);
+  for (std::size_t i = 0; i < keys.size(); ++i) stated_[i] = object.find(keys[i]).has_value();
+}
+
+Rules StatedRules::over(Rules others) const {
+  std::size_t next = 0;
+  const auto lay = [&](const auto& field) {
+    if (stated_[next++]) std::invoke(field.member, others) = std::invoke(field.member, rules_);
+  };
+  std::apply([&](const auto&... field) { (lay(field), ...); }, kFields<Rules>);
+  return others;
 }
 
 }  // namespace placewright

@@ -1,24 +1,37 @@
-// What a file states of the rules; the others stay as they are.
+// The object `rules` of our own files. Problem files hold what differs from the defaults, plans everything:
+// the problem's file may say otherwise.
 
 #pragma once
 
-#include <optional>
+#include <array>
 
+#include "formats/json_fields.h"
 #include "problem/objective.h"
 
 namespace placewright {
 
-struct StatedRules {
-  std::optional<Contiguity> contiguity = {};
-  std::optional<TransferMode> transfers = {};
-  std::optional<TrainingMode> training = {};
-  std::optional<MemoryModel> memory = {};
-  std::optional<bool> congestion = {};
-  std::optional<int> calls_per_device = {};
-  std::optional<int> max_replicas = {};
-  std::optional<double> replica_bandwidth = {};
+template <>
+inline constexpr auto kFields<Rules> =
+    std::tuple{optional("contiguity", &Rules::contiguity),
+               optional("transfers", &Rules::transfers),
+               optional("training", &Rules::training),
+               optional("memory", &Rules::memory),
+               optional("congestion", &Rules::congestion),
+               optional("calls_per_device", &Rules::calls_per_device),
+               optional("max_replicas", &Rules::max_replicas),
+               optional("replica_bandwidth", &Rules::replica_bandwidth)};
 
-  [[nodiscard]] Rules over(const Rules& others) const;
+// What a file states of the rules; the others stay as they are.
+class StatedRules {
+ public:
+  StatedRules() = default;
+  explicit StatedRules(JsonValue object);
+
+  [[nodiscard]] Rules over(Rules others) const;
+
+ private:
+  Rules rules_;
+  std::array<bool, std::tuple_size_v<decltype(kFields<Rules>)>> stated_{};
 };
 
 }  // namespace placewright
