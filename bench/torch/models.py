@@ -14,7 +14,8 @@ import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-Factory = Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]
+Made = tuple[nn.Module, tuple[torch.Tensor, ...]]
+Factory = Callable[[], Made]
 
 
 def _fold(model: nn.Module) -> None:
@@ -27,7 +28,7 @@ def _fold(model: nn.Module) -> None:
                 setattr(parent, after, getattr(second, "act", None) or nn.Identity())
 
 
-def _prepare(model: nn.Module, size: int, dtype: torch.dtype) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+def _prepare(model: nn.Module, size: int, dtype: torch.dtype) -> Made:
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
@@ -41,7 +42,7 @@ def _prepare(model: nn.Module, size: int, dtype: torch.dtype) -> tuple[nn.Module
     return model, (x.to("cuda", dtype).to(memory_format=torch.channels_last),)
 
 
-def _torchvision(name: str, size: int, dtype: torch.dtype) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+def _torchvision(name: str, size: int, dtype: torch.dtype) -> Made:
     import torchvision
 
     torch.manual_seed(0)
@@ -49,7 +50,7 @@ def _torchvision(name: str, size: int, dtype: torch.dtype) -> tuple[nn.Module, t
     return _prepare(getattr(torchvision.models, name)(weights=None, **extra), size, dtype)
 
 
-def _timm(name: str, size: int, dtype: torch.dtype) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+def _timm(name: str, size: int, dtype: torch.dtype) -> Made:
     import timm
 
     torch.manual_seed(0)
@@ -66,3 +67,87 @@ inception_v4_f32: Factory = functools.partial(_timm, "inception_v4", 299, torch.
 inception_v4_f16: Factory = functools.partial(_timm, "inception_v4", 299, torch.float16)
 pnasnet5_f32: Factory = functools.partial(_timm, "pnasnet5large", 331, torch.float32)
 pnasnet5_f16: Factory = functools.partial(_timm, "pnasnet5large", 331, torch.float16)
+
+
+class Logits(nn.Module):
+    """A model of the transformers package as a function from token numbers to one tensor."""
+
+    def __init__(self, inner: nn.Module, output: str) -> None:
+        super().__init__()
+        self.inner = inner
+        self.output = output
+
+    def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = getattr(self.inner(input_ids=tokens, attention_mask=mask), self.output)
+        return result
+
+
+def _tokens(model: nn.Module, length: int, vocabulary: int, dtype: torch.dtype) -> Made:
+    tokens = torch.randint(0, vocabulary, (1, length), device="cuda")
+    return model.to("cuda", dtype).eval().requires_grad_(False), (tokens, torch.ones_like(tokens))
+
+
+def _bert_base(dtype: torch.dtype, length: int = 128) -> Made:
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.BertConfig(attn_implementation="sdpa")
+    return _tokens(Logits(transformers.BertModel(config), "last_hidden_state"), length, config.vocab_size, dtype)
+
+
+def _gpt2(dtype: torch.dtype, length: int = 128) -> Made:
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(attn_implementation="eager", use_cache=False)
+    return _tokens(Logits(transformers.GPT2LMHeadModel(config), "logits"), length, config.vocab_size, dtype)
+
+
+class Layer(nn.Module):
+    """A transformer layer that normalises first."""
+
+    def __init__(self, width: int, heads: int, causal: bool) -> None:
+        super().__init__()
+        self.heads = heads
+        self.causal = causal
+        self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.queries_keys_values = nn.Linear(width, 3 * width)
+        self.project = nn.Linear(width, width)
+        self.widen, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, length, width = x.shape
+        parts = self.queries_keys_values(self.norm_1(x)).view(batch, length, 3, self.heads, width // self.heads)
+        query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
+        mixed = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
+        x = x + self.project(mixed.transpose(1, 2).reshape(batch, length, width))
+        result: torch.Tensor = x + self.narrow(nn.functional.gelu(self.widen(self.norm_2(x))))
+        return result
+
+
+class Transformer(nn.Module):
+    """Layers of equal shape, without embeddings: `layers` and what they need to be split by hand."""
+
+    def __init__(self, layers: int, width: int, heads: int, causal: bool) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Layer(width, heads, causal) for _ in range(layers)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def _stack(layers: int, width: int, heads: int, causal: bool, batch: int, length: int) -> Made:
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        model = Transformer(layers, width, heads, causal).half().eval().requires_grad_(False)
+        return model, (torch.randn(batch, length, width, dtype=torch.float16),)
+
+
+bert_base_f32: Factory = functools.partial(_bert_base, torch.float32)
+bert_base_f16: Factory = functools.partial(_bert_base, torch.float16)
+gpt2_f32: Factory = functools.partial(_gpt2, torch.float32)
+gpt2_f16: Factory = functools.partial(_gpt2, torch.float16)
+bert_large_like: Factory = functools.partial(_stack, 24, 1024, 16, False, 8, 128)
+gpt2_xl_like: Factory = functools.partial(_stack, 48, 1600, 25, True, 1, 512)

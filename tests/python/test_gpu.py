@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 import models
 import placewright.torch as placed_torch
+from placewright.torch.partitions import partition_gpu
 
 pytestmark = [
     pytest.mark.gpu,
@@ -60,3 +61,61 @@ def test_as_a_backend_of_torch_compile() -> None:
         warnings.simplefilter("always")
         torch.testing.assert_close(compiled(*inputs), model(*inputs), rtol=2e-3, atol=2e-3)
     assert not [warning for warning in caught if "placewright" in str(warning.message)]
+
+
+WHERE = """extern "C" __global__ void where(int* out) {
+  unsigned here;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(here));
+  const long long until = clock64() + 200000;
+  while (clock64() < until) {
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = here;
+}"""
+
+
+def partitions(*multiprocessors: int):
+    try:
+        return partition_gpu(multiprocessors)
+    except placed_torch.NoPartitions as reason:
+        pytest.skip(str(reason))
+
+
+def test_partitions_are_disjoint_and_as_large_as_asked() -> None:
+    where = torch.cuda._compile_kernel(WHERE, "where")
+    seen = []
+    for partition in partitions(64, 32, 16, 8):
+        places = torch.full((512,), -1, dtype=torch.int32, device="cuda")
+        torch.cuda.synchronize()
+        with torch.cuda.stream(partition.stream):
+            where(grid=(512, 1, 1), block=(1024, 1, 1), args=(places,))
+        torch.cuda.synchronize()
+        seen.append(set(places.tolist()))
+    assert [len(places) for places in seen] == [64, 32, 16, 8]
+    assert len(set().union(*seen)) == 120
+
+
+def test_more_multiprocessors_than_there_are_is_told_in_a_sentence() -> None:
+    partitions(8)
+    with pytest.raises(placed_torch.NoPartitions):
+        partition_gpu([1024, 1024])
+
+
+def test_a_pipeline_over_partitions_computes_what_the_model_computes() -> None:
+    partitions(8)
+    model, inputs = on_gpu(models.transformer)
+    pipeline = placed_torch.compile_pipeline(model, inputs, devices=["cuda:0/32", "cuda:0/16"])
+    samples = [tuple(torch.randn_like(value) for value in inputs) for _ in range(9)]
+    for name in pipeline.variants:
+        pipeline.chosen = name
+        for sample, got in zip(samples, pipeline.map(samples), strict=True):
+            torch.testing.assert_close(got, model(*sample), rtol=2e-3, atol=2e-3)
+
+
+def test_several_models_at_once() -> None:
+    together = placed_torch.compile_together([on_gpu(make) for make in models.ALL], effort=QUICK)
+    inputs = [tuple(torch.randn_like(value) for value in given) for _, given in together.models]
+    for name in together.variants:
+        together.chosen = name
+        for (model, _), given, got in zip(together.models, inputs, together(*inputs), strict=True):
+            torch.testing.assert_close(got, model(*(value.clone() for value in given)), rtol=2e-3, atol=2e-3)
+    assert set(together.measure(rounds=2)) == {*together.variants, "predicted"}

@@ -7,6 +7,8 @@ y = fast(x)
 """
 
 from placewright.torch.capture import CannotCapture, Captured, capture
+from placewright.torch.partitions import NoPartitions
+from placewright.torch.pipeline import Pipeline, compile_pipeline
 from placewright.torch.placed import NewShape, Placed, WrongOutputs, compile, dynamo_backend
 from placewright.torch.stream_search import Effort
 from placewright.torch.together import Together, compile_together
@@ -16,11 +18,14 @@ __all__ = [
     "Captured",
     "Effort",
     "NewShape",
+    "NoPartitions",
+    "Pipeline",
     "Placed",
     "Together",
     "WrongOutputs",
     "capture",
     "compile",
+    "compile_pipeline",
     "compile_together",
     "dynamo_backend",
 ]

@@ -20,6 +20,10 @@ from placewright.torch.schedules import Costs, Steps, blocks, candidates, canoni
 from placewright.torch.streams import URGENT
 from placewright.torch.timing import AtomClock
 
+# Pairs are measured for this many of the latest earlier atoms that may run beside an atom: all of them in a block of
+# branches, some where a whole model is one block.
+_NEIGHBOURS = 16
+
 # A move must gain more than the clock's noise to be taken.
 _GAIN = 0.003
 
@@ -101,6 +105,7 @@ class _Search:
         self.after = program.atoms.after
         self.times = self._times_alone()
         self.shares = [1.0] * len(self.times)
+        self.slowdowns: dict[tuple[str, str], float] = {}
         self.rows: list[BlockRow] = []
 
     def _times_alone(self) -> list[float]:
@@ -163,12 +168,19 @@ class _Search:
         for atom in block:
             producers = [p for p in self.after[atom] if p >= first]
             ancestors[atom] = set(producers).union(*(ancestors[p] for p in producers))
-            for other in range(first, atom):
-                if other not in ancestors[atom]:
-                    slowdowns[other - first, atom - first] = self.clock.slowdown(other, atom, self.times)
+            beside = [other for other in range(first, atom) if other not in ancestors[atom]]
+            for other in beside[-_NEIGHBOURS:]:
+                slowdowns[other - first, atom - first] = self._slowdown(other, atom)
         shares, error = fit_shares(slowdowns, len(block))
         self.shares[first : first + len(block)] = shares
         return error
+
+    def _slowdown(self, first: int, second: int) -> float:
+        """Pairs of equal atoms are measured once."""
+        pair = (self.program.signatures[first], self.program.signatures[second])
+        if pair not in self.slowdowns:
+            self.slowdowns[pair] = self.clock.slowdown(first, second, self.times)
+        return self.slowdowns[pair]
 
     def _improve(self, measured: dict[Steps, float]) -> Steps:
         """Random moves from the best schedule, each measured; `measured` receives them."""

@@ -65,6 +65,10 @@ def _clock_time(call: Callable[[], object], repeats: int) -> float:
     return 1e3 * (time.perf_counter() - start) / repeats
 
 
+# Atoms in one CUDA graph that is replayed to time some of them.
+_LAUNCHES = 400
+
+
 class AtomClock:
     """Times parts of a program on the GPU, on the values of one run of it."""
 
@@ -76,14 +80,15 @@ class AtomClock:
         torch.cuda.synchronize()
 
     def steps(self, steps: Steps) -> float:
-        """Microseconds for the steps, one round after the other."""
+        """Microseconds for the steps, one round after the other; long ones need fewer rounds."""
         streams = make_streams(1 + max(stream for _, stream in steps))
+        repeats = max(1, min(self.repeats, _LAUNCHES // len(steps)))
 
         def rounds() -> None:
-            for _ in range(self.repeats):
+            for _ in range(repeats):
                 capture_steps(self.program, steps, streams, dict(self.values))
 
-        return _replay(rounds, streams[0]) / self.repeats
+        return _replay(rounds, streams[0]) / repeats
 
     def slowdown(self, first: int, second: int, times: Sequence[float]) -> float:
         """How much longer two atoms take side by side than alone, each repeated so that both are busy equally long.
