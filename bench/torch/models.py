@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import nn
@@ -119,18 +119,33 @@ class Layer(nn.Module):
         batch, length, width = x.shape
         parts = self.queries_keys_values(self.norm_1(x)).view(batch, length, 3, self.heads, width // self.heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
-        mixed = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
+        mixed = self.attend(query, key, value)
         x = x + self.project(mixed.transpose(1, 2).reshape(batch, length, width))
         result: torch.Tensor = x + self.narrow(nn.functional.gelu(self.widen(self.norm_2(x))))
         return result
+
+    def attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
+
+
+class CachedLayer(Layer):
+    """A layer that sees one more token after `cached` others, whose keys and values it has."""
+
+    def __init__(self, width: int, heads: int, cached: int) -> None:
+        super().__init__(width, heads, causal=False)
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.randn(1, heads, cached, width // heads))
+
+    def attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return super().attend(query, torch.cat([self.keys, key], 2), torch.cat([self.values, value], 2))
 
 
 class Transformer(nn.Module):
     """Layers of equal shape, without embeddings: `layers` and what they need to be split by hand."""
 
-    def __init__(self, layers: int, width: int, heads: int, causal: bool) -> None:
+    def __init__(self, layers: Iterable[Layer]) -> None:
         super().__init__()
-        self.layers = nn.ModuleList([Layer(width, heads, causal) for _ in range(layers)])
+        self.layers = nn.ModuleList(layers)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for layer in self.layers:
@@ -141,7 +156,8 @@ class Transformer(nn.Module):
 def _stack(layers: int, width: int, heads: int, causal: bool, batch: int, length: int) -> Made:
     torch.manual_seed(0)
     with torch.device("cuda"):
-        model = Transformer(layers, width, heads, causal).half().eval().requires_grad_(False)
+        stack = Transformer(Layer(width, heads, causal) for _ in range(layers))
+        model = stack.half().eval().requires_grad_(False)
         return model, (torch.randn(batch, length, width, dtype=torch.float16),)
 
 
@@ -151,3 +167,12 @@ gpt2_f32: Factory = functools.partial(_gpt2, torch.float32)
 gpt2_f16: Factory = functools.partial(_gpt2, torch.float16)
 bert_large_like: Factory = functools.partial(_stack, 24, 1024, 16, False, 8, 128)
 gpt2_xl_like: Factory = functools.partial(_stack, 48, 1600, 25, True, 1, 512)
+
+
+def gpt2_xl_on_the_cpu(tokens: int, cached: int) -> Made:
+    """GPT-2-XL's layers in bfloat16, on the CPU: `tokens` at once, after `cached` others."""
+    torch.manual_seed(0)
+    with torch.device("cuda"):  # where random numbers are fast
+        layers = [CachedLayer(1600, 25, cached) if cached else Layer(1600, 25, causal=True) for _ in range(48)]
+        model = Transformer(layers).bfloat16().eval().requires_grad_(False)
+    return model.cpu(), (torch.randn(1, tokens, 1600, dtype=torch.bfloat16),)

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import torch
 from bench.torch import models
@@ -39,12 +40,18 @@ def by_layers(pipeline: Pipeline, device_of_layer: Sequence[str]) -> list[str]:
 
 
 def accelerate_map(model: torch.nn.Module, devices: Sequence[str]) -> list[str]:
-    from accelerate import infer_auto_device_map
+    """The device of each layer as accelerate maps them, with the least equal memory for all devices that holds the
+    model; accelerate keeps room for the largest layer on the first one."""
+    from accelerate.utils import modeling
 
     size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    memory = {number: int(1.05 * size / len(devices)) for number in range(len(devices))}
-    found = infer_auto_device_map(model, max_memory=memory, no_split_module_classes=["Layer"])
-    return [devices[min(int(found[f"layers.{i}"]), len(devices) - 1)] for i in range(len(model.layers))]
+    for percent in range(100, 200, 5):
+        memory = {number: size * percent // 100 // len(devices) for number in range(len(devices))}
+        with mock.patch.object(modeling, "get_max_memory", lambda given: given):  # the devices are fictitious
+            found = modeling.infer_auto_device_map(model, max_memory=memory, no_split_module_classes=["Layer"])
+        if all(isinstance(found.get(f"layers.{i}"), int) for i in range(len(model.layers))):
+            return [devices[found[f"layers.{i}"]] for i in range(len(model.layers))]
+    raise ValueError("accelerate found no map")
 
 
 def main(name: str, folder: Path) -> None:

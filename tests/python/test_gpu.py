@@ -119,3 +119,18 @@ def test_several_models_at_once() -> None:
         for (model, _), given, got in zip(together.models, inputs, together(*inputs), strict=True):
             torch.testing.assert_close(got, model(*(value.clone() for value in given)), rtol=2e-3, atol=2e-3)
     assert set(together.measure(rounds=2)) == {*together.variants, "predicted"}
+
+
+@pytest.mark.parametrize("share", [0.4, 2.0])
+def test_weights_that_do_not_fit_are_streamed_or_stay_on_the_cpu(share: float) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(24))).eval().requires_grad_(False)
+    inputs = (torch.randn(4, 64),)
+    size = sum(value.numel() * value.element_size() for value in model.parameters())
+    fast = placed_torch.compile_offloaded(model, inputs, memory=int(share * size))
+    assert (fast.resident < len(fast.atoms.atoms)) == (share < 1)
+    for name in fast.variants:
+        fast.chosen = name
+        for _ in range(3):
+            fresh = torch.randn(4, 64)
+            torch.testing.assert_close(fast(fresh).cpu(), model(fresh), rtol=2e-3, atol=2e-3)

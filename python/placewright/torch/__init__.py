@@ -7,6 +7,7 @@ y = fast(x)
 """
 
 from placewright.torch.capture import CannotCapture, Captured, capture
+from placewright.torch.offload import Offloaded, compile_offloaded
 from placewright.torch.partitions import NoPartitions
 from placewright.torch.pipeline import Pipeline, compile_pipeline
 from placewright.torch.placed import NewShape, Placed, WrongOutputs, compile, dynamo_backend
@@ -19,12 +20,14 @@ __all__ = [
     "Effort",
     "NewShape",
     "NoPartitions",
+    "Offloaded",
     "Pipeline",
     "Placed",
     "Together",
     "WrongOutputs",
     "capture",
     "compile",
+    "compile_offloaded",
     "compile_pipeline",
     "compile_together",
     "dynamo_backend",

@@ -34,6 +34,7 @@ from placewright.torch.documents import Site, problem_document
 from placewright.torch.kernels import Compiler, Program, compile_atoms, inductor
 from placewright.torch.partitions import Partition, multiprocessors_of, partition_gpu
 from placewright.torch.placed import WrongOutputs, outputs_equal
+from placewright.torch.streams import capturing
 from placewright.torch.timing import Spread
 
 
@@ -92,6 +93,7 @@ class PartitionStage:
     def __init__(
         self, program: Program, atoms: Sequence[int], partition: Partition, slots: Sequence[GraphSlot]
     ) -> None:
+        self.program = program  # kernels own constants that the graphs read
         self.partition = partition
         self.graphs = {slot: capture_atoms(program, atoms, partition, slot.values) for slot in slots}
 
@@ -114,8 +116,7 @@ def capture_atoms(
 ) -> torch.cuda.CUDAGraph:
     """Atoms on a partition as a CUDA graph; `values` receives what they compute."""
     graph = torch.cuda.CUDAGraph()
-    torch.cuda.synchronize()
-    with torch.no_grad(), torch.cuda.graph(graph, stream=partition.stream):
+    with capturing(graph, partition.stream):
         for _ in range(repeats):
             for atom in atoms:
                 program.launch(atom, values)

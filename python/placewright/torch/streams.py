@@ -11,7 +11,10 @@ later atom of the producing stream while another stream still reads it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import gc
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -68,12 +71,12 @@ class StreamGraph:
 
     def __init__(self, program: Program, steps: Steps, priority: int = 0) -> None:
         captured = program.atoms.captured
+        self.program = program  # kernels own constants that the graph reads
         self.inputs = [value.clone() for value in captured.example_inputs]
         streams = make_streams(1 + max(stream for _, stream in steps), priority)
         values = dict(zip(captured.inputs, self.inputs, strict=True))
         self.graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        with torch.no_grad(), torch.cuda.graph(self.graph, stream=streams[0]):
+        with capturing(self.graph, streams[0]):
             capture_steps(program, steps, streams, values)
         self.outputs = program.outputs(values)
 
@@ -83,6 +86,26 @@ class StreamGraph:
             place.copy_(value)
         self.graph.replay()
         return self.outputs
+
+
+@contextlib.contextmanager
+def capturing(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, pool: Any = None) -> Iterator[None]:
+    """Captures what is launched into a graph, as torch.cuda.graph does, but without collecting garbage and emptying the
+    memory cache each time: graphs are made by the hundred here. The collector rests meanwhile, since it might free
+    another graph, which must not happen during a capture."""
+    resting = not gc.isenabled()
+    gc.disable()
+    torch.cuda.synchronize()
+    try:
+        with torch.no_grad(), torch.cuda.stream(stream):
+            graph.capture_begin(*([] if pool is None else [pool]))
+            try:
+                yield
+            finally:
+                graph.capture_end()
+    finally:
+        if not resting:
+            gc.enable()
 
 
 _streams: list[list[torch.cuda.Stream]] = [[] for _ in range(PRIORITIES)]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch.fx import Node
 
 from placewright.torch.kernels import Program
 from placewright.torch.schedules import Steps
-from placewright.torch.streams import capture_steps, make_streams
+from placewright.torch.streams import capture_steps, capturing, make_streams
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,10 +117,15 @@ class AtomClock:
         return together / max(counts[first] * times[first], counts[second] * times[second])
 
 
+@functools.cache
+def _pool() -> Any:
+    return torch.cuda.graph_pool_handle()
+
+
 def _replay(work: Callable[[], None], stream: torch.cuda.Stream, rounds: int = 9) -> float:
-    """Microseconds for the work as a CUDA graph."""
+    """Microseconds for the work as a CUDA graph. Such graphs live one after the other, so they share their memory."""
     graph = torch.cuda.CUDAGraph()
-    with torch.no_grad(), torch.cuda.graph(graph, stream=stream):
+    with capturing(graph, stream, _pool()):
         work()
     graph.replay()
     samples: list[float] = []
