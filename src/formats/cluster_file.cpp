@@ -37,8 +37,6 @@ namespace {
 struct UniformLinks {
   double latency = 0;
   double bandwidth = kInfinity;
-
-  friend bool operator==(const UniformLinks&, const UniformLinks&) = default;
 };
 struct Interconnect {
   InterconnectKind kind = InterconnectKind::links;

@@ -11,9 +11,10 @@
 // Texts, amounts (numbers that are not negative), flags, counts from 1, names of enumerations, lists
 // and records within records are read and written by their types. For the rest both sides take a
 // context: `context.read(json, value)` and `context.append(text, value)` come before what is here, so
-// that ids are names, and a field of a form of its own, `required("time", &Op::time, TimesByKind{})`,
-// goes through `context.read(form, json, record)` and `context.append(form, text, record)`. The
-// context of reading also holds `unknown`, which collects the keys that no list has.
+// that ids are names. A field of a form of its own, `required("time", &Op::time, TimesByKind{})`, goes
+// through `context.read(form, json, record)` and `context.append(form, text, record)`; where the context
+// has only one of them, the other side is plain. The context of reading also holds `unknown`, which
+// collects the keys that no list has.
 //
 // Fields are read in the order of the list, whatever the order of the file: what comes later may refer
 // to what came before.
@@ -43,6 +44,12 @@ enum class Presence { required, stated, optional };
 enum class Lines { one, bracket_behind, bracket_below };
 
 struct PlainForm {};
+
+// The member of a field that the record does not hold: its form computes it when writing and may look at
+// it when reading; without a form it is only a key that is known.
+struct Computed {
+  constexpr bool operator()(const auto& /*record*/) const { return true; }
+};
 
 template <class Member, class Form>
 struct Field {
@@ -118,10 +125,10 @@ void read_fields(JsonValue object, Record& record, const std::tuple<Fields...>& 
     if (!json && !field.if_missing.empty()) object.fail(std::string(field.if_missing));
     if (!json && field.presence == Presence::required) json = object.at(field.key);  // throws
     if (!json || (field.null_is_absent && json->is_null())) return;
-    if constexpr (std::is_same_v<Form, PlainForm>) {
-      read_value(*json, std::invoke(field.member, record), context);
-    } else {
+    if constexpr (requires { context.read(field.form, *json, record); }) {
       context.read(field.form, *json, record);
+    } else if constexpr (!std::is_same_v<Member, Computed>) {
+      read_value(*json, std::invoke(field.member, record), context);
     }
   };
   std::apply([&](const Fields&... field) { (read(field), ...); }, fields);
@@ -180,6 +187,20 @@ template <class Value, class Context>
 void append_value(std::string& text, const Value& value, const Context& context,
                   Lines lines = Lines::one);
 
+// Whether an optional field may be left out. Lists are usually empty, and what may be absent is.
+template <class Value>
+bool is_usual(const Value& value, const Value& usual) {
+  return value == usual;
+}
+template <class Value>
+bool is_usual(const std::optional<Value>& value, const std::optional<Value>& /*usual*/) {
+  return !value;
+}
+template <class Value>
+bool is_usual(const std::vector<Value>& values, const std::vector<Value>& /*usual*/) {
+  return values.empty();
+}
+
 enum class Written { unusual, all };
 
 // The fields of an object whose brace is open, behind what is already in it.
@@ -190,15 +211,15 @@ void append_fields(std::string& text, const Record& record, const std::tuple<Fie
   const auto append = [&]<class Member, class Form>(const Field<Member, Form>& field) {
     const auto& value = std::invoke(field.member, record);
     const bool may_be_left_out = field.presence == Presence::optional && which == Written::unusual;
-    if (may_be_left_out && value == std::invoke(field.member, usual)) return;
+    if (may_be_left_out && is_usual(value, std::invoke(field.member, usual))) return;
     if (text.back() != '{') text += field.starts_line ? ",\n" : ", ";
     text += '"';
     text += field.key;
     text += "\": ";
-    if constexpr (std::is_same_v<Form, PlainForm>) {
-      append_value(text, value, context, field.lines);
-    } else {
+    if constexpr (requires { context.append(field.form, text, record); }) {
       context.append(field.form, text, record);
+    } else {
+      append_value(text, value, context, field.lines);
     }
   };
   std::apply([&](const Fields&... field) { (append(field), ...); }, fields);

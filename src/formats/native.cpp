@@ -253,9 +253,6 @@ struct NativeWriting {
   void append(std::string& text, DeviceId device) const {
     append_quoted(text, draft.cluster.devices[device.index()].name);
   }
-  void append(TimesByKind, std::string& text, const Op& op) const {
-    append_value(text, op.time, *this);
-  }
   void append(TransferTable, std::string& text, const Tensor& tensor) const {
     const auto count = static_cast<std::ptrdiff_t>(draft.cluster.devices.size());
     std::vector<std::vector<double>> rows;

@@ -40,235 +40,326 @@ std::string resolved_from_plan(const std::string& path, const std::string& plan_
   return (fs::path(plan_path).parent_path() / path).lexically_normal().string();
 }
 
-class PlanWriter {
- public:
-  PlanWriter(const Problem& problem, const PlanFile& file, const PlanWriteOptions& options)
-      : problem_(problem), file_(file), options_(options) {}
+// A placement is an object from ops to devices, one to a line. Of a file without one nothing else of the
+// plan is read.
+struct PlacementForm {};
+struct ScheduleForm {};
+struct ReferenceForm {};
 
-  std::string write() {
-    text_ = "{\"placewright\": \"plan\", \"version\": 1,\n";
-    append_problem();
-    append_summary();
-    append_placement();
-    if (file_.plan.schedule) append_schedule(*file_.plan.schedule);
-    append_stages();
-    append_calls();
-    text_ += "\n}\n";
-    return std::move(text_);
+// Written from the problem, which the file has to agree with.
+struct RulesForm {};
+struct ObjectiveForm {};
+struct UnitForm {};
+
+struct BoundForm {};  // null: infinite
+struct GapForm {};
+struct SecondsForm {};
+
+// Of `in` the sender is host memory and of `out` the receiver, whatever the file says.
+struct SenderForm {};
+struct ReceiverForm {};
+
+// A schedule as the file has it.
+struct ScheduledOp {
+  OpId op;
+  DeviceId device;
+  double start = 0;
+  double end = 0;
+};
+struct ScheduleLists {
+  std::vector<ScheduledOp> ops;
+  std::vector<Transfer> transfers;
+};
+
+struct ClusterReference {
+  std::string path;
+  std::string digest;
+};
+struct ClusterForm {};
+
+}  // namespace
+
+template <>
+inline constexpr auto kFields<ClusterReference> = std::tuple{
+    required("path", &ClusterReference::path), stated("digest", &ClusterReference::digest)};
+
+template <>
+inline constexpr auto kFields<ProblemReference> =
+    std::tuple{stated("path", &ProblemReference::path), stated("digest", &ProblemReference::digest),
+               optional("format", &ProblemReference::format),
+               optional("cluster", &ProblemReference::cluster_path, ClusterForm{}).on_line(),
+               optional("embedded", Computed{})};
+
+template <>
+inline constexpr auto kFields<ScheduledOp> =
+    std::tuple{required("op", &ScheduledOp::op), stated("device", &ScheduledOp::device),
+               required("start", &ScheduledOp::start), required("end", &ScheduledOp::end)};
+
+template <>
+inline constexpr auto kFields<Transfer> =
+    std::tuple{required("tensor", &Transfer::tensor),
+               required("leg", &Transfer::leg),
+               optional("from", &Transfer::from, SenderForm{}),
+               optional("to", &Transfer::to, ReceiverForm{}),
+               required("start", &Transfer::start),
+               required("end", &Transfer::end)};
+
+template <>
+inline constexpr auto kFields<ScheduleLists> =
+    std::tuple{required("ops", &ScheduleLists::ops).in(Lines::bracket_behind),
+               stated("transfers", &ScheduleLists::transfers).on_line().in(Lines::bracket_behind)};
+
+template <>
+inline constexpr auto kFields<Stage> =
+    std::tuple{required("devices", &Stage::devices), required("ops", &Stage::ops),
+               stated("load", &Stage::load).or_null()};
+
+template <>
+inline constexpr auto kFields<Call> =
+    std::tuple{required("device", &Call::device), required("ops", &Call::ops),
+               required("start", &Call::start), required("end", &Call::end)};
+
+namespace {
+
+constexpr auto kSummaryFields =
+    std::tuple{stated("problem", &PlanFile::problem, ReferenceForm{}).on_line(),
+               stated("rules", Computed{}, RulesForm{}).on_line(),
+               required("status", &PlanFile::status).on_line(),
+               required("objective", Computed{}, ObjectiveForm{}),
+               stated("planner", &PlanFile::planner),
+               optional("settings", &PlanFile::settings),
+               stated("seed", &PlanFile::seed),
+               stated(
+                   "value", [](auto& file) -> auto& { return file.plan.value; })
+                   .on_line()
+                   .or_null(),
+               stated(
+                   "lower_bound", [](auto& file) -> auto& { return file.certificate.lower_bound; },
+                   BoundForm{}),
+               stated("gap", Computed{}, GapForm{}).or_null(),
+               stated(
+                   "bound_method", [](auto& file) -> auto& { return file.certificate.method; }),
+               stated("unit", Computed{}, UnitForm{}).on_line(),
+               stated("seconds", &PlanFile::seconds, SecondsForm{}),
+               optional("reason", &PlanFile::reason).on_line(),
+               stated("placement", Computed{}, PlacementForm{}).on_line().or_null()};
+
+constexpr auto kPlanFields =
+    std::tuple{optional("schedule", &Plan::schedule, ScheduleForm{}).on_line(),
+               optional("stages", &Plan::stages).on_line().in(Lines::bracket_behind),
+               optional("calls", &Plan::calls).on_line().in(Lines::bracket_behind)};
+
+class PlanWriting {
+ public:
+  PlanWriting(const Problem& problem, const PlanWriteOptions& options)
+      : problem_(problem), options_(options) {}
+
+  void append(std::string& text, OpId op) const { append_quoted(text, problem_.op(op).name); }
+  void append(std::string& text, DeviceId device) const {
+    append_quoted(text, problem_.device(device).name);
+  }
+  void append(std::string& text, TensorId tensor) const { text += std::to_string(tensor.index()); }
+
+  void append(ReferenceForm, std::string& text, const PlanFile& file) const {
+    ProblemReference reference = file.problem;
+    reference.path = relative_to_plan(reference.path, options_.path);
+    text += '{';
+    append_fields(text, reference, kFields<ProblemReference>, *this);
+    if (options_.embed) {
+      text += ",\n\"embedded\": ";
+      text += write_problem(problem_.draft());
+      text.pop_back();  // its line end
+    }
+    text += '}';
+  }
+  void append(ClusterForm, std::string& text, const ProblemReference& reference) const {
+    const std::string path = relative_to_plan(reference.cluster_path, options_.path);
+    append_record(text, ClusterReference{path, reference.cluster_digest}, *this);
+  }
+
+  void append(RulesForm, std::string& text, const PlanFile&) const {
+    append_record(text, problem_.rules(), *this, Written::all);
+  }
+  void append(ObjectiveForm, std::string& text, const PlanFile&) const {
+    append_quoted(text, name_of(problem_.objective()));
+  }
+  void append(UnitForm, std::string& text, const PlanFile&) const {
+    append_quoted(text, name_of(problem_.unit()));
+  }
+  void append(GapForm, std::string& text, const PlanFile& file) const {
+    const bool known = file.has_plan() && file.plan.value < kInfinity;
+    append_number(text, known ? gap(file.plan.value, file.certificate.lower_bound) : kInfinity);
+  }
+  void append(PlacementForm, std::string& text, const PlanFile& file) const {
+    std::string_view before = "{\n";
+    for (const OpId op : file.plan.placement.keys()) {
+      text += before;
+      append(text, op);
+      text += ": ";
+      append(text, file.plan.placement[op]);
+      before = ",\n";
+    }
+    text += file.has_plan() ? "}" : "{}";
+  }
+  void append(ScheduleForm, std::string& text, const Plan& plan) const {
+    ScheduleLists lists{{}, plan.schedule->transfers};
+    for (const OpId op : plan.schedule->start.keys()) {
+      const auto& [start, end, transfers] = *plan.schedule;
+      lists.ops.push_back({op, plan.placement[op], start[op], end[op]});
+    }
+    append_record(text, lists, *this);
   }
 
  private:
-  // `before`: everything up to the value, as ", \"key\": ".
-  void append_text(std::string_view before, std::string_view value) {
-    text_ += before;
-    append_quoted(text_, value);
-  }
-  void append_value(std::string_view before, double value) {
-    text_ += before;
-    append_number(text_, value);
-  }
-  void append_op(std::string_view before, OpId op) { append_text(before, problem_.op(op).name); }
-  void append_device(std::string_view before, DeviceId device) {
-    append_text(before, problem_.device(device).name);
-  }
-  void append_ops(std::string_view before, const std::vector<OpId>& ops) {
-    text_ += before;
-    for (std::size_t i = 0; i < ops.size(); ++i) append_op(i == 0 ? "" : ", ", ops[i]);
-    text_ += ']';
-  }
-
-  void append_problem() {
-    const ProblemReference& reference = file_.problem;
-    append_text("\"problem\": {\"path\": ", relative_to_plan(reference.path, options_.path));
-    append_text(", \"digest\": ", reference.digest);
-    if (!reference.format.empty()) append_text(", \"format\": ", reference.format);
-    if (!reference.cluster_path.empty()) {
-      append_text(",\n\"cluster\": {\"path\": ",
-                  relative_to_plan(reference.cluster_path, options_.path));
-      append_text(", \"digest\": ", reference.cluster_digest);
-      text_ += '}';
-    }
-    if (options_.embed) {
-      text_ += ",\n\"embedded\": ";
-      text_ += write_problem(problem_.draft());
-      text_.pop_back();  // its line end
-    }
-    text_ += "},\n";
-    text_ += "\"rules\": ";
-    append_record(text_, problem_.rules(), WritingContext{}, Written::all);
-    text_ += ",\n";
-  }
-
-  void append_summary() {
-    text_ += fmt::format("\"status\": \"{}\", \"objective\": \"{}\", \"planner\": ",
-                         name_of(file_.status), name_of(problem_.objective()));
-    append_quoted(text_, file_.planner);
-    if (!file_.settings.empty()) {
-      text_ += ", \"settings\": {";
-      std::string_view comma;
-      for (const auto& [key, value] : file_.settings) {
-        append_text(comma, key);
-        append_text(": ", value);
-        comma = ", ";
-      }
-      text_ += '}';
-    }
-    text_ += fmt::format(", \"seed\": {},\n", file_.seed);
-    const double value = file_.has_plan() ? file_.plan.value : kInfinity;
-    append_value("\"value\": ", value);
-    append_value(", \"lower_bound\": ", file_.certificate.lower_bound);
-    append_value(", \"gap\": ",
-                 value < kInfinity ? gap(value, file_.certificate.lower_bound) : kInfinity);
-    append_text(", \"bound_method\": ", file_.certificate.method);
-    append_text(",\n\"unit\": ", name_of(problem_.unit()));
-    append_value(", \"seconds\": ", file_.seconds);
-    if (!file_.reason.empty()) append_text(",\n\"reason\": ", file_.reason);
-  }
-
-  void append_placement() {
-    text_ += ",\n\"placement\": {";
-    for (const OpId op : file_.plan.placement.keys()) {
-      append_op(op.index() == 0 ? "\n" : ",\n", op);
-      append_device(": ", file_.plan.placement[op]);
-    }
-    text_ += '}';
-  }
-
-  void append_schedule(const Schedule& schedule) {
-    text_ += ",\n\"schedule\": {\"ops\": [";
-    for (const OpId op : schedule.start.keys()) {
-      append_op(op.index() == 0 ? "\n{\"op\": " : ",\n{\"op\": ", op);
-      append_device(", \"device\": ", file_.plan.placement[op]);
-      append_value(", \"start\": ", schedule.start[op]);
-      append_value(", \"end\": ", schedule.end[op]);
-      text_ += '}';
-    }
-    text_ += "],\n\"transfers\": [";
-    std::string_view line = "\n";
-    for (const Transfer& transfer : schedule.transfers) {
-      text_ += fmt::format("{}{{\"tensor\": {}, \"leg\": \"{}\"", line, transfer.tensor.index(),
-                           name_of(transfer.leg));
-      if (transfer.from.valid()) append_device(", \"from\": ", transfer.from);
-      if (transfer.to.valid()) append_device(", \"to\": ", transfer.to);
-      append_value(", \"start\": ", transfer.start);
-      append_value(", \"end\": ", transfer.end);
-      text_ += '}';
-      line = ",\n";
-    }
-    text_ += "]}";
-  }
-
-  void append_stages() {
-    if (file_.plan.stages.empty()) return;
-    std::string_view line = ",\n\"stages\": [\n";
-    for (const Stage& stage : file_.plan.stages) {
-      text_ += line;
-      text_ += "{\"devices\": [";
-      for (std::size_t i = 0; i < stage.devices.size(); ++i) {
-        append_device(i == 0 ? "" : ", ", stage.devices[i]);
-      }
-      append_ops("], \"ops\": [", stage.ops);
-      append_value(", \"load\": ", stage.load);
-      text_ += '}';
-      line = ",\n";
-    }
-    text_ += ']';
-  }
-
-  void append_calls() {
-    if (file_.plan.calls.empty()) return;
-    std::string_view line = ",\n\"calls\": [\n";
-    for (const Call& call : file_.plan.calls) {
-      text_ += line;
-      append_device("{\"device\": ", call.device);
-      append_ops(", \"ops\": [", call.ops);
-      append_value(", \"start\": ", call.start);
-      append_value(", \"end\": ", call.end);
-      text_ += '}';
-      line = ",\n";
-    }
-    text_ += ']';
-  }
-
   const Problem& problem_;
-  const PlanFile& file_;
   const PlanWriteOptions& options_;
-  std::string text_;
 };
 
 double number_or_infinity(JsonValue value) {
   return value.is_null() ? kInfinity : value.number();
 }
 
-std::string text_or_empty(JsonValue object, std::string_view key) {
-  const auto value = object.find(key);
-  return value ? std::string(value->text()) : std::string{};
-}
+struct ReferenceReading {
+  UnknownKeys& unknown;
 
-ProblemReference reference_from_json(JsonValue object) {
-  ProblemReference reference;
-  reference.path = text_or_empty(object, "path");
-  reference.digest = text_or_empty(object, "digest");
-  if (const auto format = object.find("format")) {
-    reference.format = format->text();
-    if (find_problem_format(reference.format) == nullptr) {
-      format->fail(fmt::format("no format is called '{}'", reference.format));
-    }
+  void read(ClusterForm, JsonValue object, ProblemReference& reference) {
+    ClusterReference cluster;
+    read_record(object, cluster, *this);
+    reference.cluster_path = std::move(cluster.path);
+    reference.cluster_digest = std::move(cluster.digest);
   }
-  if (const auto cluster = object.find("cluster")) {
-    reference.cluster_path = cluster->at("path").text();
-    reference.cluster_digest = text_or_empty(*cluster, "digest");
+};
+
+ProblemReference reference_from_json(JsonValue object, UnknownKeys& unknown) {
+  ProblemReference reference;
+  ReferenceReading context{unknown};
+  read_record(object, reference, context);
+  const auto format = object.find("format");
+  if (format && find_problem_format(reference.format) == nullptr) {
+    format->fail(fmt::format("no format is called '{}'", reference.format));
   }
   return reference;
 }
 
 class PlanReader {
  public:
-  PlanReader(JsonValue root, const Problem& problem) : root_(root), problem_(problem) {
+  PlanReader(JsonValue root, const Problem& problem)
+      : root_(root), problem_(problem), scheduled_(problem.op_count(), 0) {
     for (const DeviceId device : problem.devices()) {
       devices_.emplace(problem.device(device).name, device);
     }
   }
 
+  UnknownKeys unknown;
+
   PlanFile read() {
     check_header(root_, "plan");
-    unknown_.check(root_, {"placewright", "version",   "problem",      "rules",  "status",
-                           "objective",   "planner",   "settings",     "seed",   "value",
-                           "lower_bound", "gap",       "bound_method", "unit",   "seconds",
-                           "reason",      "placement", "schedule",     "stages", "calls"});
-    if (const auto reference = root_.find("problem")) {
-      unknown_.check(*reference, {"path", "digest", "format", "cluster", "embedded"});
-      file_.problem = reference_from_json(*reference);
+    static constexpr auto kKeys = keys_of(kHeaderFields, kSummaryFields, kPlanFields);
+    unknown.check(root_, kKeys);
+    PlanFile file;
+    read_fields(root_, file, kSummaryFields, *this);
+    if (file.has_plan()) {
+      read_fields(root_, file.plan, kPlanFields, *this);
+    } else if (file.status == Status::optimal || file.status == Status::feasible) {
+      root_.fail(fmt::format("the status is {}, but there is no placement", name_of(file.status)));
     }
-    read_summary();
-    read_placement();
-    if (file_.has_plan()) read_details();
-    file_.warnings = unknown_.warnings();
-    return std::move(file_);
+    file.warnings = unknown.warnings();
+    return file;
   }
 
- private:
-  OpId op(JsonValue name) const {
-    const auto found = problem_.find_op(name.text());
-    if (!found) name.fail(fmt::format("the problem has no op '{}'", name.text()));
-    return *found;
-  }
-
-  DeviceId device(JsonValue name) const {
+  // Whether times are sensible is for the verifier to say.
+  void read(JsonValue json, double& number) { number = json.number(); }
+  void read(JsonValue name, OpId& op) { op = op_named(name.text(), name); }
+  void read(JsonValue name, DeviceId& device) {
     const auto found = devices_.find(name.text());
     if (found == devices_.end()) {
       name.fail(fmt::format("the problem has no device '{}'", name.text()));
     }
-    return found->second;
+    device = found->second;
+  }
+  void read(JsonValue reference, TensorId& tensor) { tensor = tensor_of(reference); }
+
+  void read(ReferenceForm, JsonValue object, PlanFile& file) {
+    file.problem = reference_from_json(object, unknown);
+  }
+  void read(ObjectiveForm, JsonValue objective, PlanFile&) {
+    if (objective.one_of<Objective>() == problem_.objective()) return;
+    objective.fail(fmt::format("the plan is for the objective {}, the problem for {}",
+                               objective.text(), name_of(problem_.objective())));
+  }
+  void read(UnitForm, JsonValue unit, PlanFile&) { (void)unit.one_of<TimeUnit>(); }
+  void read(BoundForm, JsonValue bound, PlanFile& file) {
+    file.stated_bound = number_or_infinity(bound);
+    file.certificate.lower_bound = *file.stated_bound;
+  }
+  void read(GapForm, JsonValue gap, PlanFile& file) { file.stated_gap = gap.number(); }
+  void read(SecondsForm, JsonValue seconds, PlanFile& file) { file.seconds = seconds.amount(); }
+
+  void read(PlacementForm, JsonValue object, PlanFile& file) {
+    if (object.members().size() == 0) return;
+    Placement placement(problem_.op_count());
+    for (const auto& [name, device] : object.members()) {
+      read(device, placement[op_named(name, device)]);
+    }
+    for (const OpId op : problem_.ops()) {
+      if (placement[op].valid()) continue;
+      object.fail(fmt::format("the op '{}' is placed nowhere", problem_.op(op).name));
+    }
+    file.plan.placement = std::move(placement);
   }
 
-  std::vector<OpId> ops(JsonValue list) const {
-    std::vector<OpId> result;
-    for (const JsonValue name : list.elements()) result.push_back(op(name));
-    return result;
+  void read(ScheduleForm, JsonValue object, Plan& plan) {
+    placement_ = &plan.placement;
+    ScheduleLists lists;
+    read_record(object, lists, *this);
+    for (const OpId op : problem_.ops()) {
+      if (scheduled_[op]) continue;
+      object.at("ops").fail(fmt::format("the op '{}' is not scheduled", problem_.op(op).name));
+    }
+    Schedule& schedule = plan.schedule.emplace();
+    schedule.start.assign(problem_.op_count(), 0);
+    schedule.end.assign(problem_.op_count(), 0);
+    for (const ScheduledOp& row : lists.ops) {
+      schedule.start[row.op] = row.start;
+      schedule.end[row.op] = row.end;
+    }
+    schedule.transfers = std::move(lists.transfers);
+  }
+  void read(JsonValue record, ScheduledOp& row) {
+    read_record(record, row, *this);
+    const std::string& name = problem_.op(row.op).name;
+    if (scheduled_[row.op]) record.fail(fmt::format("the op '{}' is scheduled twice", name));
+    scheduled_[row.op] = 1;
+    const DeviceId placed = (*placement_)[row.op];
+    if (!row.device.valid() || row.device == placed) return;
+    record.at("device").fail(fmt::format("the op '{}' is placed on '{}' but scheduled on '{}'",
+                                         name, problem_.device(placed).name,
+                                         problem_.device(row.device).name));
+  }
+  void read(JsonValue record, Transfer& transfer) {
+    read_record(record, transfer, *this);
+    if (transfer.leg != Leg::in) (void)record.at("from");
+    if (transfer.leg != Leg::out) (void)record.at("to");
+  }
+  void read(SenderForm, JsonValue name, Transfer& transfer) {
+    if (transfer.leg != Leg::in) read(name, transfer.from);
+  }
+  void read(ReceiverForm, JsonValue name, Transfer& transfer) {
+    if (transfer.leg != Leg::out) read(name, transfer.to);
+  }
+  void read(JsonValue record, Stage& stage) {
+    stage.load = kInfinity;  // unless it is stated
+    read_record(record, stage, *this);
   }
 
-  TensorId tensor(JsonValue reference) {
+ private:
+  [[nodiscard]] OpId op_named(std::string_view name, JsonValue place) const {
+    const auto found = problem_.find_op(name);
+    if (!found) place.fail(fmt::format("the problem has no op '{}'", name));
+    return *found;
+  }
+
+  TensorId tensor_of(JsonValue reference) {
     if (reference.is_text()) {
       if (tensors_.empty()) {
         for (const TensorId id : problem_.tensors()) tensors_.emplace(problem_.tensor(id).name, id);
@@ -285,144 +376,10 @@ class PlanReader {
     return TensorId{static_cast<std::size_t>(number)};
   }
 
-  void read_summary() {
-    file_.status = root_.at("status").one_of<Status>();
-    const JsonValue objective = root_.at("objective");
-    if (objective.one_of<Objective>() != problem_.objective()) {
-      objective.fail(fmt::format("the plan is for the objective {}, the problem for {}",
-                                 objective.text(), name_of(problem_.objective())));
-    }
-    file_.planner = text_or_empty(root_, "planner");
-    if (const auto settings = root_.find("settings")) {
-      for (const auto& [key, value] : settings->members()) {
-        file_.settings.insert_or_assign(std::string(key), std::string(value.text()));
-      }
-    }
-    if (const auto seed = root_.find("seed")) {
-      file_.seed = seed->natural();
-    }
-    if (const auto seconds = root_.find("seconds")) file_.seconds = seconds->amount();
-    file_.reason = text_or_empty(root_, "reason");
-    read_statement();
-    if (const auto value = root_.find("value")) file_.plan.value = number_or_infinity(*value);
-    if (const auto method = root_.find("bound_method")) file_.certificate.method = method->text();
-  }
-
-  void read_statement() {
-    if (const auto bound = root_.find("lower_bound")) {
-      file_.stated_bound = number_or_infinity(*bound);
-      file_.certificate.lower_bound = *file_.stated_bound;
-    }
-    const auto gap = root_.find("gap");
-    if (gap && !gap->is_null()) file_.stated_gap = gap->number();
-    if (const auto unit = root_.find("unit")) (void)unit->one_of<TimeUnit>();
-  }
-
-  void read_placement() {
-    const auto placement = root_.find("placement");
-    const bool there_is_one = placement && !placement->is_null() && placement->members().size() > 0;
-    const bool promised = file_.status == Status::optimal || file_.status == Status::feasible;
-    if (!there_is_one) {
-      if (promised)
-        root_.fail(
-            fmt::format("the status is {}, but there is no placement", name_of(file_.status)));
-      return;
-    }
-    Placement result(problem_.op_count());
-    for (const auto& [name, place] : placement->members()) {
-      const auto op = problem_.find_op(name);
-      if (!op) place.fail(fmt::format("the problem has no op '{}'", name));
-      result[*op] = device(place);
-    }
-    for (const OpId op : problem_.ops()) {
-      if (!result[op].valid()) {
-        placement->fail(fmt::format("the op '{}' is placed nowhere", problem_.op(op).name));
-      }
-    }
-    file_.plan.placement = std::move(result);
-  }
-
-  void read_details() {
-    if (const auto schedule = root_.find("schedule")) read_schedule(*schedule);
-    if (const auto stages = root_.find("stages")) read_stages(*stages);
-    if (const auto calls = root_.find("calls")) read_calls(*calls);
-  }
-
-  void read_schedule(JsonValue object) {
-    unknown_.check(object, {"ops", "transfers"});
-    Schedule schedule;
-    schedule.start.assign(problem_.op_count(), 0);
-    schedule.end.assign(problem_.op_count(), 0);
-    Table<OpId, char> scheduled(problem_.op_count(), 0);
-    for (const JsonValue record : object.at("ops").elements()) {
-      unknown_.check(record, {"op", "device", "start", "end"});
-      const OpId id = op(record.at("op"));
-      if (scheduled[id])
-        record.fail(fmt::format("the op '{}' is scheduled twice", problem_.op(id).name));
-      scheduled[id] = 1;
-      const auto where = record.find("device");
-      if (where && device(*where) != file_.plan.placement[id]) {
-        where->fail(fmt::format("the op '{}' is placed on '{}' but scheduled on '{}'",
-                                problem_.op(id).name,
-                                problem_.device(file_.plan.placement[id]).name, where->text()));
-      }
-      schedule.start[id] = record.at("start").number();
-      schedule.end[id] = record.at("end").number();
-    }
-    for (const OpId id : problem_.ops()) {
-      if (scheduled[id]) continue;
-      object.at("ops").fail(fmt::format("the op '{}' is not scheduled", problem_.op(id).name));
-    }
-    if (const auto transfers = object.find("transfers")) {
-      for (const JsonValue record : transfers->elements()) {
-        schedule.transfers.push_back(transfer(record));
-      }
-    }
-    file_.plan.schedule = std::move(schedule);
-  }
-
-  Transfer transfer(JsonValue record) {
-    unknown_.check(record, {"tensor", "leg", "from", "to", "start", "end"});
-    Transfer result;
-    result.tensor = tensor(record.at("tensor"));
-    result.leg = record.at("leg").one_of<Leg>();
-    if (result.leg != Leg::in) result.from = device(record.at("from"));
-    if (result.leg != Leg::out) result.to = device(record.at("to"));
-    result.start = record.at("start").number();
-    result.end = record.at("end").number();
-    return result;
-  }
-
-  void read_stages(JsonValue list) {
-    for (const JsonValue record : list.elements()) {
-      unknown_.check(record, {"devices", "ops", "load"});
-      Stage stage;
-      for (const JsonValue name : record.at("devices").elements()) {
-        stage.devices.push_back(device(name));
-      }
-      stage.ops = ops(record.at("ops"));
-      const auto load = record.find("load");
-      stage.load = load ? number_or_infinity(*load) : kInfinity;
-      file_.plan.stages.push_back(std::move(stage));
-    }
-  }
-
-  void read_calls(JsonValue list) {
-    for (const JsonValue record : list.elements()) {
-      unknown_.check(record, {"device", "ops", "start", "end"});
-      Call call;
-      call.device = device(record.at("device"));
-      call.ops = ops(record.at("ops"));
-      call.start = record.at("start").number();
-      call.end = record.at("end").number();
-      file_.plan.calls.push_back(std::move(call));
-    }
-  }
-
   JsonValue root_;
   const Problem& problem_;
-  PlanFile file_;
-  UnknownKeys unknown_;
+  const Placement* placement_ = nullptr;  // of the plan that is being read
+  Table<OpId, char> scheduled_;
   std::unordered_map<std::string_view, DeviceId> devices_;
   std::unordered_map<std::string_view, TensorId> tensors_;
 };
@@ -444,7 +401,12 @@ ProblemFile embedded_problem(JsonValue object, const std::string& digest) {
 
 std::string write_plan(const Problem& problem, const PlanFile& file,
                        const PlanWriteOptions& options) {
-  return PlanWriter(problem, file, options).write();
+  const PlanWriting context(problem, options);
+  std::string text = begun_file("plan");
+  append_fields(text, file, kSummaryFields, context);
+  append_fields(text, file.plan, kPlanFields, context);
+  text += "\n}\n";
+  return text;
 }
 
 ProblemFile problem_of_plan(PlanReference reference, const std::string& plan_path,
@@ -491,7 +453,8 @@ PlanReference PlanDocument::reference() const {
   reference.objective = root.at("objective").one_of<Objective>();
   if (const auto rules = root.find("rules")) reference.rules = StatedRules(*rules);
   if (const auto problem = root.find("problem")) {
-    reference.problem = reference_from_json(*problem);
+    UnknownKeys unknown;  // for the reader of the plan to tell
+    reference.problem = reference_from_json(*problem, unknown);
     if (const auto embedded = problem->find("embedded")) {
       reference.embedded = embedded_problem(*embedded, reference.problem.digest);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <unordered_map>
 
@@ -9,286 +10,180 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/cluster_json.h"
-#include "formats/json.h"
 #include "formats/json_text.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Values are written with all their digits; only the change of unit rounds.
 constexpr double kSameValue = 1e-6;
 
-// The keys of each record stand once, in a list that RecordReader and RecordWriter both go through.
-// What a list cannot say (names that must exist, an end behind its start) is checked after reading.
+struct ValidForm {};      // follows from the numbers of runs
+struct ObjectiveForm {};  // of a plan that can be run
+struct UnitForm {};
+struct OpCountForm {};  // at least one
+struct DeviceForm {};   // the name of one of the file's devices
+struct SegmentForm {};
+struct TransferForm {};
 
-template <class Record>
-void fields(Record& record, Measured& time) {
-  record.derived("valid", time.valid());
-  record.amount_if(time.kept > 0, "median", time.median);
-  record.amount_if(time.kept > 0, "low", time.low);
-  record.amount_if(time.kept > 0, "high", time.high);
-  record.count("kept", time.kept);
-  record.count("rejected", time.rejected);
-  record.flag_or("watched", time.watched, true);
-}
+}  // namespace
 
-template <class Record>
-void fields(Record& record, RunModel& model) {
-  record.text("name", model.name);
-  record.record_or("completion", model.completion);
-}
+template <>
+inline constexpr auto kFields<Measured> = std::tuple{
+    required("valid", Computed{}, ValidForm{}), required("median", &Measured::median).or_null(),
+    required("low", &Measured::low).or_null(),  required("high", &Measured::high).or_null(),
+    required("kept", &Measured::kept),          required("rejected", &Measured::rejected),
+    stated("watched", &Measured::watched)};
 
-template <class Record>
-void fields(Record& record, RunDevice& device) {
-  record.text("name", device.name);
-  record.amount("busy", device.busy);
-}
+template <>
+inline constexpr auto kFields<RunModel> =
+    std::tuple{required("name", &RunModel::name), optional("completion", &RunModel::completion)};
 
-template <class Record>
-void fields(Record& record, RunSegment& segment) {
-  record.text("device", segment.device);
-  record.count("ops", segment.ops, 1);
-  record.text("first_op", segment.first_op);
-  record.text("last_op", segment.last_op);
-  record.amount("predicted", segment.predicted);
-  record.record("measured", segment.measured);
-}
+template <>
+inline constexpr auto kFields<RunDevice> =
+    std::tuple{required("name", &RunDevice::name), required("busy", &RunDevice::busy)};
 
-template <class Record>
-void fields(Record& record, RunTransfer& transfer) {
-  record.text("tensor", transfer.tensor);
-  record.text("from", transfer.from);
-  record.text("to", transfer.to);
-  record.amount("bytes", transfer.bytes);
-  record.record("measured", transfer.measured);
-}
+template <>
+inline constexpr auto kFields<RunSegment> = std::tuple{
+    required("device", &RunSegment::device),       required("ops", &RunSegment::ops, OpCountForm{}),
+    required("first_op", &RunSegment::first_op),   required("last_op", &RunSegment::last_op),
+    required("predicted", &RunSegment::predicted), required("measured", &RunSegment::measured)};
 
-template <class Record>
-void fields(Record& record, RunEvent& event) {
-  record.device("device", event.device);
-  record.place_or("segment", event.segment, record.file().segments.size());
-  record.place_or("transfer", event.transfer, record.file().transfers.size());
-  record.count("sample", event.sample);
-  record.amount("start", event.start);
-  record.amount("end", event.end);
-}
+template <>
+inline constexpr auto kFields<RunTransfer> =
+    std::tuple{required("tensor", &RunTransfer::tensor), required("from", &RunTransfer::from),
+               required("to", &RunTransfer::to), required("bytes", &RunTransfer::bytes),
+               required("measured", &RunTransfer::measured)};
 
-template <class Record>
-void fields(Record& record, RunBaseline& baseline) {
-  record.text("name", baseline.name);
-  record.record("latency", baseline.latency);
-  record.record("per_sample", baseline.per_sample);
-}
+template <>
+inline constexpr auto kFields<RunEvent> =
+    std::tuple{required("device", &RunEvent::device, DeviceForm{}),
+               optional("segment", &RunEvent::segment, SegmentForm{}),
+               optional("transfer", &RunEvent::transfer, TransferForm{}),
+               required("sample", &RunEvent::sample),
+               required("start", &RunEvent::start),
+               required("end", &RunEvent::end)};
 
-template <class Record>
-void fields(Record& record, RunOutputs& outputs) {
-  record.flag("equal", outputs.equal);
-  record.amount_or_null("largest_difference", outputs.largest_difference);
-  record.amount_or("tolerance", outputs.tolerance);
-}
+template <>
+inline constexpr auto kFields<RunBaseline> =
+    std::tuple{required("name", &RunBaseline::name), required("latency", &RunBaseline::latency),
+               required("per_sample", &RunBaseline::per_sample)};
 
-template <class Record>
-void fields(Record& record, RunFile& file) {
-  record.header();
-  record.objective("objective", file.objective);
-  record.unit("unit");
-  record.amount("predicted", file.predicted);
-  record.record("measured", file.measured);
-  record.flag("interrupted", file.interrupted);
-  record.records("models", file.models);
-  record.records("devices", file.devices);
-  record.records("segments", file.segments);
-  record.records_or("transfers", file.transfers);
-  record.records("timeline", file.timeline);  // behind what its events refer to
-  record.records("baselines", file.baselines);
-  record.record_or("outputs", file.outputs);
-}
+template <>
+inline constexpr auto kFields<RunOutputs> =
+    std::tuple{required("equal", &RunOutputs::equal),
+               required("largest_difference", &RunOutputs::largest_difference).or_null(),
+               optional("tolerance", &RunOutputs::tolerance)};
 
-class RecordWriter {
- public:
-  explicit RecordWriter(RunFile& file) : file_(file) {}
+namespace {
 
-  [[nodiscard]] const RunFile& file() const { return file_; }
-  [[nodiscard]] Json take() { return std::move(json_); }
+constexpr auto kRunFields =
+    std::tuple{required("objective", &RunFile::objective, ObjectiveForm{}),
+               required("unit", Computed{}, UnitForm{}),
+               required("predicted", &RunFile::predicted),
+               required("measured", &RunFile::measured),
+               required("interrupted", &RunFile::interrupted),
+               required("models", &RunFile::models),
+               required("devices", &RunFile::devices),
+               required("segments", &RunFile::segments),
+               stated("transfers", &RunFile::transfers),
+               required("timeline", &RunFile::timeline),  // behind what its events refer to
+               required("baselines", &RunFile::baselines),
+               optional("outputs", &RunFile::outputs)};
 
-  void header() { json_ = {{"placewright", "run"}, {"version", 1}}; }
-  void unit(const char* key) { json_[key] = "ms"; }
-  void objective(const char* key, Objective& value) { json_[key] = name_of(value); }
-  void text(const char* key, std::string& value) { json_[key] = value; }
-  void flag(const char* key, bool& value) { json_[key] = value; }
-  void flag_or(const char* key, bool& value, bool /*usual*/) { json_[key] = value; }
-  void derived(const char* key, bool value) { json_[key] = value; }
-  void amount(const char* key, double& value) { json_[key] = value; }
-  void amount_if(bool known, const char* key, double& value) {
-    json_[key] = known ? Json(value) : Json();
+struct RunWriting {
+  const RunFile& file;
+
+  void append(std::string& text, std::same_as<double> auto value) const {
+    text += nlohmann::ordered_json(value).dump();
   }
-  void amount_or_null(const char* key, std::optional<double>& value) {
-    json_[key] = value ? Json(*value) : Json();
+  // Without a run there is no time.
+  void append(std::string& text, const Measured& time) const {
+    Measured written = time;
+    if (time.kept == 0) written.median = written.low = written.high = kInfinity;
+    append_record(text, written, *this);
   }
-  void amount_or(const char* key, std::optional<double>& value) {
-    if (value) json_[key] = *value;
+  void append(ValidForm, std::string& text, const Measured& time) const {
+    append_value(text, time.valid(), *this);
   }
-  void count(const char* key, std::size_t& value, std::size_t /*least*/ = 0) { json_[key] = value; }
-  void device(const char* key, std::size_t& value) { json_[key] = file_.devices[value].name; }
-  void place_or(const char* key, std::optional<std::size_t>& value, std::size_t /*size*/) {
-    if (value) json_[key] = *value + 1;
+  void append(UnitForm, std::string& text, const RunFile&) const { append_quoted(text, "ms"); }
+  void append(DeviceForm, std::string& text, const RunEvent& event) const {
+    append_quoted(text, file.devices[event.device].name);
   }
-  template <class Part>
-  void record(const char* key, Part& part) {
-    RecordWriter writer(file_);
-    fields(writer, part);
-    json_[key] = writer.take();
+  void append(SegmentForm, std::string& text, const RunEvent& event) const {
+    append_value(text, *event.segment + 1, *this);
   }
-  template <class Part>
-  void record_or(const char* key, std::optional<Part>& part) {
-    if (part) record(key, *part);
+  void append(TransferForm, std::string& text, const RunEvent& event) const {
+    append_value(text, *event.transfer + 1, *this);
   }
-  template <class Part>
-  void records(const char* key, std::vector<Part>& parts) {
-    Json list = Json::array();
-    for (Part& part : parts) {
-      RecordWriter writer(file_);
-      fields(writer, part);
-      list.push_back(writer.take());
-    }
-    json_[key] = std::move(list);
-  }
-  template <class Part>
-  void records_or(const char* key, std::vector<Part>& parts) {
-    records(key, parts);
-  }
-
- private:
-  RunFile& file_;
-  Json json_ = Json::object();
 };
 
-class RecordReader {
- public:
-  RecordReader(JsonValue json, RunFile& file, UnknownKeys& unknown)
-      : json_(json), file_(file), unknown_(unknown) {}
+struct RunReading {
+  const RunFile& file;
+  UnknownKeys unknown = {};
 
-  [[nodiscard]] const RunFile& file() const { return file_; }
-
-  template <class Part>
-  void read(Part& part) {
-    fields(*this, part);
-    check(part);
-    unknown_.check(json_, known_);
-  }
-
-  void header() {
-    check_header(json_, "run");
-    known_.insert(known_.end(), {"placewright", "version"});
-  }
-  void unit(const char* key) {
-    if (at(key).text() != "ms") at(key).fail("expected 'ms'");
-  }
-  void objective(const char* key, Objective& value) {
-    const auto found = value_named<Objective>(at(key).text());
+  void read(ObjectiveForm, JsonValue name, RunFile& run) {
+    const auto found = value_named<Objective>(name.text());
     if (!found || *found == Objective::call_latency) {
-      at(key).fail("expected 'latency', 'total-completion' or 'throughput'");
+      name.fail("expected 'latency', 'total-completion' or 'throughput'");
     }
-    value = *found;
+    run.objective = *found;
   }
-  void text(const char* key, std::string& value) { value = at(key).text(); }
-  void flag(const char* key, bool& value) { value = at(key).flag(); }
-  void flag_or(const char* key, bool& value, bool usual) {
-    const auto found = find(key);
-    value = found ? found->flag() : usual;
+  void read(UnitForm, JsonValue unit, RunFile&) {
+    if (unit.text() != "ms") unit.fail("expected 'ms'");
   }
-  void derived(const char* key, bool /*value*/) { (void)at(key).flag(); }
-  void amount(const char* key, double& value) { value = at(key).amount(); }
-  void amount_if(bool /*known*/, const char* key, double& value) {
-    value = at(key).is_null() ? 0 : at(key).amount();
-  }
-  void amount_or_null(const char* key, std::optional<double>& value) {
-    if (!at(key).is_null()) value = at(key).amount();
-  }
-  void amount_or(const char* key, std::optional<double>& value) {
-    if (const auto found = find(key)) value = found->amount();
-  }
-  void count(const char* key, std::size_t& value, std::size_t least = 0) {
-    value = static_cast<std::size_t>(at(key).integer(static_cast<std::int64_t>(least),
-                                                     std::numeric_limits<std::int64_t>::max()));
-  }
-  void device(const char* key, std::size_t& value) {
-    const std::string_view name = at(key).text();
-    const auto found = std::find_if(file_.devices.begin(), file_.devices.end(),
-                                    [&](const RunDevice& each) { return each.name == name; });
-    if (found == file_.devices.end()) at(key).fail(fmt::format("no device is called '{}'", name));
-    value = static_cast<std::size_t>(found - file_.devices.begin());
-  }
-  void place_or(const char* key, std::optional<std::size_t>& value, std::size_t size) {
-    const auto found = find(key);
-    if (!found) return;
-    std::size_t number = 0;
-    count(key, number, 1);
-    if (number > size) found->fail(fmt::format("there are only {} {}s", size, key));
-    value = number - 1;
-  }
-  template <class Part>
-  void record(const char* key, Part& part) {
-    RecordReader(at(key), file_, unknown_).read(part);
-  }
-  template <class Part>
-  void record_or(const char* key, std::optional<Part>& part) {
-    if (find(key)) record(key, part.emplace());
-  }
-  template <class Part>
-  void records(const char* key, std::vector<Part>& parts) {
-    for (const JsonValue each : at(key).elements()) {
-      Part part;
-      RecordReader(each, file_, unknown_).read(part);
-      parts.push_back(std::move(part));
+  void read(JsonValue record, Measured& time) {
+    read_record(record, time, *this);
+    if (time.kept > 0 && record.at("median").is_null()) {
+      record.at("median").fail("a measurement with runs that were kept has a median");
     }
-  }
-  template <class Part>
-  void records_or(const char* key, std::vector<Part>& parts) {
-    if (find(key)) records(key, parts);
-  }
-
- private:
-  JsonValue at(const char* key) {
-    known_.emplace_back(key);
-    return json_.at(key);
-  }
-  std::optional<JsonValue> find(const char* key) {
-    known_.emplace_back(key);
-    return json_.find(key);
-  }
-
-  template <class Part>
-  void check(const Part&) const {}
-  void check(const Measured& time) const {
-    if (time.kept > 0 && json_.at("median").is_null()) {
-      json_.at("median").fail("a measurement with runs that were kept has a median");
-    }
-    if (json_.at("valid").flag() != time.valid()) {
-      json_.at("valid").fail(
+    if (record.at("valid").flag() != time.valid()) {
+      record.at("valid").fail(
           fmt::format("{} kept and {} rejected runs say otherwise", time.kept, time.rejected));
     }
   }
-  void check(const RunDevice& device) const {
-    for (const RunDevice& other : file_.devices) {
-      if (other.name != device.name) continue;
-      json_.at("name").fail(fmt::format("there are two devices '{}'", device.name));
+  void read(JsonValue record, RunDevice& device) {
+    read_record(record, device, *this);
+    for (const RunDevice& other : file.devices) {
+      if (&other == &device || other.name != device.name) continue;
+      record.at("name").fail(fmt::format("there are two devices '{}'", device.name));
     }
   }
-  void check(const RunEvent& event) const {
+  void read(OpCountForm, JsonValue count, RunSegment& segment) { segment.ops = from_one(count); }
+  void read(JsonValue record, RunEvent& event) {
+    read_record(record, event, *this);
     if (event.segment.has_value() == event.transfer.has_value()) {
-      json_.fail("expected either a 'segment' or a 'transfer'");
+      record.fail("expected either a 'segment' or a 'transfer'");
     }
-    if (event.end < event.start) json_.at("end").fail("ends before it starts");
+    if (event.end < event.start) record.at("end").fail("ends before it starts");
+  }
+  void read(DeviceForm, JsonValue name, RunEvent& event) {
+    const auto found =
+        std::find_if(file.devices.begin(), file.devices.end(),
+                     [&](const RunDevice& each) { return each.name == name.text(); });
+    if (found == file.devices.end()) {
+      name.fail(fmt::format("no device is called '{}'", name.text()));
+    }
+    event.device = static_cast<std::size_t>(found - file.devices.begin());
+  }
+  void read(SegmentForm, JsonValue number, RunEvent& event) {
+    event.segment = place(number, file.segments.size(), "segments");
+  }
+  void read(TransferForm, JsonValue number, RunEvent& event) {
+    event.transfer = place(number, file.transfers.size(), "transfers");
   }
 
-  JsonValue json_;
-  RunFile& file_;
-  UnknownKeys& unknown_;
-  std::vector<std::string_view> known_;
+ private:
+  static std::size_t from_one(JsonValue json) {
+    return static_cast<std::size_t>(json.integer(1, std::numeric_limits<std::int64_t>::max()));
+  }
+  // Files count from 1.
+  static std::size_t place(JsonValue json, std::size_t size, std::string_view noun) {
+    const std::size_t number = from_one(json);
+    if (number > size) json.fail(fmt::format("there are only {} {}", size, noun));
+    return number - 1;
+  }
 };
 
 std::string device_mismatch(const RunFile& run, const Problem& problem) {
@@ -331,18 +226,22 @@ std::string segment_mismatch(const RunFile& run, const Problem& problem, const P
 
 RunFile parse_run(std::string_view text, const std::string& origin) {
   const JsonDocument document(text, origin);
-  UnknownKeys unknown;
+  const JsonValue root = document.root();
+  check_header(root, "run");
   RunFile file;
-  RecordReader(document.root(), file, unknown).read(file);
-  file.warnings = unknown.warnings();
+  RunReading context{file};
+  static constexpr auto kKeys = keys_of(kHeaderFields, kRunFields);
+  context.unknown.check(root, kKeys);
+  read_fields(root, file, kRunFields, context);
+  file.warnings = context.unknown.warnings();
   return file;
 }
 
 std::string write_run(const RunFile& run) {
-  RunFile file = run;  // lists of fields are for reading too, so they take what they may change
-  RecordWriter writer(file);
-  fields(writer, file);
-  return json_text(writer.take(), 1) + '\n';
+  std::string text = begun_file("run");
+  append_fields(text, run, kRunFields, RunWriting{run});
+  text += '}';
+  return json_text(nlohmann::ordered_json::parse(text), 1) + '\n';
 }
 
 std::string mismatch(const RunFile& run, const Problem& problem, const Plan& plan) {

@@ -6,36 +6,45 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
-#include "formats/json.h"
 
 namespace placewright {
+
+template <>
+inline constexpr auto kFields<TraceArrival> =
+    std::tuple{required("model", &TraceArrival::model),
+               optional("name", &TraceArrival::name),
+               required("time", &TraceArrival::time),
+               optional("weight", &TraceArrival::weight),
+               optional("deadline", &TraceArrival::deadline).or_null(),
+               optional("cancelled", &TraceArrival::cancelled).or_null()};
+
 namespace {
+
+constexpr auto kTraceFields =
+    std::tuple{optional(
+                   "name", [](auto& file) -> auto& { return file.trace.name; }),
+               required("models", &TraceFile::models), optional("cluster", &TraceFile::cluster),
+               required(
+                   "arrivals", [](auto& file) -> auto& { return file.trace.arrivals; })};
+
+struct TraceReading {
+  UnknownKeys unknown = {};
+  std::map<std::string, int> copies = {};  // of each model so far
+
+  void read(JsonValue record, TraceArrival& arrival) {
+    read_record(record, arrival, *this);
+    const int number = ++copies[arrival.model];
+    if (!record.find("name")) arrival.name = fmt::format("{} {}", arrival.model, number);
+    if (arrival.cancelled && *arrival.cancelled < arrival.time) {
+      record.at("cancelled").fail("cancelled before it arrives");
+    }
+  }
+};
 
 std::string beside(const std::string& path, std::string_view name) {
   const std::filesystem::path named(name);
   if (named.is_absolute() || path == "-") return std::string(name);
   return (std::filesystem::path(path).parent_path() / named).string();
-}
-
-TraceArrival read_arrival(JsonValue record, std::map<std::string, int>& copies) {
-  TraceArrival arrival;
-  arrival.model = record.at("model").text();
-  arrival.time = record.at("time").amount();
-  const int number = ++copies[arrival.model];
-  const auto name = record.find("name");
-  arrival.name = name ? std::string(name->text()) : fmt::format("{} {}", arrival.model, number);
-  if (const auto weight = record.find("weight")) arrival.weight = weight->amount();
-  const auto moment = [&](const char* key) -> std::optional<double> {
-    const auto value = record.find(key);
-    if (!value || value->is_null()) return std::nullopt;
-    return value->amount();
-  };
-  arrival.deadline = moment("deadline");
-  arrival.cancelled = moment("cancelled");
-  if (arrival.cancelled && *arrival.cancelled < arrival.time) {
-    record.at("cancelled").fail("cancelled before it arrives");
-  }
-  return arrival;
 }
 
 }  // namespace
@@ -53,22 +62,16 @@ TraceFile parse_trace(std::string_view text, const std::string& path) {
   const JsonValue root = document.root();
   check_header(root, "trace");
   TraceFile file;
-  UnknownKeys unknown;
-  unknown.check(root, {"placewright", "version", "name", "models", "cluster", "arrivals"});
-  const auto name = root.find("name");
-  file.trace.name = name ? std::string(name->text()) : std::filesystem::path(path).stem().string();
-  for (const JsonValue model : root.at("models").elements()) {
-    file.models.push_back(beside(path, model.text()));
-  }
+  file.trace.name = std::filesystem::path(path).stem().string();
+  TraceReading context;
+  static constexpr auto kKeys = keys_of(kHeaderFields, kTraceFields);
+  context.unknown.check(root, kKeys);
+  read_fields(root, file, kTraceFields, context);
   if (file.models.empty()) root.at("models").fail("expected at least one file");
-  if (const auto cluster = root.find("cluster")) file.cluster = beside(path, cluster->text());
-  std::map<std::string, int> copies;
-  for (const JsonValue record : root.at("arrivals").elements()) {
-    unknown.check(record, {"model", "name", "time", "weight", "deadline", "cancelled"});
-    file.trace.arrivals.push_back(read_arrival(record, copies));
-  }
   if (file.trace.arrivals.empty()) root.at("arrivals").fail("expected at least one arrival");
-  file.warnings = unknown.warnings();
+  for (std::string& model : file.models) model = beside(path, model);
+  if (root.find("cluster")) file.cluster = beside(path, file.cluster);
+  file.warnings = context.unknown.warnings();
   return file;
 }
 
