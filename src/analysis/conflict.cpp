@@ -167,28 +167,6 @@ std::string kinds_of(const Problem& problem, OpId op) {
 
 }  // namespace
 
-std::string_view name_of(ConstraintKind kind) {
-  switch (kind) {
-    case ConstraintKind::memory:
-      return "memory";
-    case ConstraintKind::pin:
-      return "pin";
-    case ConstraintKind::colocation:
-      return "colocation";
-    case ConstraintKind::support:
-      return "support";
-    case ConstraintKind::missing_link:
-      return "missing-link";
-    case ConstraintKind::contiguity:
-      return "contiguity";
-    case ConstraintKind::calls:
-      return "calls";
-    case ConstraintKind::peak_memory:
-      return "peak-memory";
-  }
-  return "";
-}
-
 std::vector<Constraint> constraints_of(const Problem& problem) {
   std::vector<Constraint> constraints;
   const Rules& rules = problem.rules();

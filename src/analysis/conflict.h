@@ -20,26 +20,35 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "planners/registry.h"
 #include "problem/problem.h"
+#include "problem/spelling.h"
 
 namespace placewright {
 
 enum class ConstraintKind {
-  memory,        // of a device
-  pin,           // of an op
-  colocation,    // a list of ops
-  support,       // an op runs on some kinds only
-  missing_link,  // from a device to another
+  memory,
+  pin,
+  colocation,
+  support,
+  missing_link,
   contiguity,
   calls,
   peak_memory,
 };
-
-std::string_view name_of(ConstraintKind kind);
+template <>
+inline constexpr auto kSpellings<ConstraintKind> = std::to_array<Spelling<ConstraintKind>>({
+    {ConstraintKind::memory, "memory", "of a device"},
+    {ConstraintKind::pin, "pin", "of an op"},
+    {ConstraintKind::colocation, "colocation", "a list of ops"},
+    {ConstraintKind::support, "support", "an op runs on some kinds only"},
+    {ConstraintKind::missing_link, "missing-link", "from a device to another"},
+    {ConstraintKind::contiguity, "contiguity"},
+    {ConstraintKind::calls, "calls"},
+    {ConstraintKind::peak_memory, "peak-memory"},
+});
 
 struct Constraint {
   ConstraintKind kind = ConstraintKind::memory;

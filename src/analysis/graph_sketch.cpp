@@ -259,7 +259,7 @@ std::vector<SketchOp> inception_sketch(std::size_t ops, RandomNumbers& random) {
     std::size_t need = 2;  // pool and concat
     for (const std::size_t length : lengths) need += length;
     if (need > left) {
-      last = add_branch(sketch, module, 0, left, last);
+      add_branch(sketch, module, 0, left, last);
       break;
     }
     const Number input = last;

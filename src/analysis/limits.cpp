@@ -203,34 +203,6 @@ double exchange_time(const Problem& problem, const Stage& stage) {
 
 }  // namespace
 
-std::string_view name_of(StepKind kind) {
-  switch (kind) {
-    case StepKind::op:
-      return "op";
-    case StepKind::transfer:
-      return "transfer";
-    case StepKind::call:
-      return "call";
-  }
-  return "";
-}
-
-std::string_view name_of(WaitedFor reason) {
-  switch (reason) {
-    case WaitedFor::nothing:
-      return "nothing";
-    case WaitedFor::arrival:
-      return "arrival";
-    case WaitedFor::input:
-      return "input";
-    case WaitedFor::device:
-      return "device";
-    case WaitedFor::port:
-      return "port";
-  }
-  return "";
-}
-
 CriticalPath critical_path(const Problem& problem, const Plan& plan) {
   CriticalPath path;
   if (problem.objective() == Objective::throughput || problem.op_count() == 0) return path;

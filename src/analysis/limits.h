@@ -14,27 +14,32 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 #include <vector>
 
 #include "evaluate/pipeline.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
+#include "problem/spelling.h"
 
 namespace placewright {
 
 enum class StepKind { op, transfer, call };
+template <>
+inline constexpr auto kSpellings<StepKind> = std::to_array<Spelling<StepKind>>({
+    {StepKind::op, "op"},
+    {StepKind::transfer, "transfer"},
+    {StepKind::call, "call"},
+});
 
-enum class WaitedFor {
-  nothing,  // it starts at time 0
-  arrival,  // of its model
-  input,    // the step before made or brought what it reads
-  device,   // the device was busy with the step before
-  port,     // the sender's or receiver's port was
-};
-
-std::string_view name_of(StepKind kind);
-std::string_view name_of(WaitedFor reason);
+enum class WaitedFor { nothing, arrival, input, device, port };
+template <>
+inline constexpr auto kSpellings<WaitedFor> = std::to_array<Spelling<WaitedFor>>({
+    {WaitedFor::nothing, "nothing", "it starts at time 0"},
+    {WaitedFor::arrival, "arrival", "of its model"},
+    {WaitedFor::input, "input", "the step before made or brought what it reads"},
+    {WaitedFor::device, "device", "the device was busy with the step before"},
+    {WaitedFor::port, "port", "the sender's or receiver's port was"},
+});
 
 struct PathStep {
   StepKind kind = StepKind::op;

@@ -127,20 +127,6 @@ void take_back(const Problem& problem, const Plan& plan, PlanOutcome& outcome) {
 
 }  // namespace
 
-std::string_view name_of(ResourceKind kind) {
-  switch (kind) {
-    case ResourceKind::memory:
-      return "memory";
-    case ResourceKind::bandwidth:
-      return "bandwidth";
-    case ResourceKind::speed:
-      return "speed";
-    case ResourceKind::device:
-      return "device";
-  }
-  return "";
-}
-
 std::string text_of(const Problem& problem, const Resource& resource) {
   const auto name = [&](DeviceId device) { return problem.device(device).name; };
   switch (resource.kind) {

@@ -19,12 +19,18 @@
 #include "planning/service.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
+#include "problem/spelling.h"
 
 namespace placewright {
 
 enum class ResourceKind { memory, bandwidth, speed, device };
-
-std::string_view name_of(ResourceKind kind);
+template <>
+inline constexpr auto kSpellings<ResourceKind> = std::to_array<Spelling<ResourceKind>>({
+    {ResourceKind::memory, "memory"},
+    {ResourceKind::bandwidth, "bandwidth"},
+    {ResourceKind::speed, "speed"},
+    {ResourceKind::device, "device"},
+});
 
 // What there might be more of.
 struct Resource {

@@ -97,28 +97,6 @@ OpMove moved(const Problem& problem, const Plan& plan, GroupId group, DeviceId d
 
 }  // namespace
 
-std::string_view name_of(Obstacle obstacle) {
-  switch (obstacle) {
-    case Obstacle::none:
-      return "none";
-    case Obstacle::pin:
-      return "pin";
-    case Obstacle::support:
-      return "support";
-    case Obstacle::memory:
-      return "memory";
-    case Obstacle::link:
-      return "link";
-    case Obstacle::contiguity:
-      return "contiguity";
-    case Obstacle::calls:
-      return "calls";
-    case Obstacle::other:
-      return "other";
-  }
-  return "";
-}
-
 std::vector<OpMove> moves_of_op(const Problem& problem, const Plan& plan, OpId op) {
   std::vector<OpMove> moves;
   for (const DeviceId device : problem.devices()) {

@@ -13,21 +13,22 @@
 
 #include "problem/plan.h"
 #include "problem/problem.h"
+#include "problem/spelling.h"
 
 namespace placewright {
 
-enum class Obstacle {
-  none,
-  pin,         // it, or an op colocated with it, is pinned
-  support,     // the device cannot run it, or an op colocated with it
-  memory,      // it does not fit there
-  link,        // a tensor cannot get there, or from there
-  contiguity,  // the stages would wait for each other in a circle
-  calls,       // too many calls, or calls that wait for each other
-  other,
-};
-
-std::string_view name_of(Obstacle obstacle);
+enum class Obstacle { none, pin, support, memory, link, contiguity, calls, other };
+template <>
+inline constexpr auto kSpellings<Obstacle> = std::to_array<Spelling<Obstacle>>({
+    {Obstacle::none, "none"},
+    {Obstacle::pin, "pin", "it, or an op colocated with it, is pinned"},
+    {Obstacle::support, "support", "the device cannot run it, or an op colocated with it"},
+    {Obstacle::memory, "memory", "it does not fit there"},
+    {Obstacle::link, "link", "a tensor cannot get there, or from there"},
+    {Obstacle::contiguity, "contiguity", "the stages would wait for each other in a circle"},
+    {Obstacle::calls, "calls", "too many calls, or calls that wait for each other"},
+    {Obstacle::other, "other"},
+});
 
 struct OpMove {
   DeviceId device;

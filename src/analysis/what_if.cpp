@@ -135,54 +135,30 @@ class GridRun {
   std::mutex mutex_;
 };
 
-}  // namespace
+// Where a point and a grid keep the values of an axis; the devices are counts.
+struct Factor {
+  Axis axis;
+  double WhatIfPoint::*point;
+  std::vector<double> WhatIfGrid::*grid;
+};
+constexpr Factor kFactors[] = {{Axis::memory, &WhatIfPoint::memory, &WhatIfGrid::memory},
+                               {Axis::bandwidth, &WhatIfPoint::bandwidth, &WhatIfGrid::bandwidth},
+                               {Axis::speed, &WhatIfPoint::speed, &WhatIfGrid::speed},
+                               {Axis::batch, &WhatIfPoint::batch, &WhatIfGrid::batch}};
 
-std::string_view name_of(Axis axis) {
-  switch (axis) {
-    case Axis::devices:
-      return "devices";
-    case Axis::memory:
-      return "memory";
-    case Axis::bandwidth:
-      return "bandwidth";
-    case Axis::speed:
-      return "speed";
-    case Axis::batch:
-      return "batch";
-  }
-  return "";
+const Factor& factor_of(Axis axis) {
+  return *std::ranges::find(kFactors, axis, &Factor::axis);
 }
 
+}  // namespace
+
 double WhatIfPoint::at(Axis axis) const {
-  switch (axis) {
-    case Axis::devices:
-      return static_cast<double>(devices);
-    case Axis::memory:
-      return memory;
-    case Axis::bandwidth:
-      return bandwidth;
-    case Axis::speed:
-      return speed;
-    case Axis::batch:
-      return batch;
-  }
-  return 0;
+  return axis == Axis::devices ? static_cast<double>(devices) : this->*factor_of(axis).point;
 }
 
 std::vector<double> WhatIfGrid::values(Axis axis) const {
-  switch (axis) {
-    case Axis::devices:
-      return {devices.begin(), devices.end()};
-    case Axis::memory:
-      return memory;
-    case Axis::bandwidth:
-      return bandwidth;
-    case Axis::speed:
-      return speed;
-    case Axis::batch:
-      return batch;
-  }
-  return {};
+  if (axis == Axis::devices) return {devices.begin(), devices.end()};
+  return this->*factor_of(axis).grid;
 }
 
 std::vector<WhatIfPoint> WhatIfGrid::points() const {

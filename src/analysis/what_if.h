@@ -19,14 +19,19 @@
 #include "planning/service.h"
 #include "problem/draft.h"
 #include "problem/plan.h"
+#include "problem/spelling.h"
 
 namespace placewright {
 
 enum class Axis { devices, memory, bandwidth, speed, batch };
-inline constexpr Axis kAxes[] = {Axis::devices, Axis::memory, Axis::bandwidth, Axis::speed,
-                                 Axis::batch};
-
-std::string_view name_of(Axis axis);
+template <>
+inline constexpr auto kSpellings<Axis> = std::to_array<Spelling<Axis>>({
+    {Axis::devices, "devices"},
+    {Axis::memory, "memory"},
+    {Axis::bandwidth, "bandwidth"},
+    {Axis::speed, "speed"},
+    {Axis::batch, "batch"},
+});
 
 // One point. `devices` is a count (0: as they are), the others are factors.
 struct WhatIfPoint {

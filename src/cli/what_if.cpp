@@ -96,7 +96,7 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
   grid.batch = parse_values("--batch", options.batch);
   std::size_t points = 1;
   bool any = false;
-  for (const Axis axis : kAxes) {
+  for (const Axis axis : values_of<Axis>()) {
     const std::size_t size = grid.values(axis).size();
     any = any || size > 0;
     points *= std::max<std::size_t>(size, 1);
@@ -139,7 +139,7 @@ std::string found_by(const WhatIfAnswer& answer) {
 // The axes that were asked for; the others are the same everywhere.
 std::vector<Axis> varied_axes(const WhatIfGrid& grid) {
   std::vector<Axis> axes;
-  for (const Axis axis : kAxes) {
+  for (const Axis axis : values_of<Axis>()) {
     if (!grid.values(axis).empty()) axes.push_back(axis);
   }
   return axes;

@@ -19,7 +19,8 @@ std::string line_name(Axis axis, double value) {
 
 // The axes that have more than one value, those with most values first; the first one at least.
 std::vector<Axis> axes_by_size(const WhatIfGrid& grid) {
-  std::vector<Axis> axes(std::begin(kAxes), std::end(kAxes));
+  constexpr auto kAxes = values_of<Axis>();
+  std::vector<Axis> axes(kAxes.begin(), kAxes.end());
   std::stable_sort(axes.begin(), axes.end(),
                    [&](Axis a, Axis b) { return grid.values(a).size() > grid.values(b).size(); });
   while (axes.size() > 1 && grid.values(axes.back()).size() < 2) axes.pop_back();
