@@ -4,15 +4,15 @@
 // joint contiguity. Here each colocation group is placed on each device that may run it, the
 // devices left over join the stages as replicas in every way, and where the place in the pipeline
 // counts (samples in flight, in training under peak memory) the stages are listed in every order.
-// What ends without being stopped has proved the best of them, or that there is none.
 //
-// Time: O(ops + edges) for each candidate, and devices^groups candidates without replicas; refused
-// where that is more than kMostCandidates. Memory: O(ops + devices).
+// Time: O(ops + edges) for each candidate, and devices^groups candidates without replicas.
+// Memory: O(ops + devices).
+
+#include "planners/exhaustive.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,8 +25,6 @@
 
 namespace placewright {
 namespace {
-
-constexpr double kMostCandidates = 100'000;
 
 // At most: each device that is left over joins one of the stages, or none.
 double candidate_count(const Problem& problem) {
@@ -47,41 +45,27 @@ class PipelineEnumeration {
  public:
   PipelineEnumeration(const Problem& problem, Control& control)
       : problem_(problem),
-        control_(control),
+        enumeration_(control),
         ledger_(problem),
         placement_(problem.op_count()),
         peak_(problem.rules().memory == MemoryModel::peak),
-        ordered_(peak_ && problem.has_backward_ops()) {
-    if (control.start != nullptr) best_ = *control.start;
-  }
+        ordered_(peak_ && problem.has_backward_ops()) {}
 
   Answer run() {
     place(0);
-    Answer answer;
-    if (stopped_) {
-      answer.reason = control_.stop_reason();
-    } else if (best_) {
-      answer.certificate = {best_->value, "every pipeline looked at"};
-    } else {
-      answer.proved_infeasible = true;
-      answer.reason = "every placement was tried, and none keeps all rules";
-    }
-    answer.plan = std::move(best_);
-    return answer;
+    return std::move(enumeration_).answer("pipeline");
   }
 
  private:
-  [[nodiscard]] double value() const { return best_ ? best_->value : kInfinity; }
-
   void place(std::size_t next) {
     if (next == problem_.group_count()) {
-      stopped_ = control_.should_stop(1);
+      enumeration_.count();
       if (contiguous(problem_, placement_)) try_stages();
       return;
     }
     const GroupId group{next};
     for (const DeviceId device : problem_.devices()) {
-      if (stopped_) return;
+      if (enumeration_.stopped()) return;
       if (!problem_.group_allowed(group, device) || !ledger_.fits_group(group, device)) continue;
       for (const OpId op : problem_.group_ops(group)) placement_[op] = device;
       ledger_.add_group(group, device);
@@ -108,7 +92,7 @@ class PipelineEnumeration {
     }
     add_replicas(spare.subspan(1));
     for (Stage& stage : stages_) {
-      if (stopped_ || !may_join(spare.front(), stage)) continue;
+      if (enumeration_.stopped() || !may_join(spare.front(), stage)) continue;
       stage.devices.push_back(spare.front());
       add_replicas(spare.subspan(1));
       stage.devices.pop_back();
@@ -125,9 +109,9 @@ class PipelineEnumeration {
   }
 
   void offer() {
-    stopped_ = stopped_ || control_.should_stop(1);
+    enumeration_.count();
     Plan plan = pipeline_plan(problem_, stages_);
-    if (plan.value >= value()) return;
+    if (plan.value >= enumeration_.value()) return;
     if (!ordered_) {
       take_if_it_fits(std::move(plan));
       return;
@@ -137,7 +121,8 @@ class PipelineEnumeration {
     do {
       for (std::size_t i = 0; i < order.size(); ++i) plan.stages[i] = stages_[order[i]];
       if (in_pipeline_order(plan)) take_if_it_fits(pipeline_plan(problem_, plan.stages));
-    } while (plan.value < value() && std::next_permutation(order.begin(), order.end()));
+    } while (plan.value < enumeration_.value() &&
+             std::next_permutation(order.begin(), order.end()));
   }
 
   // Joint contiguity: no stage feeds an earlier one of the list.
@@ -157,35 +142,22 @@ class PipelineEnumeration {
 
   void take_if_it_fits(Plan plan) {
     if (peak_ && device_over_peak(problem_, simulate(problem_, plan))) return;
-    control_.report(plan, 0);
-    best_ = std::move(plan);
+    enumeration_.take(std::move(plan));
   }
 
   const Problem& problem_;
-  Control& control_;
+  Enumeration enumeration_;
   MemoryLedger ledger_;
   Placement placement_;
   bool peak_;
   bool ordered_;  // the plan depends on the order of its stages
   std::vector<Stage> stages_;
-  std::optional<Plan> best_;
-  bool stopped_ = false;
 };
 
 }  // namespace
 
 PlannerEntry exhaustive_throughput() {
-  return PlannerEntry{
-      .name = "exhaustive",
-      .summary = "tries every plan of a small problem, under any rules",
-      .objectives = {Objective::throughput},
-      .strength = Strength::exact,
-      .refuses = [](const Problem& problem) -> std::string {
-        return candidate_count(problem) > kMostCandidates ? "it has too many plans to try them all"
-                                                          : "";
-      },
-      .plan = [](const Problem& problem, const Settings&,
-                 Control& control) { return PipelineEnumeration(problem, control).run(); }};
+  return exhaustive<PipelineEnumeration>(Objective::throughput, candidate_count);
 }
 
 }  // namespace placewright
