@@ -18,6 +18,10 @@
 #include "planners/fan_out.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "running/execution.h"
+#include "support/backend_case.h"
+#include "support/folder.h"
+#include "support/random_cuts.h"
 #include "support/random_problem.h"
 #include "support/test_name.h"
 #include "verify/verifier.h"
@@ -132,6 +136,26 @@ TEST(WorkersOnThreads, OneThatFailsEndsTheWaitOfTheOther) {
     EXPECT_FALSE(workers.wait(number, never, 1));
   }),
                std::runtime_error);
+}
+
+// A plan for real, on a backend that is built with the tests: a worker for each device, with copies
+// between their memories.
+TEST(ExecutionOnThreads, GivesTheOutputsOfTheWholeModel) {
+  const BackendCase model{"toy", "branches"};
+  const Folder folder;
+  for (const Objective objective : {Objective::latency, Objective::throughput}) {
+    const Problem problem(
+        model_draft(model, folder.file("models"), devices_for("toy", kThreads), objective));
+    const auto models = models_of(problem);
+    RandomSource random(1);
+    for (int i = 0; i < 3; ++i) {
+      const Plan plan = random_cut_plan(problem, kThreads, random);
+      const RunResult result =
+          run_plan(problem, plan, models, {.warm_up = 2, .repeat = 10, .slots = kThreads});
+      ASSERT_TRUE(result.outputs.compared);
+      EXPECT_TRUE(result.outputs.equal()) << result.outputs.worst_output;
+    }
+  }
 }
 
 }  // namespace
