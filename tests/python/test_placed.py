@@ -99,5 +99,22 @@ def test_the_command_line(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(os.path.dirname(__file__))
     assert main(["plan", "nothing"]) == 3
     assert "expected module:factory" in capsys.readouterr().err
+    assert main(["plan", "models:branches", "models:transformer"]) == 3
+    assert "takes one factory" in capsys.readouterr().err
     assert main(["plan", "models:branches", "--devices", "npu:0"]) == 3
     assert "names no cores" in capsys.readouterr().err
+
+
+def test_bench_does_not_measure_a_row_again(tmp_path, capsys) -> None:
+    from placewright.torch.__main__ import main
+
+    spread = {"median": 2.0, "low": 1.9, "high": 2.1, "count": 5}
+    row = {
+        "model": "known",
+        "seconds": 3,
+        "chosen": "planned",
+        "milliseconds": {"planned": {**spread, "median": 0.5}, "eager": spread},
+    }
+    (tmp_path / "nowhere.known.json").write_text(json.dumps(row))
+    assert main(["bench", "nowhere:known", "-o", str(tmp_path)]) == 0
+    assert "| chosen, factor | 4.00 |" in capsys.readouterr().out

@@ -7,7 +7,6 @@ import functools
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import torch
 from torch.fx import Node
@@ -118,14 +117,18 @@ class AtomClock:
 
 
 @functools.cache
-def _pool() -> Any:
-    return torch.cuda.graph_pool_handle()
+def _keeper() -> torch.cuda.CUDAGraph:
+    """A graph that lives as long as the process, and with it the memory pool that graphs for timing share."""
+    graph = torch.cuda.CUDAGraph()
+    with capturing(graph, make_streams(1)[0]):
+        torch.zeros(1, device="cuda")
+    return graph
 
 
 def _replay(work: Callable[[], None], stream: torch.cuda.Stream, rounds: int = 9) -> float:
     """Microseconds for the work as a CUDA graph. Such graphs live one after the other, so they share their memory."""
     graph = torch.cuda.CUDAGraph()
-    with capturing(graph, stream, _pool()):
+    with capturing(graph, stream, _keeper().pool()):
         work()
     graph.replay()
     samples: list[float] = []
