@@ -7,6 +7,7 @@
 #include "cli/budget_options.h"
 #include "cli/coarsen_options.h"
 #include "cli/device_use.h"
+#include "cli/front_end.h"
 #include "cli/interruption.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
@@ -67,7 +68,8 @@ PlanOutcome search(const PlanVerbOptions& options, const Problem& problem,
                    const PlanRequest& request) {
   const Interruption interruption;
   ProgressLine progress(!options.output.quiet, problem.unit());
-  return make_plan(problem, planning_registry(), request, interruption.flag(), progress.observer());
+  const Registry registry = with_front_end(planning_registry(), front_end(interruption.flag()));
+  return make_plan(problem, registry, request, interruption.flag(), progress.observer());
 }
 
 void print(const OutputOptions& output, const Problem& problem, const PlanOutcome& outcome) {

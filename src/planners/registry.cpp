@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "planners/learned/learned.h"
+
 namespace placewright {
 
 void Registry::add(PlannerEntry entry) {
@@ -45,6 +47,7 @@ Registry standard_registry() {
   register_flow(registry);
   register_published(registry);
   register_imitations(registry);
+  register_learned(registry);
   return registry;
 }
 

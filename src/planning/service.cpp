@@ -8,6 +8,7 @@
 
 #include "bounds/bounds.h"
 #include "coarsen/coarsening.h"
+#include "planners/learned/learned.h"
 #include "planning/checked_plan.h"
 #include "planning/feasibility.h"
 #include "planning/peak_memory.h"
@@ -105,6 +106,8 @@ void plan_into(PlanOutcome& outcome, const Run& run, Control& control) {
     control.deliver_reports();
   } catch (const std::bad_alloc&) {
     outcome.answer.reason = fmt::format("planner '{}' ran out of memory", run.entry.name);
+  } catch (const SettingsError& error) {
+    throw RequestError(fmt::format("planner '{}': {}", run.entry.name, error.what()));
   } catch (const WrongPlan& wrong) {
     outcome.fault = wrong.what();
   } catch (const std::exception& error) {

@@ -36,9 +36,10 @@ OWNS_HEADERS = {
     "solvers": re.compile(r"highs|ortools/|lemon/|scotch|protozero/", re.IGNORECASE),
 }
 
-# Each folder of backends/ is a plugin: only it sees its third party's headers, and nobody includes anything from it.
+# Folders that are plugins: only they see their third party's headers, and nobody includes anything from them.
 PLUGINS = {
-    "openvino": re.compile(r"openvino/"),
+    "backends/openvino": re.compile(r"openvino/"),
+    "planners/learned/plugin": re.compile(r"(torch|ATen)/"),
 }
 
 MAY_PRINT = {"cli"}
@@ -54,19 +55,13 @@ def without_comments_and_strings(text):
     return pattern.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
-def plugin_of(place):
-    """`openvino` of `backends/openvino`; None outside the plugins."""
-    parts = place.split("/")
-    return parts[1] if len(parts) > 1 and parts[0] == "backends" else None
-
-
 def faults_of_plugins(place, bracket, header):
     for plugin, owned in PLUGINS.items():
-        if bracket == "<" and owned.match(header) and plugin_of(place) != plugin:
-            yield f"includes {header}, a header that only backends/{plugin}/ may see"
-    if bracket == '"' and header.startswith("backends/") and header.count("/") > 1:
-        plugin = header.split("/")[1]
-        if plugin_of(place) != plugin:
+        if place == plugin:
+            continue
+        if bracket == "<" and owned.match(header):
+            yield f"includes {header}, a header that only {plugin}/ may see"
+        if bracket == '"' and header.startswith(f"{plugin}/"):
             yield f'includes "{header}": a plugin is loaded, nobody includes from it'
 
 
@@ -181,6 +176,10 @@ def check_the_checker():
         ("backends", '#include "backends/openvino/core_part.h"', True),
         ("running", '#include "backends/openvino/core_part.h"', True),
         ("backends/openvino", '#include "backends/runtime.h"', False),
+        ("planners/learned", "#include <torch/nn.h>", True),
+        ("planners/learned/plugin", "#include <torch/nn.h>", False),
+        ("planners/learned", '#include "planners/learned/plugin/layers.h"', True),
+        ("planners/learned/plugin", '#include "planners/learned/plugin/layers.h"', False),
         ("cli", '#include "backends/import.h"', False),
         ("backends", '#include "running/execution.h"', True),
         ("problem", '#include "graph.h"', True),

@@ -52,6 +52,11 @@ class InstallTest(unittest.TestCase):
         self.assertIn("placewright ", run(self.prefix / "bin/placewright", "--version", cwd=self.folder))
         self.assertIn("auto", run(self.prefix / "bin/placewright", "plan", PROBLEM, "--time-limit", "1s"))
 
+    @unittest.skipUnless((pathlib.Path(BUILD).parent / "libplacewright_learned.so").exists(), "built without libtorch")
+    def test_the_learned_planners_are_found(self):
+        self.assertIn("hsdag", run(self.prefix / "bin/placewright", "plan", PROBLEM, "--planner", "hsdag",
+                                   "--option", "episodes=2", cwd=self.folder))
+
     def test_only_our_own_folder_is_on_the_include_path(self):
         self.assertEqual([path.name for path in (self.prefix / "include").iterdir()], ["placewright"])
         for header in (self.prefix / "include").rglob("*.h"):
