@@ -62,6 +62,7 @@ void build_command_line(CLI::App& program, Action& action) {
   add_devices(program, action);
   add_profile(program, action);
   add_tune(program, action);
+  add_train(program, action);
   add_info(program, action);
   add_generate(program, action);
   add_zoo(program, action);

@@ -1,0 +1,271 @@
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "analysis/generate.h"
+#include "cli/exit_code.h"
+#include "cli/interruption.h"
+#include "cli/output_options.h"
+#include "cli/status_line.h"
+#include "cli/verbs.h"
+#include "formats/event_file.h"
+#include "formats/input_error.h"
+#include "formats/problem_file.h"
+#include "formats/text_file.h"
+#include "planners/learned/training.h"
+#include "report/training_page.h"
+
+namespace placewright::cli {
+namespace {
+
+using learned::Training;
+using learned::TrainingOptions;
+using learned::TrainingRow;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  placewright train inception.json resnet.json -o policy.pw --episodes 2000\n"
+    "  placewright train --generate inception=20 --generate layered=20 -o policy.pw --log c.csv\n"
+    "  placewright train *.json -o policy.pw --resume        after a stop or a crash\n"
+    "  placewright plan bert.json --planner hsdag --option policy=policy.pw\n"
+    "\n"
+    "Every --checkpoint seconds the state goes to FILE.checkpoint, written whole; --resume goes "
+    "on\n"
+    "from there. Ctrl-C ends the training and writes the policy as it is.";
+
+struct TrainOptions {
+  std::vector<std::string> paths;
+  std::vector<std::string> families;  // NAME=COUNT
+  std::size_t ops = 100;
+  std::size_t devices = 3;
+  TrainingOptions training;
+  double checkpoint_seconds = 30;
+  bool resume = false;
+  std::string path;
+  std::string log;
+  std::string events;
+  std::string page;
+  OutputOptions output;
+};
+
+void generate_family(const std::string& text, const TrainOptions& options,
+                     std::vector<Problem>& problems) {
+  const std::size_t split = text.find('=');
+  const auto family = value_named<GraphFamily>(text.substr(0, split));
+  std::size_t count = 0;
+  if (split != std::string::npos) {
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + split + 1, end, count);
+    if (error != std::errc{} || stop != end) count = 0;
+  }
+  if (!family || count == 0) {
+    throw UsageError(fmt::format(
+        "--generate: '{}' is not FAMILY=COUNT with a family of 'placewright generate'", text));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    GenerateOptions made;
+    made.family = *family;
+    made.seed = options.training.learner.seed * 1000 + i;
+    // Sizes from half to one and a half times --ops, devices from two on.
+    made.ops = std::max<std::size_t>(4, options.ops / 2 + options.ops * i / count);
+    made.devices = 2 + i % std::max<std::size_t>(1, options.devices - 1);
+    made.kinds = made.devices;
+    problems.emplace_back(generate(made));
+  }
+}
+
+std::vector<Problem> problems_of(const TrainOptions& options) {
+  std::vector<Problem> problems;
+  for (const std::string& path : options.paths) {
+    ProblemFile file = read_problem(path);
+    options.output.warn(file.warnings);
+    problems.push_back(build_problem(std::move(file)));
+  }
+  for (const std::string& family : options.families) generate_family(family, options, problems);
+  if (problems.empty()) throw UsageError("nothing to train on: give problem files or --generate");
+  return problems;
+}
+
+// The rows of the training so far, as files.
+class Curves {
+ public:
+  explicit Curves(const TrainOptions& options) : options_(options) {}
+
+  void add(const TrainingRow& row) { rows_.push_back(row); }
+
+  // A resumed training goes on with the curves that it had.
+  void read_before(std::uint64_t episode) {
+    if (options_.log.empty() || !std::filesystem::exists(options_.log)) return;
+    std::istringstream lines(read_whole(options_.log));
+    std::string line;
+    std::getline(lines, line);
+    while (std::getline(lines, line)) {
+      std::istringstream cells(line);
+      TrainingRow row;
+      char comma = 0;
+      cells >> row.episode >> comma >> row.reward >> comma >> row.best >> comma >> row.bound >>
+          comma >> row.entropy >> comma >> row.seconds >> comma;
+      std::getline(cells, row.problem);
+      if (cells && row.episode <= episode) rows_.push_back(row);
+    }
+  }
+
+  void write(double wall_time) const {
+    if (!options_.log.empty()) write_whole(options_.log, csv());
+    if (!options_.events.empty()) {
+      std::filesystem::create_directories(options_.events);
+      write_whole(
+          (std::filesystem::path(options_.events) / "events.out.tfevents.0.placewright").string(),
+          events(wall_time));
+    }
+    if (!options_.page.empty()) write_whole(options_.page, page());
+  }
+
+ private:
+  [[nodiscard]] std::string csv() const {
+    std::string text = "episode,reward,best,bound,entropy,seconds,problem\n";
+    for (const TrainingRow& row : rows_) {
+      text += fmt::format("{},{},{},{},{},{:.3f},{}\n", row.episode, row.reward, row.best,
+                          row.bound, row.entropy, row.seconds, row.problem);
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string events(double wall_time) const {
+    std::string file = event_file_header(wall_time);
+    for (const TrainingRow& row : rows_) {
+      const std::array<std::pair<std::string_view, float>, 3> scalars{
+          {{"reward", static_cast<float>(row.reward)},
+           {"best over bound", static_cast<float>(row.bound > 0 ? row.best / row.bound : 0)},
+           {"entropy", static_cast<float>(row.entropy)}}};
+      file +=
+          scalar_event(wall_time + row.seconds, static_cast<std::int64_t>(row.episode), scalars);
+    }
+    return file;
+  }
+
+  [[nodiscard]] std::string page() const {
+    std::vector<TrainingPoint> points;
+    for (const TrainingRow& row : rows_) {
+      points.push_back({static_cast<double>(row.episode), row.reward,
+                        row.bound > 0 ? row.best / row.bound : 0, row.entropy});
+    }
+    return training_page(fmt::format("Training of {}", options_.path), points);
+  }
+
+  const TrainOptions& options_;
+  std::vector<TrainingRow> rows_;
+};
+
+void resume(Training& training, Curves& curves, const std::string& checkpoint) {
+  if (!std::filesystem::exists(checkpoint)) return;
+  try {
+    training.resume(learned::decode(read_whole(checkpoint)));
+  } catch (const std::invalid_argument& error) {
+    throw InputError(checkpoint, "", error.what());
+  }
+  curves.read_before(training.episode());
+}
+
+void show(StatusLine& status, const Training& training, const TrainingRow& row,
+          std::uint64_t episodes) {
+  status.show(fmt::format(
+      "episode {} of {}  {}  reward {:.3f}  best/bound {:.3f}  entropy {:.3f}  "
+      "{:.1f} graphs/s  {:.0f} placements/s",
+      row.episode, episodes, row.problem, row.reward, row.bound > 0 ? row.best / row.bound : 0,
+      row.entropy, static_cast<double>(row.episode) / std::max(1e-9, row.seconds),
+      static_cast<double>(training.placements()) / std::max(1e-9, row.seconds)));
+}
+
+ExitCode train(const TrainOptions& options) {
+  if (const std::string reason = learned::why_no_plugin(); !reason.empty()) {
+    throw InputError(options.path, "", reason);
+  }
+  const std::vector<Problem> problems = problems_of(options);
+  const std::string checkpoint = options.path + ".checkpoint";
+  const Interruption interruption;
+  Control control("train",
+                  Budget{.seconds = kInfinity, .threads = options.training.learner.threads},
+                  interruption.flag());
+  Training training(problems, options.training, control);
+  Curves curves(options);
+  if (options.resume) resume(training, curves, checkpoint);
+  const double wall_time =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  double saved = control.elapsed();
+  {
+    StatusLine status(!options.output.quiet);
+    while (!training.done() && !control.interrupted()) {
+      const TrainingRow row = training.step();
+      curves.add(row);
+      show(status, training, row, options.training.episodes);
+      if (control.elapsed() - saved < options.checkpoint_seconds) continue;
+      saved = control.elapsed();
+      write_whole(checkpoint, encode(training.policy(Training::State::included)));
+      curves.write(wall_time);
+    }
+  }
+  curves.write(wall_time);
+  write_whole(options.path, encode(training.policy(Training::State::left_out)));
+  if (training.done()) {
+    std::filesystem::remove(checkpoint);
+  } else {
+    write_whole(checkpoint, encode(training.policy(Training::State::included)));
+  }
+  if (options.output.json) {
+    print_json({{"policy", options.path},
+                {"episodes", training.episode()},
+                {"problems", training.problem_count()},
+                {"placements", training.placements()},
+                {"seconds", control.elapsed()}});
+  } else if (!options.output.quiet) {
+    fmt::print("{}: {} episodes on {} problems, {} placements in {:.1f} s\n", options.path,
+               training.episode(), training.problem_count(), training.placements(),
+               control.elapsed());
+  }
+  return ExitCode::success;
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Action& action) {
+  CLI::App* verb =
+      program.add_subcommand("train", "Train a policy for the planner hsdag on many problems");
+  const auto options = std::make_shared<TrainOptions>();
+  options->training.learner.samples = 64;
+  verb->add_option("problems", options->paths, "Problems to train on")->type_name("FILE");
+  verb->add_option("--generate", options->families, "So many generated problems: FAMILY=COUNT")
+      ->type_name("FAMILY=COUNT");
+  const auto number = [&](const char* flag, auto& value, const char* help) {
+    verb->add_option(flag, value, help)->capture_default_str();
+  };
+  number("--ops", options->ops, "Size of generated problems, in the mean");
+  number("--devices", options->devices, "Most devices of generated problems");
+  number("--episodes", options->training.episodes, "Length of the training");
+  number("--samples", options->training.learner.samples, "Placements of each episode");
+  number("--channels", options->training.learner.channels, "Width of the network");
+  number("--learning-rate", options->training.learner.learning_rate, "Of the optimiser Adam");
+  number("--seed", options->training.learner.seed, "Seed of every random choice");
+  number("--threads", options->training.learner.threads, "Threads");
+  number("--checkpoint", options->checkpoint_seconds, "Seconds between two checkpoints");
+  verb->add_flag("--resume", options->resume, "Go on from the checkpoint, where there is one");
+  options->output.add_to(*verb);
+  const auto file = [&](const char* flag, std::string& value, const char* help) {
+    return verb->add_option(flag, value, help)->type_name("FILE")->group("Output");
+  };
+  file("-o,--output", options->path, "Where to write the policy")->required();
+  file("--log", options->log, "The curves as CSV");
+  file("--events", options->events, "The curves for TensorBoard, in this folder");
+  file("--page", options->page, "The curves as a page");
+  verb->footer(kExamples);
+  verb->callback([&action, options] { action = [options] { return train(*options); }; });
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "planners/learned/learner.h"
+#include "support/folder.h"
+#include "support/program.h"
+#include "support/published.h"
+
+namespace placewright::testing {
+namespace {
+
+class TrainVerb : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string reason = learned::why_no_plugin();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+
+  // A training of a second or two.
+  static std::vector<std::string> training(const std::string& policy) {
+    return {"train", "--generate", "layered=4", "--ops",  "16", "--channels",
+            "8",     "--samples",  "8",         "--seed", "3",  "--episodes",
+            "60",    "-o",         policy,      "--quiet"};
+  }
+};
+
+TEST_F(TrainVerb, TheSameCommandWritesTheSameBytesAndAPlannerTakesThem) {
+  const Folder folder;
+  ASSERT_EQ(run(training(folder.file("a.pw"))).exit_code, 0);
+  ASSERT_EQ(run(training(folder.file("b.pw"))).exit_code, 0);
+  EXPECT_EQ(folder.read("a.pw"), folder.read("b.pw"));
+  EXPECT_EQ(folder.file_count(), 2U) << "no checkpoint is left";
+
+  const auto plan = run({"plan", example_path("moirai/GoogLeNet.json"), "--planner", "hsdag",
+                         "--option", "policy=" + folder.file("a.pw"), "--option", "one-pass=true",
+                         "--json", "-o", folder.file("plan.json")});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_EQ(run({"check", folder.file("plan.json")}).exit_code, 0);
+  const auto single =
+      run({"plan", example_path("moirai/GoogLeNet.json"), "--planner", "single", "--json"});
+  EXPECT_LE(plan.json()["value"].get<double>(), single.json()["value"].get<double>());
+}
+
+TEST_F(TrainVerb, GoesOnAfterKillAsIfNothingHadHappened) {
+  const Folder folder;
+  ASSERT_EQ(run(training(folder.file("whole.pw"))).exit_code, 0);
+
+  std::vector<std::string> stopped = training(folder.file("stopped.pw"));
+  stopped.insert(stopped.end(), {"--checkpoint", "0", "--log", folder.file("curves.csv")});
+  RunningProgram program(stopped);
+  while (!std::filesystem::exists(folder.file("curves.csv")) &&
+         !std::filesystem::exists(folder.file("stopped.pw"))) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  program.send(SIGKILL);
+  EXPECT_EQ(program.wait().exit_code, 128 + SIGKILL);
+  ASSERT_FALSE(std::filesystem::exists(folder.file("stopped.pw")));
+
+  stopped.push_back("--resume");
+  const auto resumed = run(stopped);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(folder.read("stopped.pw"), folder.read("whole.pw"));
+  // One row for each episode, none twice.
+  const std::string curves = folder.read("curves.csv");
+  EXPECT_EQ(std::count(curves.begin(), curves.end(), '\n'), 61);
+}
+
+TEST_F(TrainVerb, WritesItsCurves) {
+  const Folder folder;
+  std::vector<std::string> arguments = training(folder.file("policy.pw"));
+  arguments.insert(arguments.end(),
+                   {"--log", folder.file("curves.csv"), "--page", folder.file("curves.html"),
+                    "--events", folder.file("events")});
+  ASSERT_EQ(run(arguments).exit_code, 0);
+  EXPECT_EQ(folder.read("curves.csv").find("episode,reward,best,bound,entropy,seconds,problem\n"),
+            0U);
+  EXPECT_NE(folder.read("curves.html").find("<svg"), std::string::npos);
+  EXPECT_NE(folder.read("events/events.out.tfevents.0.placewright").find("brain.Event:2"),
+            std::string::npos);
+}
+
+TEST_F(TrainVerb, APolicyThatCannotBeUsedIsRefusedWithASentence) {
+  const Folder folder;
+  const auto plan_with = [&](const std::string& policy) {
+    return run({"plan", example_path("moirai/example-1.json"), "--planner", "hsdag", "--option",
+                "policy=" + policy});
+  };
+  ASSERT_EQ(run(training(folder.file("policy.pw"))).exit_code, 0);
+  std::string bytes = folder.read("policy.pw");
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+  const auto damaged = plan_with(folder.write("damaged.pw", bytes));
+  EXPECT_EQ(damaged.exit_code, 2);
+  EXPECT_NE(damaged.err.find("is damaged"), std::string::npos) << damaged.err;
+  EXPECT_EQ(plan_with(folder.write("foreign.pw", "PK\x03\x04")).exit_code, 2);
+  EXPECT_EQ(plan_with(folder.file("missing.pw")).exit_code, 2);
+  const auto no_policy = run({"plan", example_path("moirai/example-1.json"), "--planner", "hsdag",
+                              "--option", "one-pass=true"});
+  EXPECT_EQ(no_policy.exit_code, 2);
+}
+
+TEST(TrainVerbUsage, NeedsSomethingToTrainOn) {
+  EXPECT_EQ(run({"train", "--generate", "layered", "-o", "x.pw"}).exit_code,
+            learned::why_no_plugin().empty() ? 2 : 3);
+}
+
+}  // namespace
+}  // namespace placewright::testing
