@@ -33,6 +33,8 @@
 #include "formats/problem_file.h"
 #include "formats/run_file.h"
 #include "placewright/placewright.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
 #include "report/report_page.h"
 
 namespace nb = nanobind;
@@ -188,6 +190,20 @@ PlanOutcome solve_watched(const Problem& problem, const std::string& planner,
     throw nb::python_error();
   }
   return outcome;
+}
+
+// Several planners, and the best of their bounds.
+std::pair<std::vector<PlanOutcome>, double> compare_watched(
+    const Problem& problem, const std::vector<std::string>& planners, double seconds, int threads,
+    std::uint64_t seed) {
+  std::atomic<bool> stop = false;
+  PlanRequest request;
+  request.budget.seconds = seconds;
+  request.budget.threads = threads;
+  request.budget.seed = seed;
+  Comparison found = watched(
+      stop, [&] { return compare(problem, planning_registry(), planners, request, &stop); });
+  return {std::move(found.outcomes), found.bound.lower_bound};
 }
 
 std::vector<std::pair<std::string, std::string>> findings(const Problem& problem,
@@ -370,6 +386,8 @@ NB_MODULE(_native, module) {
   });
   module.def("solve", &solve_watched, "problem"_a, "planner"_a, "options"_a, "seconds"_a,
              "steps"_a.none(), "threads"_a, "seed"_a, "start"_a.none(), "progress"_a.none());
+  module.def("compare", &compare_watched, "problem"_a, "planners"_a, "seconds"_a, "threads"_a,
+             "seed"_a);
   module.def("check", &findings, unlocked);
   module.def("plan_for", &plan_from_array);
   module.def("result_of", &outcome_of);

@@ -373,21 +373,10 @@ class Comparison:
 def compare(
     problem: Problem, names: Sequence[str] | None = None, *, time_limit: float = 10.0, threads: int = 1, seed: int = 1
 ) -> Comparison:
-    """Several planners on one problem (by default all that serve its objective, but `auto`), each with an equal share
-    of the time that is left when its turn comes."""
-    chosen = (
-        list(names)
-        if names is not None
-        else [p.name for p in planners() if problem.objective in p.objectives and p.name != "auto"]
-    )
-    left = float(time_limit)
-    plans = []
-    for position, name in enumerate(chosen):
-        made = plan(problem, name, time_limit=left / (len(chosen) - position), threads=threads, seed=seed)
-        left = max(0.0, left - made.seconds)
-        plans.append(made)
-    plans.sort(key=lambda made: made.value)
-    return Comparison(tuple(plans), max((made.lower_bound for made in plans), default=0.0))
+    """Several planners on one problem, each with an equal share of the time that is left when its turn comes, as
+    `placewright compare` does; by default all that serve its objective. Ctrl-C ends with what has been found."""
+    results, bound = _native.compare(problem._native, list(names or []), float(time_limit), threads, seed)
+    return Comparison(tuple(Plan(problem, result) for result in results), bound)
 
 
 def check(plan: Plan) -> list[tuple[str, str]]:
