@@ -346,10 +346,14 @@ def _described(value: torch.Tensor) -> str:
     return f"{'x'.join(map(str, value.shape))} {str(value.dtype).removeprefix('torch.')} on {value.device}"
 
 
-def dynamo_backend(module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    """`torch.compile(model, backend="placewright")`: graphs on a GPU run on its streams; what cannot be split, needs
-    gradients, has dynamic shapes or is on the CPU runs as it is, with one warning that says why."""
-    reason = _unfit(example_inputs)
+def dynamo_backend(
+    module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    """`torch.compile(model, backend="placewright")`: every graph that dynamo finds gets a plan; what cannot be split,
+    needs gradients or has dynamic shapes runs as it is, with one warning that says why. `options` are keywords of
+    `compile`; graphs on the CPU need `devices` among them."""
+    wishes = dict(options or {})
+    reason = _unfit(example_inputs, wishes)
     if reason:
         warnings.warn(f"placewright runs this graph unsplit: {reason}", stacklevel=2)
         return module.forward
@@ -359,7 +363,7 @@ def dynamo_backend(module: torch.fx.GraphModule, example_inputs: Sequence[Any]) 
     def run(*inputs: torch.Tensor) -> Any:
         free = [value for i, value in enumerate(inputs) if i not in fixed]
         if not placed:  # outside of dynamo's tracing, where the graph can be exported
-            placed.append(_placed_or_itself(_Bound(module, fixed), free))
+            placed.append(_placed_or_itself(_Bound(module, fixed), free, wishes))
         return placed[0](*free)
 
     return run
@@ -386,19 +390,21 @@ def _is_static(value: object) -> bool:
     return isinstance(value, torch.nn.Parameter) or hasattr(value, "_dynamo_static_input_type")
 
 
-def _unfit(example_inputs: Sequence[Any]) -> str:
+def _unfit(example_inputs: Sequence[Any], wishes: Mapping[str, Any]) -> str:
     if not all(isinstance(value, torch.Tensor) for value in example_inputs):
         return "its shapes are dynamic"
     if torch.is_grad_enabled() and any(value.requires_grad for value in example_inputs):
         return "its inputs or weights need gradients"
-    if not all(value.is_cuda for value in example_inputs):
-        return "it is not on a GPU"
+    if not all(value.is_cuda for value in example_inputs) and "devices" not in wishes:
+        return "it is not on a GPU, and no devices were given"
     return ""
 
 
-def _placed_or_itself(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
+def _placed_or_itself(
+    module: torch.nn.Module, inputs: Sequence[torch.Tensor], wishes: Mapping[str, Any]
+) -> Callable[..., Any]:
     try:
-        fast = compile(module, inputs)
+        fast = compile(module, inputs, **wishes)
     except Exception as error:
         warnings.warn(f"placewright runs this graph unsplit: {error}", stacklevel=2)
         return module
