@@ -19,13 +19,13 @@ struct Event {
   double arrival = 0;
   std::vector<std::size_t> inputs = {};
   DeviceId device = {};  // op on a device with lanes, call: one after the other
-  DeviceId out_port = {};
-  DeviceId in_port = {};
+  SpaceId out_port = {};
+  SpaceId in_port = {};
 };
 
 class EventList {
  public:
-  EventList(const Problem& problem, const Plan& plan) {
+  EventList(const Problem& problem, const Plan& plan) : problem_(problem) {
     if (plan.schedule) {
       add_schedule(problem, plan);
     } else {
@@ -45,6 +45,7 @@ class EventList {
     std::size_t event = kNone;
     WaitedFor reason = WaitedFor::nothing;
     double end = 0;
+    ResourceId resource = {};
   };
 
   // What ended last of all that the event may have waited for; an input before a busy device.
@@ -72,12 +73,29 @@ class EventList {
       if (candidate.end <= cause.end + tolerance_) return;
       if (candidate.end - candidate.start <= tolerance_) continue;
       const bool same_device = event.device.valid() && candidate.device == event.device;
+      const ResourceId resource = same_device ? ResourceId{} : in_common(event, candidate);
       const bool same_port = (event.out_port.valid() && candidate.out_port == event.out_port) ||
                              (event.in_port.valid() && candidate.in_port == event.in_port);
-      if (!same_device && !same_port) continue;
-      cause = {*other, same_device ? WaitedFor::device : WaitedFor::port, candidate.end};
+      if (!same_device && !resource.valid() && !same_port) continue;
+      cause = {*other,
+               same_device        ? WaitedFor::device
+               : resource.valid() ? WaitedFor::resource
+                                  : WaitedFor::port,
+               candidate.end, resource};
       return;
     }
+  }
+
+  // The first resource that both take; not valid if there is none.
+  [[nodiscard]] ResourceId in_common(const Event& a, const Event& b) const {
+    if (!a.device.valid() || !b.device.valid()) return {};
+    for (const ResourceUse& use : problem_.uses(a.device)) {
+      const auto other = problem_.uses(b.device);
+      if (std::ranges::find(other, use.resource, &ResourceUse::resource) != other.end()) {
+        return use.resource;
+      }
+    }
+    return {};
   }
 
   void add_schedule(const Problem& problem, const Plan& plan) {
@@ -95,8 +113,8 @@ class EventList {
       pairs.emplace_back(transfer.tensor, events_.size());
       events_.push_back({StepKind::transfer, i, transfer.start, transfer.end});
       if (problem.rules().congestion) {
-        events_.back().out_port = transfer.from;
-        events_.back().in_port = transfer.to;
+        if (transfer.from.valid()) events_.back().out_port = problem.space(transfer.from);
+        if (transfer.to.valid()) events_.back().in_port = problem.space(transfer.to);
       }
     }
     connect(problem, plan, Rows<TensorId, std::size_t>::from_pairs(problem.tensor_count(), pairs));
@@ -120,10 +138,11 @@ class EventList {
       for (const OpId consumer : problem.consumers(tensor)) {
         const DeviceId device = plan.placement[consumer];
         std::size_t source = producer;
-        if (device != plan.placement[problem.producer(tensor)]) {
+        if (!problem.same_space(device, plan.placement[problem.producer(tensor)])) {
           if (out != kNone && problem.on_host(device)) source = out;
           for (const std::size_t event : movements[tensor]) {
-            if (transfer_of(event).to == device) source = event;
+            const DeviceId to = transfer_of(event).to;
+            if (to.valid() && problem.same_space(to, device)) source = event;
           }
         }
         events_[event_of_op_[consumer]].inputs.push_back(source);
@@ -153,6 +172,7 @@ class EventList {
     }
   }
 
+  const Problem& problem_;
   std::vector<Event> events_;
   std::vector<std::size_t> by_end_;
   Table<OpId, std::size_t> event_of_op_;
@@ -212,7 +232,8 @@ CriticalPath critical_path(const Problem& problem, const Plan& plan) {
     const Event& event = events[current];
     const EventList::Cause cause = events.cause_of(current);
     const double idle = std::max(0.0, event.start - cause.end);
-    path.steps.push_back({event.kind, event.index, event.start, event.end, cause.reason, idle});
+    path.steps.push_back(
+        {event.kind, event.index, event.start, event.end, cause.reason, idle, cause.resource});
     current = cause.event;
   }
   std::reverse(path.steps.begin(), path.steps.end());

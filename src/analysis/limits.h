@@ -31,13 +31,14 @@ inline constexpr auto kSpellings<StepKind> = std::to_array<Spelling<StepKind>>({
     {StepKind::call, "call"},
 });
 
-enum class WaitedFor { nothing, arrival, input, device, port };
+enum class WaitedFor { nothing, arrival, input, device, resource, port };
 template <>
 inline constexpr auto kSpellings<WaitedFor> = std::to_array<Spelling<WaitedFor>>({
     {WaitedFor::nothing, "nothing", "it starts at time 0"},
     {WaitedFor::arrival, "arrival", "of its model"},
     {WaitedFor::input, "input", "the step before made or brought what it reads"},
     {WaitedFor::device, "device", "the device was busy with the step before"},
+    {WaitedFor::resource, "resource", "another device was, and held resources that it needs"},
     {WaitedFor::port, "port", "the sender's or receiver's port was"},
 });
 
@@ -47,7 +48,8 @@ struct PathStep {
   double start = 0;
   double end = 0;
   WaitedFor waited_for = WaitedFor::nothing;
-  double idle = 0;  // between what it waited for and its start
+  double idle = 0;           // between what it waited for and its start
+  ResourceId resource = {};  // the first of those it waited for
 };
 
 struct CriticalPath {

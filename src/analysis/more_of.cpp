@@ -21,7 +21,7 @@ namespace {
 constexpr double kNoGain = 1e-9;
 
 struct Candidate {
-  Resource resource;
+  Asset asset;
   double weight;
 };
 
@@ -43,7 +43,7 @@ std::vector<Candidate> full_devices(const Problem& problem, const Plan& plan) {
       if (home == device || !problem.group_allowed(group, device)) continue;
       if (!memory.fits_group(group, device)) kept_out += 1;
     }
-    if (kept_out > 0) candidates.push_back({{ResourceKind::memory, device}, kept_out});
+    if (kept_out > 0) candidates.push_back({{AssetKind::memory, device}, kept_out});
   }
   return candidates;
 }
@@ -52,7 +52,7 @@ std::vector<Candidate> used_links(const Problem& problem, const Plan& plan) {
   std::vector<Candidate> candidates;
   const std::vector<Cut> cuts = cuts_of(problem, plan);
   if (problem.interconnect() == InterconnectKind::host) {
-    if (!cuts.empty()) candidates.push_back({{ResourceKind::bandwidth}, 1});
+    if (!cuts.empty()) candidates.push_back({{AssetKind::bandwidth}, 1});
     return candidates;
   }
   std::map<std::pair<DeviceId, DeviceId>, double> carried;
@@ -62,7 +62,7 @@ std::vector<Candidate> used_links(const Problem& problem, const Plan& plan) {
     }
   }
   for (const auto& [pair, time] : carried) {
-    if (time > 0) candidates.push_back({{ResourceKind::bandwidth, pair.first, pair.second}, time});
+    if (time > 0) candidates.push_back({{AssetKind::bandwidth, pair.first, pair.second}, time});
   }
   return candidates;
 }
@@ -74,33 +74,32 @@ std::vector<Candidate> busy_devices(const Problem& problem, const Plan& plan) {
   }
   std::vector<Candidate> candidates;
   for (const DeviceId device : problem.devices()) {
-    if (busy[device] > 0) candidates.push_back({{ResourceKind::speed, device}, busy[device]});
+    if (busy[device] > 0) candidates.push_back({{AssetKind::speed, device}, busy[device]});
   }
   return candidates;
 }
 
-ProblemDraft with_more(const Problem& problem, const Resource& resource, double factor) {
-  switch (resource.kind) {
-    case ResourceKind::memory:
-      return with_memory(problem.draft(), resource.device, factor);
-    case ResourceKind::bandwidth:
-      return resource.to.valid()
-                 ? with_bandwidth(problem.draft(), resource.device, resource.to, factor)
-                 : with_bandwidth(problem.draft(), factor);
-    case ResourceKind::speed:
-      return with_speed(problem.draft(), resource.device, factor);
-    case ResourceKind::device:
+ProblemDraft with_more(const Problem& problem, const Asset& asset, double factor) {
+  switch (asset.kind) {
+    case AssetKind::memory:
+      return with_memory(problem.draft(), asset.device, factor);
+    case AssetKind::bandwidth:
+      return asset.to.valid() ? with_bandwidth(problem.draft(), asset.device, asset.to, factor)
+                              : with_bandwidth(problem.draft(), factor);
+    case AssetKind::speed:
+      return with_speed(problem.draft(), asset.device, factor);
+    case AssetKind::device:
       return with_device_count(problem.draft(), countable_devices(problem.draft()) + 1);
   }
   return problem.draft();
 }
 
-std::string unit_text(const Problem& problem, const Resource& resource, double step) {
-  if (resource.kind == ResourceKind::memory) {
-    return fmt::format("+{} (+{:g} %)", size_text(problem.device(resource.device).memory * step),
+std::string unit_text(const Problem& problem, const Asset& asset, double step) {
+  if (asset.kind == AssetKind::memory) {
+    return fmt::format("+{} (+{:g} %)", size_text(problem.device(asset.device).memory * step),
                        100 * step);
   }
-  return resource.kind == ResourceKind::device ? "+1" : fmt::format("+{:g} %", 100 * step);
+  return asset.kind == AssetKind::device ? "+1" : fmt::format("+{:g} %", 100 * step);
 }
 
 // Better plans travel both ways, so that the luck of one search does not look like a gain.
@@ -127,58 +126,57 @@ void take_back(const Problem& problem, const Plan& plan, PlanOutcome& outcome) {
 
 }  // namespace
 
-std::string text_of(const Problem& problem, const Resource& resource) {
+std::string text_of(const Problem& problem, const Asset& asset) {
   const auto name = [&](DeviceId device) { return problem.device(device).name; };
-  switch (resource.kind) {
-    case ResourceKind::memory:
-      return fmt::format("memory of {}", name(resource.device));
-    case ResourceKind::bandwidth:
-      return resource.to.valid()
-                 ? fmt::format("bandwidth from {} to {}", name(resource.device), name(resource.to))
+  switch (asset.kind) {
+    case AssetKind::memory:
+      return fmt::format("memory of {}", name(asset.device));
+    case AssetKind::bandwidth:
+      return asset.to.valid()
+                 ? fmt::format("bandwidth from {} to {}", name(asset.device), name(asset.to))
                  : "bandwidth to and from the host";
-    case ResourceKind::speed:
-      return fmt::format("speed of {}", name(resource.device));
-    case ResourceKind::device:
+    case AssetKind::speed:
+      return fmt::format("speed of {}", name(asset.device));
+    case AssetKind::device:
       return "one more accelerator";
   }
   return "";
 }
 
-std::vector<Resource> scarce_resources(const Problem& problem, const Plan& plan,
-                                       std::size_t count) {
-  std::vector<Resource> resources;
+std::vector<Asset> scarce_assets(const Problem& problem, const Plan& plan, std::size_t count) {
+  std::vector<Asset> assets;
   const std::size_t each = std::max<std::size_t>(1, count / 3);
   for (auto candidates :
        {full_devices(problem, plan), used_links(problem, plan), busy_devices(problem, plan)}) {
     keep_heaviest(candidates, each);
-    for (const Candidate& candidate : candidates) resources.push_back(candidate.resource);
+    for (const Candidate& candidate : candidates) assets.push_back(candidate.asset);
   }
   if (problem.interconnect() == InterconnectKind::host && countable_devices(problem.draft()) > 0) {
-    resources.push_back({ResourceKind::device});
+    assets.push_back({AssetKind::device});
   }
-  if (resources.size() > count) resources.resize(count);
-  return resources;
+  if (assets.size() > count) assets.resize(count);
+  return assets;
 }
 
 Sensitivity what_more_brings(const Problem& problem, const Plan& plan, const Registry& registry,
-                             PlanRequest request, const std::vector<Resource>& resources,
-                             double step, const std::atomic<bool>* interrupted) {
+                             PlanRequest request, const std::vector<Asset>& assets, double step,
+                             const std::atomic<bool>* interrupted) {
   const Control whole("explain", request.budget);
-  request.budget.seconds /= static_cast<double>(resources.size() + 1);
+  request.budget.seconds /= static_cast<double>(assets.size() + 1);
   Sensitivity result;
   result.budget = request.budget;
   request.start = &plan;
   result.as_it_is = make_plan(problem, registry, request, interrupted);
   if (!result.as_it_is.answer.plan) return result;
   std::vector<Problem> larger;
-  for (const Resource& resource : resources) {
+  for (const Asset& asset : assets) {
     // Planners end a little late, and later on a busy machine.
     if (whole.remaining() <= 0) break;
-    Problem with_it(with_more(problem, resource, 1 + step));
+    Problem with_it(with_more(problem, asset, 1 + step));
     const Plan& base = *result.as_it_is.answer.plan;
     const std::optional<Plan> start = valid_carried_plan(with_it, base.placement, base);
     request.start = start ? &*start : nullptr;
-    MoreOf more{resource, unit_text(problem, resource, step),
+    MoreOf more{asset, unit_text(problem, asset, step),
                 make_plan(with_it, registry, request, interrupted)};
     if (!more.outcome.answer.plan) continue;
     take_back(problem, *more.outcome.answer.plan, result.as_it_is);

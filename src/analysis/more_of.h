@@ -23,27 +23,27 @@
 
 namespace placewright {
 
-enum class ResourceKind { memory, bandwidth, speed, device };
+enum class AssetKind { memory, bandwidth, speed, device };
 template <>
-inline constexpr auto kSpellings<ResourceKind> = std::to_array<Spelling<ResourceKind>>({
-    {ResourceKind::memory, "memory"},
-    {ResourceKind::bandwidth, "bandwidth"},
-    {ResourceKind::speed, "speed"},
-    {ResourceKind::device, "device"},
+inline constexpr auto kSpellings<AssetKind> = std::to_array<Spelling<AssetKind>>({
+    {AssetKind::memory, "memory"},
+    {AssetKind::bandwidth, "bandwidth"},
+    {AssetKind::speed, "speed"},
+    {AssetKind::device, "device"},
 });
 
 // What there might be more of.
-struct Resource {
-  ResourceKind kind = ResourceKind::memory;
+struct Asset {
+  AssetKind kind = AssetKind::memory;
   DeviceId device = {};  // memory, speed: whose; bandwidth of a link: the sender's
   DeviceId to = {};      // bandwidth of a link: the receiver's; not valid: of the interconnect
 };
 
 // One phrase: "memory of d0", "bandwidth from d0 to d1".
-std::string text_of(const Problem& problem, const Resource& resource);
+std::string text_of(const Problem& problem, const Asset& asset);
 
 struct MoreOf {
-  Resource resource;
+  Asset asset;
   std::string unit;     // how much more, in words
   PlanOutcome outcome;  // the plan with more
   double value = kInfinity;
@@ -57,13 +57,13 @@ struct Sensitivity {
 };
 
 // The candidates for this plan, at most `count`, the most promising first.
-std::vector<Resource> scarce_resources(const Problem& problem, const Plan& plan, std::size_t count);
+std::vector<Asset> scarce_assets(const Problem& problem, const Plan& plan, std::size_t count);
 
 // `step`: how much more, as a fraction (0.1 = 10 %). `request.budget.seconds` is for all plans
 // together; each gets an equal share, and those whose
 // turn comes after that time are left out. `request.start` is not looked at: `plan` is the start.
 Sensitivity what_more_brings(const Problem& problem, const Plan& plan, const Registry& registry,
-                             PlanRequest request, const std::vector<Resource>& resources,
-                             double step, const std::atomic<bool>* interrupted = nullptr);
+                             PlanRequest request, const std::vector<Asset>& assets, double step,
+                             const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace placewright

@@ -13,32 +13,87 @@ namespace {
 constexpr std::size_t kLinearProgramSize = 6000;  // variables; about 0.1 s
 constexpr int kSubgradientSteps = 200;
 
+// What bears work together: the devices of a kind, or the resources that several kinds share.
+using PoolId = Id<struct PoolNoun>;
+
 struct Prices {
-  Table<KindId, double> time;
+  Table<PoolId, double> time;
   Table<KindId, double> memory;
+};
+
+// What limits the work done at once.
+enum class Capacity {
+  devices,   // a device runs as many ops as it has lanes
+  resources  // ops take of the resources of their device
+};
+
+// The pools of a problem, and what an op takes of its pool per unit of time.
+struct Pools {
+  Table<KindId, PoolId> of_kind;
+  Table<PoolId, double> capacity;
+  Table<KindId, double> amount;  // the least of the kind's devices
+
+  Pools(const Problem& problem, Capacity limit)
+      : of_kind(problem.kind_count()), amount(problem.kind_count(), kInfinity) {
+    for (const KindId kind : of_kind.keys()) of_kind[kind] = PoolId{kind.index()};
+    if (limit == Capacity::resources) join_kinds_that_share(problem);
+    capacity.assign(problem.kind_count(), 0);
+    const bool lanes_count = is_schedule(problem.objective());
+    Table<ResourceId, char> counted(problem.resource_count(), 0);
+    for (const DeviceId device : problem.devices()) {
+      const KindId kind = problem.kind_of(device);
+      if (limit == Capacity::devices || problem.uses(device).empty()) {
+        capacity[of_kind[kind]] += lanes_count ? useful_lanes(problem, device) : 1;
+        amount[kind] = std::min(amount[kind], 1.0);
+        continue;
+      }
+      double taken = 0;
+      for (const ResourceUse& use : problem.uses(device)) {
+        taken += use.amount;
+        if (counted[use.resource]++ == 0) {
+          capacity[of_kind[kind]] += problem.resource(use.resource).capacity;
+        }
+      }
+      amount[kind] = std::min(amount[kind], taken);
+    }
+  }
+
+ private:
+  void join_kinds_that_share(const Problem& problem) {
+    Table<ResourceId, KindId> user(problem.resource_count());
+    for (const DeviceId device : problem.devices()) {
+      for (const ResourceUse& use : problem.uses(device)) {
+        KindId& first = user[use.resource];
+        if (!first.valid()) first = problem.kind_of(device);
+        const PoolId joined = of_kind[first];
+        const PoolId old = of_kind[problem.kind_of(device)];
+        std::ranges::replace(of_kind, old, joined);
+      }
+    }
+  }
 };
 
 class WorkRelaxation {
  public:
-  WorkRelaxation(const Problem& problem, WorkScope scope)
+  WorkRelaxation(const Problem& problem, WorkScope scope, Capacity limit)
       : kinds_(problem.kind_count()),
-        capacity_(kinds_, 0),
+        pools_(problem, limit),
         memory_(kinds_, 0),
         work_(problem.group_count() * kinds_, kInfinity),
         bytes_(problem.group_count(), 0) {
-    const bool lanes_count = is_schedule(problem.objective());
     for (const DeviceId device : problem.devices()) {
-      const KindId kind = problem.kind_of(device);
-      capacity_[kind] += lanes_count ? useful_lanes(problem, device) : 1;
-      memory_[kind] += problem.device(device).memory;
+      memory_[problem.kind_of(device)] += problem.device(device).memory;
     }
     for (const GroupId group : problem.groups()) {
       for (const DeviceId device : problem.devices()) {
         double& entry = work_[group.index() * kinds_ + problem.kind_of(device).index()];
         if (entry < kInfinity || !problem.group_allowed(group, device)) continue;
         entry = 0;
+        const double amount = pools_.amount[problem.kind_of(device)];
         for (const OpId op : problem.group_ops(group)) {
-          if (counts(problem.op(op), scope)) entry += problem.time(op, device);
+          if (!counts(problem.op(op), scope)) continue;
+          const double share = limit == Capacity::devices ? 1 : problem.share(op, device);
+          entry += problem.time(op, device) * share * amount;
         }
       }
       for (const OpId op : problem.group_ops(group)) bytes_[group] += problem.memory(op);
@@ -51,8 +106,8 @@ class WorkRelaxation {
   [[nodiscard]] double proved_by(const Prices& prices) const {
     double normal = 0;
     double total = 0;
+    for (const PoolId pool : prices.time.keys()) normal += prices.time[pool] * capacity(pool);
     for (const KindId kind : ids<KindId>(kinds_)) {
-      normal += prices.time[kind] * capacity_[kind];
       if (prices.memory[kind] > 0) total -= prices.memory[kind] * memory_[kind];
     }
     if (!(normal > 0)) return 0;
@@ -64,11 +119,11 @@ class WorkRelaxation {
     return safe_sum(std::max(0.0, total / normal));
   }
 
-  // A kind that no device has cannot carry work, nor a price.
+  // A pool that no device draws on cannot carry work, nor a price.
   [[nodiscard]] Prices equal_prices() const {
-    Prices prices{Table<KindId, double>(kinds_, 1), Table<KindId, double>(kinds_, 0)};
-    for (const KindId kind : ids<KindId>(kinds_)) {
-      if (capacity_[kind] == 0) prices.time[kind] = 0;
+    Prices prices{Table<PoolId, double>(kinds_, 1), Table<KindId, double>(kinds_, 0)};
+    for (const PoolId pool : prices.time.keys()) {
+      if (capacity(pool) == 0) prices.time[pool] = 0;
     }
     return prices;
   }
@@ -84,28 +139,30 @@ class WorkRelaxation {
         if (work(group, kind) == kInfinity) continue;
         const int variable = program.add_variable(0, 1, 0);
         choice.push_back({variable, 1});
-        load[kind.index()].push_back({variable, work(group, kind)});
+        load[pools_.of_kind[kind].index()].push_back({variable, work(group, kind)});
         bytes[kind.index()].push_back({variable, bytes_[group]});
       }
       program.add_row(1, 1, choice);
     }
     Prices prices = equal_prices();
-    std::vector<std::pair<KindId, int>> load_rows;
+    std::vector<std::pair<PoolId, int>> load_rows;
     std::vector<std::pair<KindId, int>> memory_rows;
-    for (const KindId kind : ids<KindId>(kinds_)) {
-      auto& terms = load[kind.index()];
+    for (const PoolId pool : prices.time.keys()) {
+      auto& terms = load[pool.index()];
       if (terms.empty()) continue;
-      terms.push_back({horizon, -capacity_[kind]});
-      load_rows.emplace_back(kind, program.add_row(-solvers::kUnbounded, 0, terms));
-      if (memory_[kind] == kInfinity) continue;
+      terms.push_back({horizon, -capacity(pool)});
+      load_rows.emplace_back(pool, program.add_row(-solvers::kUnbounded, 0, terms));
+    }
+    for (const KindId kind : ids<KindId>(kinds_)) {
+      if (memory_[kind] == kInfinity || bytes[kind.index()].empty()) continue;
       memory_rows.emplace_back(
           kind, program.add_row(-solvers::kUnbounded, memory_[kind], bytes[kind.index()]));
     }
     const solvers::LinearResult result = program.solve({.time_seconds = 2});
     if (result.status != solvers::LinearStatus::optimal) return prices;
     for (double& price : prices.time) price = 0;
-    for (const auto& [kind, row] : load_rows) {
-      prices.time[kind] = std::max(0.0, -result.row_duals[static_cast<std::size_t>(row)]);
+    for (const auto& [pool, row] : load_rows) {
+      prices.time[pool] = std::max(0.0, -result.row_duals[static_cast<std::size_t>(row)]);
     }
     for (const auto& [kind, row] : memory_rows) {
       prices.memory[kind] = std::max(0.0, -result.row_duals[static_cast<std::size_t>(row)]);
@@ -119,24 +176,24 @@ class WorkRelaxation {
     Prices best = prices;
     double best_bound = proved_by(best);
     for (int step = 1; step <= kSubgradientSteps; ++step) {
-      Table<KindId, double> load(kinds_, 0);
+      Table<PoolId, double> load(kinds_, 0);
       for (const GroupId group : bytes_.keys()) {
         const KindId kind = cheapest_kind(group, prices).kind;
-        if (kind.valid()) load[kind] += work(group, kind);
+        if (kind.valid()) load[pools_.of_kind[kind]] += work(group, kind);
       }
       double mean = 0;
       double count = 0;
-      for (const KindId kind : ids<KindId>(kinds_)) {
-        if (capacity_[kind] == 0) continue;
-        load[kind] /= capacity_[kind];
-        mean += load[kind];
+      for (const PoolId pool : load.keys()) {
+        if (capacity(pool) == 0) continue;
+        load[pool] /= capacity(pool);
+        mean += load[pool];
         ++count;
       }
       mean /= count;
       if (mean == 0) break;
-      for (const KindId kind : ids<KindId>(kinds_)) {
-        if (capacity_[kind] == 0) continue;
-        prices.time[kind] *= std::exp(std::clamp((load[kind] / mean - 1) / step, -0.7, 0.7));
+      for (const PoolId pool : load.keys()) {
+        if (capacity(pool) == 0) continue;
+        prices.time[pool] *= std::exp(std::clamp((load[pool] / mean - 1) / step, -0.7, 0.7));
       }
       const double bound = proved_by(prices);
       if (bound > best_bound) {
@@ -156,6 +213,7 @@ class WorkRelaxation {
   static bool counts(const Op& op, WorkScope scope) {
     return scope == WorkScope::all || op.backward == (scope == WorkScope::backward);
   }
+  [[nodiscard]] double capacity(PoolId pool) const { return pools_.capacity[pool]; }
   [[nodiscard]] double work(GroupId group, KindId kind) const {
     return work_[group.index() * kinds_ + kind.index()];
   }
@@ -163,28 +221,34 @@ class WorkRelaxation {
     Cheapest best;
     for (const KindId kind : ids<KindId>(kinds_)) {
       if (work(group, kind) == kInfinity) continue;
-      const double price =
-          prices.time[kind] * work(group, kind) + prices.memory[kind] * bytes_[group];
+      const double price = prices.time[pools_.of_kind[kind]] * work(group, kind) +
+                           prices.memory[kind] * bytes_[group];
       if (price < best.price) best = Cheapest{kind, price};
     }
     return best;
   }
 
   std::size_t kinds_;
-  Table<KindId, double> capacity_;
+  Pools pools_;
   Table<KindId, double> memory_;
   std::vector<double> work_;  // group x kind; kInfinity: not allowed
   Table<GroupId, double> bytes_;
 };
 
-}  // namespace
-
-double work_bound(const Problem& problem, WorkScope scope) {
-  const WorkRelaxation relaxation(problem, scope);
+double bound_within(const Problem& problem, WorkScope scope, Capacity limit) {
+  const WorkRelaxation relaxation(problem, scope, limit);
   const double simple = relaxation.proved_by(relaxation.equal_prices());
   const Prices prices = relaxation.size() <= kLinearProgramSize ? relaxation.linear_program_prices()
                                                                 : relaxation.subgradient_prices();
   return std::max(simple, relaxation.proved_by(prices));
+}
+
+}  // namespace
+
+double work_bound(const Problem& problem, WorkScope scope) {
+  const double devices = bound_within(problem, scope, Capacity::devices);
+  if (problem.resource_count() == 0) return devices;
+  return std::max(devices, bound_within(problem, scope, Capacity::resources));
 }
 
 }  // namespace placewright

@@ -10,9 +10,11 @@
 //   T >= sum over g of min over k of (y(k) work(g, k) + z(k) bytes(g))
 //        - sum over k of z(k) memory(k)
 //
-// so the bound is computed from prices, never read off a solver: rounding in HiGHS cannot make it
-// wrong. Prices come from the LP where it is small and from a subgradient search where it is not.
-// O(groups x kinds) per evaluation.
+// (with the devices of a kind as their capacity, or, where kinds share resources, with the pool of
+// these resources as the common capacity of the kinds, and time x share x amount as the work: the
+// energy that an op takes whatever device it runs on). The bound is computed from prices, never
+// read off a solver: rounding in HiGHS cannot make it wrong. Prices come from the LP where it is
+// small and from a subgradient search where it is not. O(groups x kinds) per evaluation.
 
 #pragma once
 

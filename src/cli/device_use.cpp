@@ -22,7 +22,7 @@ Table<DeviceId, DeviceUse> device_uses(const Problem& problem, const Plan& plan)
     const DeviceSummary& summary = simulation.devices[device];
     uses[device] = {.ops = summary.ops,
                     .memory = summary.resident,
-                    .memory_limit = problem.device(device).memory,
+                    .memory_limit = problem.space_memory(problem.space(device)),
                     .busy = summary.busy};
   }
   const double whole =

@@ -84,7 +84,7 @@ ExitCode explain_plan(const ExplainOptions& options, const OpenedPlan& loaded) {
     const Interruption interruption;
     explanation.sensitivity =
         what_more_brings(loaded.problem, loaded.plan(), planning_registry(), request,
-                         scarce_resources(loaded.problem, loaded.plan(), kResources),
+                         scarce_assets(loaded.problem, loaded.plan(), kResources),
                          options.step / 100, interruption.flag());
   }
   if (options.output.json) {

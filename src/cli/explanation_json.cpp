@@ -75,8 +75,8 @@ Json sensitivity_json(const Problem& problem, const Sensitivity& sensitivity) {
                {"as_it_is", outcome_brief(sensitivity.as_it_is)},
                {"more", Json::array()}};
   for (const MoreOf& more : sensitivity.more) {
-    Json row = {{"kind", name_of(more.resource.kind)},
-                {"of", text_of(problem, more.resource)},
+    Json row = {{"kind", name_of(more.asset.kind)},
+                {"of", text_of(problem, more.asset)},
                 {"unit", more.unit},
                 {"gain", more.gain}};
     row.update(outcome_brief(more.outcome));

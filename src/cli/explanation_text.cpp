@@ -44,7 +44,7 @@ std::string where_of(const Problem& problem, const Plan& plan, const PathStep& s
                      place_name(problem, transfer.to));
 }
 
-std::string reason_text(const PathStep& step) {
+std::string reason_text(const Problem& problem, const PathStep& step) {
   const std::string idle = step.idle > 0 ? fmt::format(", idle {:.6g}", step.idle) : "";
   switch (step.waited_for) {
     case WaitedFor::nothing:
@@ -55,6 +55,8 @@ std::string reason_text(const PathStep& step) {
       return "its input is there" + idle;
     case WaitedFor::device:
       return "the device is free" + idle;
+    case WaitedFor::resource:
+      return fmt::format("{} is free{}", problem.resource(step.resource).name, idle);
     case WaitedFor::port:
       return "the port is free" + idle;
   }
@@ -98,7 +100,7 @@ std::string path_text(const Problem& problem, const Plan& plan, const CriticalPa
     const PathStep& step = path.steps[i];
     table.add({fmt::format("{:.6g}", step.start), fmt::format("{:.6g}", step.end - step.start),
                where_of(problem, plan, step), std::string{name_of(step.kind)},
-               what_of(problem, plan, step), reason_text(step)});
+               what_of(problem, plan, step), reason_text(problem, step)});
   }
   text += table.text(2);
   if (shown.size() < path.steps.size()) {
@@ -158,7 +160,7 @@ std::string planner_of(const PlanOutcome& outcome) {
 std::string binding_text(const Problem& problem, const Sensitivity& sensitivity) {
   std::vector<std::string> binding;
   for (const MoreOf& more : sensitivity.more) {
-    if (more.gain > 0) binding.push_back(text_of(problem, more.resource));
+    if (more.gain > 0) binding.push_back(text_of(problem, more.asset));
   }
   return binding.empty() ? "nothing that was tried" : fmt::format("{}", fmt::join(binding, "; "));
 }
@@ -182,7 +184,7 @@ std::string sensitivity_text(const Problem& problem, const Sensitivity& sensitiv
                    {"", Align::right},
                    {"planner"}});
   for (const MoreOf& more : sensitivity.more) {
-    table.add({text_of(problem, more.resource), more.unit, value_text(more.value, problem.unit()),
+    table.add({text_of(problem, more.asset), more.unit, value_text(more.value, problem.unit()),
                value_text(more.gain, problem.unit()),
                percent_text(more.gain / std::max(sensitivity.as_it_is.value(), 1e-300)),
                planner_of(more.outcome)});

@@ -127,7 +127,8 @@ void print_text(const Problem& problem, const FileFacts& facts) {
   for (const DeviceId id : problem.devices()) {
     const Device& device = problem.device(id);
     devices.add({device.name, problem.draft().cluster.kinds[device.kind.index()].name,
-                 size_text(device.memory), fmt::format("{}", device.lanes)});
+                 size_text(problem.space_memory(problem.space(id))),
+                 fmt::format("{}", device.lanes)});
   }
   fmt::print("\n{}\n", devices.text());
   TextTable coarse(

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "problem/overheads.h"
 #include "problem/reachability.h"
 
 namespace placewright {
@@ -76,7 +75,7 @@ class Round {
       : problem_(problem),
         blocks_(blocks),
         ordered_(problem.rules().contiguity == Contiguity::joint),
-        overheads_(has_overheads(problem)),
+        overheads_(problem.has_overheads()),
         memory_matters_(memory_matters(problem)),
         paths_(blocks, ordered_ && blocks.size() <= kReachabilityLimit),
         label_(blocks.size()),

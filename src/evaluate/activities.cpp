@@ -18,7 +18,7 @@ class TensorRoutes {
         placement_(placement),
         network_(network),
         edges_(edges),
-        route_(problem.device_count()) {}
+        route_(problem.space_count()) {}
 
   void add(TensorId tensor) {
     const OpId producer = problem_.producer(tensor);
@@ -29,8 +29,8 @@ class TensorRoutes {
     for (const OpId consumer : problem_.consumers(tensor)) {
       const DeviceId to = placement_[consumer];
       ActivityId via = source;
-      if (to != from) {
-        ActivityId& known = route_[to];
+      if (!problem_.same_space(from, to)) {
+        ActivityId& known = route_[problem_.space(to)];
         if (!known.valid()) {
           known = host ? host_route(tensor, source, out, from, to)
                        : append(tensor, Leg::direct, source, from, to);
@@ -40,7 +40,7 @@ class TensorRoutes {
       edges_.emplace_back(via, ActivityId{consumer.index()});
     }
     for (const OpId consumer : problem_.consumers(tensor)) {
-      route_[placement_[consumer]] = ActivityId{};
+      route_[problem_.space(placement_[consumer])] = ActivityId{};
     }
   }
 
@@ -56,6 +56,9 @@ class TensorRoutes {
   }
 
   ActivityId append(TensorId tensor, Leg leg, ActivityId after, DeviceId from, DeviceId to) {
+    if (to.valid() && problem_.has_shared_spaces()) {
+      to = receiving_device(problem_, placement_, tensor, problem_.space(to));
+    }
     const ActivityId id{network_.op_count + network_.transfers.size()};
     network_.transfers.push_back(Transfer{tensor, leg, from, to, 0, 0});
     network_.duration.push_back(leg == Leg::direct ? problem_.link_time(tensor, from, to)
@@ -68,7 +71,7 @@ class TensorRoutes {
   const Placement& placement_;
   ActivityNetwork& network_;
   Edges& edges_;
-  Table<DeviceId, ActivityId> route_;  // how the tensor at hand reaches a device
+  Table<SpaceId, ActivityId> route_;  // how the tensor at hand reaches a space
 };
 
 }  // namespace
@@ -83,6 +86,18 @@ ActivityNetwork::ActivityNetwork(const Problem& problem, const Placement& placem
   successors = Rows<ActivityId, ActivityId>::from_pairs(size(), edges);
   predecessor_count.assign(size(), 0);
   for (const auto& edge : edges) ++predecessor_count[edge.second];
+}
+
+DeviceId receiving_device(const Problem& problem, const Placement& placement, TensorId tensor,
+                          SpaceId space) {
+  OpId first;
+  for (const OpId consumer : problem.consumers(tensor)) {
+    if (problem.space(placement[consumer]) != space) continue;
+    if (!first.valid() || problem.topological_rank(consumer) < problem.topological_rank(first)) {
+      first = consumer;
+    }
+  }
+  return placement[first];
 }
 
 }  // namespace placewright

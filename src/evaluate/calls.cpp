@@ -109,7 +109,8 @@ CallEvaluator::CallEvaluator(const Problem& problem, int calls_per_device)
       slots_(1),
       kind_of_slot_(1, static_cast<std::uint32_t>(problem.kind_count())),
       node_of_(problem.op_count()),
-      next_in_node_(problem.op_count()) {
+      next_in_node_(problem.op_count()),
+      resources_(problem) {
   for (const DeviceId id : problem.devices()) {
     const auto kind = static_cast<std::uint32_t>(problem.kind_of(id).index());
     if (problem.on_host(id)) {
@@ -131,8 +132,8 @@ CallEvaluator::CallEvaluator(const Problem& problem, int calls_per_device)
       for (const OpId consumer : problem.consumers(tensor)) {
         consumers_.push_back(static_cast<std::uint32_t>(consumer.index()));
       }
-      tensors_.push_back(
-          {problem.host_time(tensor), first, static_cast<std::uint32_t>(consumers_.size())});
+      tensors_.push_back({tensor, problem.host_time(tensor), first,
+                          static_cast<std::uint32_t>(consumers_.size())});
     }
     times_.insert(times_.end(), problem.op(op).time.begin(), problem.op(op).time.end());
     times_.push_back(kUnsupported);
@@ -148,10 +149,12 @@ double CallEvaluator::latency(std::span<const Slot> slot_of_op) {
   for (std::uint32_t op = 0; op < node_of_.size(); ++op) charge_tensors(op, slot_of_op[op]);
   chain_calls();
   start_when_ready();
+  resources_.clear();
   last_ = kNone;
   double latest = 0;
   // The queue grows while it is worked through; it ends as an order in which all nodes can run.
   for (std::size_t i = 0; i < queue_.size(); ++i) {
+    if (resources_.any()) wait_for_resources(queue_[i]);
     const Node& node = nodes_[queue_[i]];
     const double end = node.ready + node.duration;
     if (last_ == kNone || end > latest) {
@@ -193,11 +196,11 @@ void CallEvaluator::charge_tensors(std::uint32_t op, Slot slot) {
       ++reader.waiting_for;
       if (target < node_of_.size() || reader.charged_for == id) continue;
       reader.charged_for = id;
-      reader.duration += tensor.host_time + slots_[target - node_of_.size()].receive_overhead;
+      reader.duration += tensor.host_time + receive_overhead(tensor, target - node_of_.size());
     }
     if (leaves && slot != kHostSlot) {
       nodes_[source].duration +=
-          tensor.host_time + slots_[static_cast<std::size_t>(slot)].send_overhead;
+          tensor.host_time + send_overhead(tensor, static_cast<std::size_t>(slot));
     }
   }
 }
@@ -221,6 +224,18 @@ void CallEvaluator::start_when_ready() {
   for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
     if (nodes_[node].first_op != kNone && nodes_[node].waiting_for == 0) queue_.push_back(node);
   }
+}
+
+void CallEvaluator::wait_for_resources(std::uint32_t node) {
+  if (node < node_of_.size()) return;  // a host op
+  Node& call = nodes_[node];
+  const DeviceId device = slots_[node - node_of_.size()].device;
+  double share = 0;
+  for (std::uint32_t op = call.first_op; op != kNone; op = next_in_node_[op]) {
+    share = std::max(share, problem_->share(OpId{op}, device));
+  }
+  call.ready = resources_.earliest(problem_->uses(device), share, call.ready, call.duration);
+  resources_.hold(problem_->uses(device), share, call.ready, call.duration);
 }
 
 void CallEvaluator::finish(std::uint32_t node, double end) {

@@ -9,7 +9,8 @@
 //   + sum of c_u over tensors u of S read outside S              (and d's cut overheads)
 //
 // and the value is the end of the last node: a longest path, O(ops + edges), unless the nodes wait
-// for each other in a cycle. Calls and ops that wait so never start: a deadlock.
+// for each other in a cycle. Calls and ops that wait so never start: a deadlock. Where devices
+// share resources, calls take them in the order in which they become ready.
 //
 // Reference: J. Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph
 // Operators", NeurIPS 2020 (latency minimisation).
@@ -21,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "evaluate/resource_profile.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
@@ -97,6 +99,7 @@ class CallEvaluator {
   };
 
   struct TensorRecord {
+    TensorId id;
     double host_time = 0;
     std::uint32_t first_consumer = 0;
     std::uint32_t end_consumer = 0;
@@ -107,8 +110,17 @@ class CallEvaluator {
   }
   void enter_ops(std::span<const Slot> slot_of_op);
   void charge_tensors(std::uint32_t op, Slot slot);
+  [[nodiscard]] double send_overhead(const TensorRecord& tensor, std::size_t slot) const {
+    return problem_->has_tensor_cuts() ? problem_->send_overhead(tensor.id, slots_[slot].device)
+                                       : slots_[slot].send_overhead;
+  }
+  [[nodiscard]] double receive_overhead(const TensorRecord& tensor, std::size_t slot) const {
+    return problem_->has_tensor_cuts() ? problem_->receive_overhead(tensor.id, slots_[slot].device)
+                                       : slots_[slot].receive_overhead;
+  }
   void chain_calls();
   void start_when_ready();
+  void wait_for_resources(std::uint32_t node);
   void finish(std::uint32_t node, double end);
   void release(std::uint32_t node, std::uint32_t cause, double end);
 
@@ -125,6 +137,7 @@ class CallEvaluator {
   std::vector<std::uint32_t> next_in_node_;
   std::vector<Node> nodes_;  // one for each op, then one for each slot
   std::vector<std::uint32_t> queue_;
+  ResourceProfiles resources_;
   std::uint32_t last_ = kNone;
   bool deadlocked_ = false;
 };

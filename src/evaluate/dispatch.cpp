@@ -3,6 +3,7 @@
 #include <queue>
 
 #include "evaluate/activities.h"
+#include "evaluate/resource_profile.h"
 #include "evaluate/schedule.h"
 #include "problem/lanes.h"
 
@@ -21,10 +22,11 @@ class Dispatcher {
         start_(network_.size(), 0),
         ready_ops_(problem.device_count(), Queue{MoreUrgent{&urgency_}}),
         free_lanes_(problem.device_count()),
-        out_busy_(problem.device_count(), 0),
-        in_busy_(problem.device_count(), 0),
-        out_queues_(problem.device_count()),
-        in_queues_(problem.device_count()) {
+        taken_(problem.resource_count(), 0),
+        out_busy_(problem.space_count(), 0),
+        in_busy_(problem.space_count(), 0),
+        out_queues_(problem.space_count()),
+        in_queues_(problem.space_count()) {
     for (const OpId op : problem.ops()) urgency_[network_.of(op)] = priority[op];
     // A transfer is as urgent as the most urgent activity behind it; `in` legs come after `out`s.
     for (std::size_t i = network_.size(); i-- > network_.op_count;) {
@@ -78,18 +80,25 @@ class Dispatcher {
     }
   };
 
-  // Links: one queue for each ordered pair; host: one for each direction of each device.
+  [[nodiscard]] SpaceId out_port(const Transfer& transfer) const {
+    return transfer.leg == Leg::in ? SpaceId{} : problem_.space(transfer.from);
+  }
+  [[nodiscard]] SpaceId in_port(const Transfer& transfer) const {
+    return transfer.leg == Leg::out ? SpaceId{} : problem_.space(transfer.to);
+  }
+
   // Transfers with the same ends wait in one queue. Only ends between which something moves have
-  // one: pairs of devices can be far more than transfers.
+  // one: pairs of spaces can be far more than transfers.
   void make_queues() {
-    std::map<std::pair<DeviceId, DeviceId>, std::size_t> numbers;
+    std::map<std::pair<SpaceId, SpaceId>, std::size_t> numbers;
     for (const Transfer& transfer : network_.transfers) {
-      const auto [entry, is_new] =
-          numbers.try_emplace({transfer.from, transfer.to}, numbers.size());
+      const SpaceId from = out_port(transfer);
+      const SpaceId to = in_port(transfer);
+      const auto [entry, is_new] = numbers.try_emplace({from, to}, numbers.size());
       queue_of_.push_back(entry->second);
       if (!is_new) continue;
-      if (transfer.from.valid()) out_queues_[transfer.from].push_back(entry->second);
-      if (transfer.to.valid()) in_queues_[transfer.to].push_back(entry->second);
+      if (from.valid()) out_queues_[from].push_back(entry->second);
+      if (to.valid()) in_queues_[to].push_back(entry->second);
     }
     waiting_.assign(numbers.size(), Queue{MoreUrgent{&urgency_}});
   }
@@ -99,8 +108,8 @@ class Dispatcher {
     const auto touch = [&](const std::vector<std::size_t>& queues) {
       touched_.insert(touched_.end(), queues.begin(), queues.end());
     };
-    if (transfer.from.valid()) touch(out_queues_[transfer.from]);
-    if (transfer.to.valid()) touch(in_queues_[transfer.to]);
+    if (transfer.leg != Leg::in) touch(out_queues_[out_port(transfer)]);
+    if (transfer.leg != Leg::out) touch(in_queues_[in_port(transfer)]);
   }
 
   void become_ready(ActivityId id, double now) {
@@ -143,6 +152,7 @@ class Dispatcher {
   void release(ActivityId id) {
     if (network_.is_op(id)) {
       ++free_lanes_[placement_[network_.op(id)]];
+      take_resources(network_.op(id), -1);
     } else if (problem_.rules().congestion) {
       occupy(network_.transfer(id), 0);
       touch_queues_behind(network_.transfer(id));
@@ -150,25 +160,66 @@ class Dispatcher {
   }
 
   void occupy(const Transfer& transfer, char busy) {
-    if (transfer.leg != Leg::in) out_busy_[transfer.from] = busy;
-    if (transfer.leg != Leg::out) in_busy_[transfer.to] = busy;
+    if (transfer.leg != Leg::in) out_busy_[out_port(transfer)] = busy;
+    if (transfer.leg != Leg::out) in_busy_[in_port(transfer)] = busy;
   }
 
   void start_what_can(double now) {
-    for (const DeviceId device : problem_.devices()) {
-      Queue& queue = ready_ops_[device];
-      while (free_lanes_[device] > 0 && !queue.empty()) {
-        --free_lanes_[device];
-        begin(queue.top(), now);
-        queue.pop();
+    if (problem_.resource_count() > 0) {
+      start_sharing_ops(now);
+    } else {
+      for (const DeviceId device : problem_.devices()) {
+        while (free_lanes_[device] > 0 && !ready_ops_[device].empty()) start_next_op(device, now);
       }
     }
     start_transfers(now);
   }
 
+  void start_next_op(DeviceId device, double now) {
+    Queue& queue = ready_ops_[device];
+    --free_lanes_[device];
+    take_resources(network_.op(queue.top()), 1);
+    begin(queue.top(), now);
+    queue.pop();
+  }
+
+  // Devices that share resources are served in the order of their most urgent ops; one that does
+  // not fit now does not keep back the less urgent.
+  void start_sharing_ops(double now) {
+    const MoreUrgent less_urgent{&urgency_};
+    candidates_.clear();
+    for (const DeviceId device : problem_.devices()) {
+      if (free_lanes_[device] > 0 && !ready_ops_[device].empty()) candidates_.push_back(device);
+    }
+    std::sort(candidates_.begin(), candidates_.end(), [&](DeviceId a, DeviceId b) {
+      return less_urgent(ready_ops_[b].top(), ready_ops_[a].top());
+    });
+    for (const DeviceId device : candidates_) {
+      while (free_lanes_[device] > 0 && !ready_ops_[device].empty() &&
+             resources_allow(network_.op(ready_ops_[device].top()))) {
+        start_next_op(device, now);
+      }
+    }
+  }
+
+  [[nodiscard]] bool resources_allow(OpId op) const {
+    const auto uses = problem_.uses(placement_[op]);
+    return std::all_of(uses.begin(), uses.end(), [&](const ResourceUse& use) {
+      const double capacity = problem_.resource(use.resource).capacity;
+      return taken_[use.resource] + problem_.share(op, placement_[op]) * use.amount <=
+             capacity * (1 + kCapacityTolerance);
+    });
+  }
+
+  void take_resources(OpId op, int sign) {
+    for (const ResourceUse& use : problem_.uses(placement_[op])) {
+      taken_[use.resource] += sign * problem_.share(op, placement_[op]) * use.amount;
+    }
+  }
+
   [[nodiscard]] bool ports_free(const Transfer& transfer) const {
-    return (transfer.leg == Leg::in || !out_busy_[transfer.from]) &&
-           (transfer.leg == Leg::out || !in_busy_[transfer.to]);
+    return (transfer.leg == Leg::in || !out_busy_[out_port(transfer)]) &&
+           (transfer.leg == Leg::out || !in_busy_[in_port(transfer)]);
   }
 
   // The most urgent first. Whatever could start at the last event has started, so only queues with
@@ -218,10 +269,12 @@ class Dispatcher {
   std::priority_queue<Event> events_;
   Table<DeviceId, Queue> ready_ops_;
   Table<DeviceId, int> free_lanes_;
-  Table<DeviceId, char> out_busy_;
-  Table<DeviceId, char> in_busy_;
-  Table<DeviceId, std::vector<std::size_t>> out_queues_;  // for the port of the device
-  Table<DeviceId, std::vector<std::size_t>> in_queues_;
+  Table<ResourceId, double> taken_;
+  std::vector<DeviceId> candidates_;
+  Table<SpaceId, char> out_busy_;
+  Table<SpaceId, char> in_busy_;
+  Table<SpaceId, std::vector<std::size_t>> out_queues_;  // for the port of the space
+  Table<SpaceId, std::vector<std::size_t>> in_queues_;
   std::vector<std::size_t> queue_of_;  // by transfer
   std::vector<Queue> waiting_;         // by queue
   std::vector<std::size_t> touched_;   // queues in which a transfer may now be able to start

@@ -6,15 +6,13 @@ namespace placewright {
 
 MemoryLedger::MemoryLedger(const Problem& problem)
     : problem_(&problem),
-      capacity_(problem.device_count()),
-      used_(problem.device_count(), 0.0),
-      ops_(problem.device_count(), 0),
+      used_(problem.space_count(), 0.0),
+      ops_(problem.space_count(), 0),
       group_memory_(problem.group_count(), 0.0) {
-  for (const DeviceId device : problem.devices()) capacity_[device] = problem.device(device).memory;
   for (const OpId op : problem.ops()) group_memory_[problem.group(op)] += problem.memory(op);
   if (problem.shared_weight_count() == 0) return;
 
-  readers_.assign(problem.shared_weight_count() * problem.device_count(), 0);
+  readers_.assign(problem.shared_weight_count() * problem.space_count(), 0);
   std::vector<WeightId> weights;
   for (const GroupId group : problem.groups()) {
     weights.clear();
@@ -36,13 +34,15 @@ MemoryLedger::MemoryLedger(const Problem& problem, const Placement& placement)
 }
 
 bool MemoryLedger::within() const {
-  return std::ranges::all_of(capacity_.keys(), [this](DeviceId device) { return within(device); });
+  return std::ranges::all_of(used_.keys(), [this](SpaceId space) {
+    return within_memory(used_[space], problem_->space_memory(space));
+  });
 }
 
 double MemoryLedger::growth(OpId op, DeviceId device) const {
   double bytes = problem_->memory(op);
   for (const WeightId weight : problem_->shared_weights(op)) {
-    if (!is_read(weight, device)) bytes += problem_->shared_weight_bytes(weight);
+    if (!is_read(weight, problem_->space(device))) bytes += problem_->shared_weight_bytes(weight);
   }
   return bytes;
 }
@@ -51,26 +51,28 @@ double MemoryLedger::growth(GroupId group, DeviceId device) const {
   double bytes = group_memory_[group];
   if (readers_.empty()) return bytes;
   for (const WeightId weight : group_weights_[group]) {
-    if (!is_read(weight, device)) bytes += problem_->shared_weight_bytes(weight);
+    if (!is_read(weight, problem_->space(device))) bytes += problem_->shared_weight_bytes(weight);
   }
   return bytes;
 }
 
 void MemoryLedger::add(OpId op, DeviceId device) {
-  ++ops_[device];
-  used_[device] += problem_->memory(op);
+  const SpaceId space = problem_->space(device);
+  ++ops_[space];
+  used_[space] += problem_->memory(op);
   for (const WeightId weight : problem_->shared_weights(op)) {
-    if (readers(weight, device)++ == 0) used_[device] += problem_->shared_weight_bytes(weight);
+    if (readers(weight, space)++ == 0) used_[space] += problem_->shared_weight_bytes(weight);
   }
 }
 
 void MemoryLedger::remove(OpId op, DeviceId device) {
-  used_[device] -= problem_->memory(op);
+  const SpaceId space = problem_->space(device);
+  used_[space] -= problem_->memory(op);
   for (const WeightId weight : problem_->shared_weights(op)) {
-    if (--readers(weight, device) == 0) used_[device] -= problem_->shared_weight_bytes(weight);
+    if (--readers(weight, space) == 0) used_[space] -= problem_->shared_weight_bytes(weight);
   }
-  // An empty device uses nothing, whatever rounding has left behind.
-  if (--ops_[device] == 0) used_[device] = 0;
+  // An empty space uses nothing, whatever rounding has left behind.
+  if (--ops_[space] == 0) used_[space] = 0;
 }
 
 void MemoryLedger::add_group(GroupId group, DeviceId device) {

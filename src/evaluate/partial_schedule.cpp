@@ -19,8 +19,9 @@ PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
       gaps_(gaps),
       placement_(problem.op_count()),
       lanes_(problem.device_count()),
-      out_ports_(problem.device_count()),
-      in_ports_(problem.device_count()),
+      resources_(problem),
+      out_ports_(problem.space_count()),
+      in_ports_(problem.space_count()),
       arrivals_(problem.tensor_count()),
       in_host_memory_(problem.interconnect() == InterconnectKind::host ? problem.tensor_count() : 0,
                       kNotSent) {
@@ -31,9 +32,9 @@ PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
   }
 }
 
-const double* PartialSchedule::known_arrival(TensorId tensor, DeviceId device) const {
+const double* PartialSchedule::known_arrival(TensorId tensor, SpaceId space) const {
   for (const Arrival& arrival : arrivals_[tensor]) {
-    if (arrival.device == device) return &arrival.time;
+    if (arrival.space == space) return &arrival.time;
   }
   return nullptr;
 }
@@ -45,7 +46,8 @@ double PartialSchedule::start_bound(OpId op, DeviceId device) const {
     const OpId producer = problem_.producer(input);
     const DeviceId from = placement_[producer];
     double there = schedule_.end[producer];
-    if (links && from != device) there += problem_.link_time(input, from, device);
+    if (links && !problem_.same_space(from, device))
+      there += problem_.link_time(input, from, device);
     ready = std::max(ready, there);
   }
   if (gaps_ == Gaps::append && problem_.time(op, device) > 0) {
@@ -60,11 +62,22 @@ double PartialSchedule::device_free(DeviceId device) const {
   return free;
 }
 
-double PartialSchedule::device_start(DeviceId device, double ready, double length) const {
+double PartialSchedule::device_start(OpId op, DeviceId device, double ready, double length) const {
   if (length == 0) return ready;
-  if (gaps_ == Gaps::append) return std::max(ready, device_free(device));
-  double start = kInfinity;
-  for (const Timeline& lane : lanes_[device]) start = std::min(start, lane.earliest(ready, length));
+  const auto on_device = [&](double from) {
+    if (gaps_ == Gaps::append) return std::max(from, device_free(device));
+    double start = kInfinity;
+    for (const Timeline& lane : lanes_[device])
+      start = std::min(start, lane.earliest(from, length));
+    return start;
+  };
+  double start = on_device(ready);
+  if (problem_.uses(device).empty()) return start;
+  // The device and its resources are asked in turn until they agree.
+  for (double before = -1; start != before;) {
+    before = start;
+    start = on_device(resources_.earliest(op, device, start, length));
+  }
   return start;
 }
 
@@ -90,11 +103,13 @@ double PartialSchedule::transfer(Timeline* out, Timeline* in, double ready, doub
 
 template <bool kCommit>
 double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep) {
-  if (const double* known = known_arrival(tensor, to)) return *known;
+  const SpaceId space = problem_.space(to);
+  if (const double* known = known_arrival(tensor, space)) return *known;
   double there = schedule_.end[problem_.producer(tensor)];
   if (problem_.interconnect() == InterconnectKind::links) {
     const double length = problem_.link_time(tensor, from, to);
-    const double start = transfer<kCommit>(&out_ports_[from], &in_ports_[to], there, length, keep);
+    const double start = transfer<kCommit>(&out_ports_[problem_.space(from)], &in_ports_[space],
+                                           there, length, keep);
     if constexpr (kCommit) {
       schedule_.transfers.push_back({tensor, Leg::direct, from, to, start, start + length});
     }
@@ -104,7 +119,8 @@ double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool 
     if (!problem_.on_host(from)) {
       double sent = in_host_memory_[tensor];
       if (sent == kNotSent) {
-        const double start = transfer<kCommit>(&out_ports_[from], nullptr, there, length, keep);
+        const double start =
+            transfer<kCommit>(&out_ports_[problem_.space(from)], nullptr, there, length, keep);
         sent = start + length;
         if constexpr (kCommit) {
           schedule_.transfers.push_back({tensor, Leg::out, from, DeviceId{}, start, sent});
@@ -114,14 +130,14 @@ double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool 
       there = sent;
     }
     if (!problem_.on_host(to)) {
-      const double start = transfer<kCommit>(nullptr, &in_ports_[to], there, length, keep);
+      const double start = transfer<kCommit>(nullptr, &in_ports_[space], there, length, keep);
       if constexpr (kCommit) {
         schedule_.transfers.push_back({tensor, Leg::in, DeviceId{}, to, start, start + length});
       }
       there = start + length;
     }
   }
-  if constexpr (kCommit) arrivals_[tensor].push_back(Arrival{to, there});
+  if constexpr (kCommit) arrivals_[tensor].push_back(Arrival{space, there});
   return there;
 }
 
@@ -131,7 +147,7 @@ double PartialSchedule::inputs_ready(OpId op, DeviceId device) {
   by_producer_end_.clear();
   for (const TensorId input : problem_.inputs(op)) {
     const OpId producer = problem_.producer(input);
-    if (placement_[producer] == device) {
+    if (problem_.same_space(placement_[producer], device)) {
       ready = std::max(ready, schedule_.end[producer]);
       continue;
     }
@@ -159,7 +175,7 @@ PartialSchedule::Slot PartialSchedule::probe(OpId op, DeviceId device) {
   }
   const double length = problem_.time(op, device);
   if (ready == kInfinity || length == kUnsupported) return {};
-  const double start = device_start(device, ready, length);
+  const double start = device_start(op, device, ready, length);
   return {start, start + length};
 }
 
@@ -178,7 +194,7 @@ DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candid
     if (next < best || next.bound == kInfinity) break;
     std::pop_heap(prospects_.begin(), end);
     const double length = problem_.time(op, next.device);
-    const double free = device_start(next.device, next.start_bound, length);
+    const double free = device_start(op, next.device, next.start_bound, length);
     if (free + length > best.bound) continue;
     const Slot slot = probe(op, next.device);
     const Prospect probed{slot.end, slot.start, next.position, next.device};
@@ -214,11 +230,12 @@ PartialSchedule::Choice PartialSchedule::earliest_start(OpId op,
 void PartialSchedule::place(OpId op, DeviceId device) {
   const double ready = inputs_ready<true>(op, device);
   const double length = problem_.time(op, device);
-  const double start = device_start(device, ready, length);
+  const double start = device_start(op, device, ready, length);
   placement_[op] = device;
   schedule_.start[op] = start;
   schedule_.end[op] = start + length;
   if (start + length == start) return;
+  resources_.hold(op, device, start, length);
   for (Timeline& lane : lanes_[device]) {
     const bool fits =
         gaps_ == Gaps::append ? lane.end() <= start : lane.earliest(start, length) == start;

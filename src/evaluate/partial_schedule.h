@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "evaluate/resource_profile.h"
 #include "evaluate/timeline.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
@@ -59,7 +60,7 @@ class PartialSchedule {
 
  private:
   struct Arrival {
-    DeviceId device;
+    SpaceId space;
     double time;
   };
   struct Tentative {
@@ -78,7 +79,7 @@ class PartialSchedule {
     }
   };
 
-  [[nodiscard]] const double* known_arrival(TensorId tensor, DeviceId device) const;
+  [[nodiscard]] const double* known_arrival(TensorId tensor, SpaceId space) const;
   template <bool kCommit>
   double fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep);
   // `keep`: whether later transfers of the same probe must see this one.
@@ -86,15 +87,16 @@ class PartialSchedule {
   double transfer(Timeline* out, Timeline* in, double ready, double length, bool keep);
   template <bool kCommit>
   double inputs_ready(OpId op, DeviceId device);
-  [[nodiscard]] double device_start(DeviceId device, double ready, double length) const;
+  [[nodiscard]] double device_start(OpId op, DeviceId device, double ready, double length) const;
 
   const Problem& problem_;
   Gaps gaps_;
   Placement placement_;
   Schedule schedule_;
   Table<DeviceId, std::vector<Timeline>> lanes_;
-  Table<DeviceId, Timeline> out_ports_;
-  Table<DeviceId, Timeline> in_ports_;
+  ResourceProfiles resources_;
+  Table<SpaceId, Timeline> out_ports_;
+  Table<SpaceId, Timeline> in_ports_;
   Table<TensorId, std::vector<Arrival>> arrivals_;
   Table<TensorId, double> in_host_memory_;  // host: end of the `out`; < 0: not sent
   std::vector<Tentative> tentative_;

@@ -1,8 +1,9 @@
 #include "evaluate/pipeline.h"
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -10,59 +11,105 @@
 
 #include "evaluate/device_graph.h"
 #include "evaluate/memory.h"
+#include "evaluate/resource_profile.h"
 
 namespace placewright {
 namespace {
 
-// Readers of the current tensor by device, emptied in time proportional to what was entered.
-class ReaderCounts {
+// Who reads the current tensor away from its producer, by device and by memory space; emptied in
+// time proportional to what was entered.
+class Readers {
  public:
-  explicit ReaderCounts(std::size_t device_count) : by_pass_(device_count) {}
+  struct InSpace {
+    SpaceId space;
+    OpId first;  // by topological rank
+    bool forward = false;
+    bool backward = false;
+  };
+  struct OnDevice {
+    DeviceId device;
+    bool forward = false;
+    bool backward = false;
+  };
 
-  void add(DeviceId device, bool backward) {
-    auto& count = by_pass_[device];
-    if (count[0] == 0 && count[1] == 0) devices_.push_back(device);
-    ++count[backward ? 1 : 0];
+  explicit Readers(const Problem& problem)
+      : problem_(problem),
+        device_slot_(problem.device_count(), 0),
+        space_slot_(problem.space_count(), 0) {}
+
+  void add(OpId reader, DeviceId device) {
+    const bool backward = problem_.op(reader).backward;
+    OnDevice& there = slot(devices_, device_slot_[device], OnDevice{device});
+    InSpace& space =
+        slot(spaces_, space_slot_[problem_.space(device)], InSpace{problem_.space(device), reader});
+    if (problem_.topological_rank(reader) < problem_.topological_rank(space.first)) {
+      space.first = reader;
+    }
+    (backward ? there.backward : there.forward) = true;
+    (backward ? space.backward : space.forward) = true;
   }
-  [[nodiscard]] bool any(DeviceId device, bool backward) const {
-    return by_pass_[device][backward ? 1 : 0] > 0;
-  }
-  [[nodiscard]] std::span<const DeviceId> devices() const { return devices_; }
+  [[nodiscard]] std::span<const OnDevice> devices() const { return devices_; }
+  [[nodiscard]] std::span<const InSpace> spaces() const { return spaces_; }
   void clear() {
-    for (const DeviceId device : devices_) by_pass_[device] = {};
+    for (const OnDevice& reader : devices_) device_slot_[reader.device] = 0;
+    for (const InSpace& reader : spaces_) space_slot_[reader.space] = 0;
     devices_.clear();
+    spaces_.clear();
   }
 
  private:
-  Table<DeviceId, std::array<std::uint32_t, 2>> by_pass_;
-  std::vector<DeviceId> devices_;
+  // `position` counts from 1; 0: not entered yet.
+  template <class Record>
+  static Record& slot(std::vector<Record>& records, std::uint32_t& position, Record fresh) {
+    if (position == 0) {
+      records.push_back(fresh);
+      position = static_cast<std::uint32_t>(records.size());
+    }
+    return records[position - 1];
+  }
+
+  const Problem& problem_;
+  Table<DeviceId, std::uint32_t> device_slot_;
+  Table<SpaceId, std::uint32_t> space_slot_;
+  std::vector<OnDevice> devices_;
+  std::vector<InSpace> spaces_;
 };
 
-// Adds what the tensor's transfers cost; `readers` are its consumers away from the producer.
-void charge_transfers(const Problem& problem, TensorId tensor, DeviceId from, bool backward,
-                      const ReaderCounts& readers, Table<DeviceId, DeviceLoad>& loads) {
+// The pass of what a reader takes in: the producer's, if the reader has ops of that pass.
+template <class Reader>
+bool pass_of(const Reader& reader, bool producer_backward) {
+  const bool same = producer_backward ? reader.backward : reader.forward;
+  return same ? producer_backward : !producer_backward;
+}
+
+// Adds what the tensor's transfers and hand-overs cost.
+void charge_tensor(const Problem& problem, TensorId tensor, const Placement& placement,
+                   const Readers& readers, Table<DeviceId, DeviceLoad>& loads) {
+  const OpId producer = problem.producer(tensor);
+  const DeviceId from = placement[producer];
+  const bool backward = problem.op(producer).backward;
+  const bool host = problem.interconnect() == InterconnectKind::host;
   const auto send = [&](double time) {
     PassLoad& pass = loads[from].pass(backward);
     pass.out += time;
-    pass.compute += problem.device(from).send_overhead;
+    pass.compute += problem.send_overhead(tensor, from);
   };
-  const auto receive = [&](DeviceId to, double time) {
-    PassLoad& pass = loads[to].pass(readers.any(to, backward) ? backward : !backward);
-    pass.in += time;
-    pass.compute += problem.device(to).receive_overhead;
-  };
-  if (problem.interconnect() == InterconnectKind::links) {
-    for (const DeviceId to : readers.devices()) {
-      const double time = problem.link_time(tensor, from, to);
-      send(time);
-      receive(to, time);
+  bool leaves = false;
+  for (const Readers::InSpace& reader : readers.spaces()) {
+    if (reader.space == problem.space(from)) {
+      send(0);  // a hand-over: nothing travels
+      continue;
     }
-    return;
+    const DeviceId to = placement[reader.first];
+    const double time = host ? problem.host_time(tensor) : problem.link_time(tensor, from, to);
+    if (!host || (!leaves && !problem.on_host(from))) send(time);
+    leaves = true;
+    if (!host || !problem.on_host(to)) loads[to].pass(pass_of(reader, backward)).in += time;
   }
-  const double time = problem.host_time(tensor);
-  if (!readers.devices().empty() && !problem.on_host(from)) send(time);
-  for (const DeviceId to : readers.devices()) {
-    if (!problem.on_host(to)) receive(to, time);
+  for (const Readers::OnDevice& reader : readers.devices()) {
+    const DeviceId to = reader.device;
+    if (host && problem.on_host(to) && !problem.same_space(from, to)) continue;
+    loads[to].pass(pass_of(reader, backward)).compute += problem.receive_overhead(tensor, to);
   }
 }
 
@@ -106,11 +153,24 @@ PhaseLoads phase_loads(const DeviceLoad& load, const Rules& rules) {
   return {load.forward.load(rules.transfers), load.backward.load(rules.transfers)};
 }
 
+// Spaces that hold the stage's weights: replicas in one space share them.
+double copies_of(const Problem& problem, const Stage& stage) {
+  std::vector<SpaceId> spaces;
+  for (const DeviceId device : stage.devices) spaces.push_back(problem.space(device));
+  std::ranges::sort(spaces);
+  return static_cast<double>(std::ranges::unique(spaces).begin() - spaces.begin());
+}
+
+double resident_bytes(const Problem& problem, const Stage& stage) {
+  MemoryLedger ledger(problem);
+  for (const OpId op : stage.ops) ledger.add(op, stage.devices.front());
+  return ledger.used(stage.devices.front());
+}
+
 std::vector<PhaseLoads> stage_loads(const Problem& problem, const Placement& placement,
                                     std::span<const Stage> stages) {
   const Rules& rules = problem.rules();
   const Table<DeviceId, DeviceLoad> loads = pipeline_loads(problem, placement);
-  const Table<DeviceId, double> resident = resident_memory(problem, placement);
   const bool exchanges = problem.has_backward_ops() && rules.replica_bandwidth > 0;
 
   std::vector<PhaseLoads> result;
@@ -120,9 +180,10 @@ std::vector<PhaseLoads> stage_loads(const Problem& problem, const Placement& pla
     PhaseLoads load = phase_loads(loads[device], rules);
     load.first /= replicas;
     load.second /= replicas;
-    if (exchanges) {
+    if (exchanges && replicas > 1) {
+      const double spaces = copies_of(problem, stage);
       const double exchange =
-          (replicas - 1) / replicas * resident[device] / rules.replica_bandwidth;
+          (spaces - 1) / spaces * resident_bytes(problem, stage) / rules.replica_bandwidth;
       (rules.training == TrainingMode::interleaved ? load.first : load.second) += exchange;
     }
     result.push_back(load);
@@ -134,6 +195,105 @@ double value_of(std::span<const PhaseLoads> loads) {
   PhaseLoads most;
   for (const PhaseLoads& load : loads) most.raise_to(load);
   return most.first + most.second;
+}
+
+// Where stages share resources: when in its period each holds them.
+struct Arrangement {
+  std::vector<double> offsets;
+  double period = kInfinity;
+};
+
+// What a stage holds: of each resource of its devices, replicas added up, the largest share that
+// one of its ops takes.
+std::vector<ResourceUse> demands_of(const Problem& problem, const Stage& stage) {
+  double share = 0;
+  for (const OpId op : stage.ops) share = std::max(share, problem.share(op, stage.devices.front()));
+  std::vector<ResourceUse> demands;
+  for (const DeviceId device : stage.devices) {
+    for (const ResourceUse& use : problem.uses(device)) {
+      auto known = std::ranges::find(demands, use.resource, &ResourceUse::resource);
+      if (known == demands.end()) known = demands.insert(known, {use.resource, 0});
+      known->amount += share * use.amount;
+    }
+  }
+  return demands;
+}
+
+// Whether replicas on resources that they share could work at the same time at all.
+bool within_capacity(const Problem& problem, std::span<const ResourceUse> demands) {
+  return std::ranges::all_of(demands, [&](const ResourceUse& demand) {
+    return demand.amount <= problem.resource(demand.resource).capacity * (1 + kCapacityTolerance);
+  });
+}
+
+// Stages and what they hold, for as long as their loads say.
+struct SharingStages {
+  std::vector<std::vector<ResourceUse>> demands;
+  std::span<const double> loads;
+};
+
+// Each stage, in the order given, as early as its resources allow beside those before it.
+Arrangement arranged_in_order(const Problem& problem, const SharingStages& stages,
+                              std::span<const std::size_t> order) {
+  ResourceProfiles profiles(problem);
+  Arrangement arrangement{std::vector<double>(order.size(), 0), 0};
+  for (const std::size_t i : order) {
+    const double load = stages.loads[i];
+    const double start = profiles.earliest(stages.demands[i], 1, 0, load);
+    profiles.hold(stages.demands[i], 1, start, load);
+    arrangement.offsets[i] = start;
+    arrangement.period = std::max(arrangement.period, start + load);
+  }
+  return arrangement;
+}
+
+// The best of a few orders. With the widest first nested and disjoint sets of whole resources reach
+// the largest sum of loads on a resource, which is the least period there is.
+Arrangement arranged(const Problem& problem, std::span<const Stage> stages,
+                     std::span<const double> loads) {
+  SharingStages sharing{{}, loads};
+  std::vector<double> width(stages.size(), 0);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    sharing.demands.push_back(demands_of(problem, stages[i]));
+    if (!within_capacity(problem, sharing.demands[i])) return {};
+    for (const ResourceUse& demand : sharing.demands[i]) {
+      width[i] += demand.amount / problem.resource(demand.resource).capacity;
+    }
+  }
+  std::vector<std::size_t> order(stages.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Arrangement best = arranged_in_order(problem, sharing, order);
+  const auto try_order = [&](auto key) {
+    std::ranges::stable_sort(order, std::greater<>{}, key);
+    Arrangement other = arranged_in_order(problem, sharing, order);
+    if (other.period < best.period) best = std::move(other);
+  };
+  try_order([&](std::size_t i) { return loads[i]; });
+  try_order([&](std::size_t i) { return width[i]; });
+  try_order([&](std::size_t i) { return width[i] * loads[i]; });
+  return best;
+}
+
+// Gives the stages loads and, where they share resources, offsets; answers the value.
+double settle(const Problem& problem, std::span<const PhaseLoads> loads, std::span<Stage> stages) {
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    stages[i].load = loads[i].first + loads[i].second;
+  }
+  const double value = value_of(loads);
+  if (problem.resource_count() == 0 || value == kInfinity) return value;
+  std::vector<double> forward;
+  std::vector<double> backward;
+  for (const PhaseLoads& load : loads) {
+    forward.push_back(load.first);
+    backward.push_back(load.second);
+  }
+  const Arrangement first = arranged(problem, stages, forward);
+  if (first.period == kInfinity) return kInfinity;
+  for (std::size_t i = 0; i < stages.size(); ++i) stages[i].offset = first.offsets[i];
+  if (problem.rules().training == TrainingMode::interleaved) return first.period;
+  const Arrangement second = arranged(problem, stages, backward);
+  for (std::size_t i = 0; i < stages.size(); ++i) stages[i].backward_offset = second.offsets[i];
+  return first.period + second.period;
 }
 
 // Earliest topological rank of the forward ops on each device; behind all of them, of its backward
@@ -193,21 +353,20 @@ Table<DeviceId, DeviceLoad> pipeline_loads(const Problem& problem, const Placeme
     const DeviceId device = placement[op];
     loads[device].pass(problem.op(op).backward).compute += problem.time(op, device);
   }
-  ReaderCounts readers(problem.device_count());
+  Readers readers(problem);
   for (const TensorId tensor : problem.tensors()) {
-    const OpId producer = problem.producer(tensor);
-    const DeviceId from = placement[producer];
+    const DeviceId from = placement[problem.producer(tensor)];
     for (const OpId consumer : problem.consumers(tensor)) {
-      const DeviceId to = placement[consumer];
-      if (to != from) readers.add(to, problem.op(consumer).backward);
+      if (placement[consumer] != from) readers.add(consumer, placement[consumer]);
     }
-    charge_transfers(problem, tensor, from, problem.op(producer).backward, readers, loads);
+    charge_tensor(problem, tensor, placement, readers, loads);
     readers.clear();
   }
   return loads;
 }
 
 double pipeline_value(const Problem& problem, const Placement& placement) {
+  if (problem.resource_count() > 0) return pipeline_plan(problem, placement).value;
   PhaseLoads most;
   for (const DeviceLoad& load : pipeline_loads(problem, placement)) {
     most.raise_to(phase_loads(load, problem.rules()));
@@ -216,24 +375,24 @@ double pipeline_value(const Problem& problem, const Placement& placement) {
 }
 
 double pipeline_value(const Problem& problem, std::span<const Stage> stages) {
-  return value_of(stage_loads(problem, placement_of(problem, stages), stages));
+  return pipeline_plan(problem, std::vector<Stage>(stages.begin(), stages.end())).value;
 }
 
 std::vector<Stage> stages_of(const Problem& problem, const Placement& placement) {
-  const auto loads = pipeline_loads(problem, placement);
-  Table<DeviceId, std::vector<OpId>> ops(problem.device_count());
-  for (const OpId op : problem.ops()) ops[placement[op]].push_back(op);
-  std::vector<Stage> stages;
-  for (const DeviceId device : pipeline_order(problem, placement)) {
-    stages.push_back({{device}, std::move(ops[device]), loads[device].load(problem.rules())});
-  }
-  return stages;
+  return pipeline_plan(problem, placement).stages;
 }
 
 Plan pipeline_plan(const Problem& problem, Placement placement) {
+  const auto loads = pipeline_loads(problem, placement);
+  Table<DeviceId, std::vector<OpId>> ops(problem.device_count());
+  for (const OpId op : problem.ops()) ops[placement[op]].push_back(op);
   Plan plan;
-  plan.stages = stages_of(problem, placement);
-  plan.value = pipeline_value(problem, placement);
+  std::vector<PhaseLoads> phases;
+  for (const DeviceId device : pipeline_order(problem, placement)) {
+    plan.stages.push_back({{device}, std::move(ops[device])});
+    phases.push_back(phase_loads(loads[device], problem.rules()));
+  }
+  plan.value = settle(problem, phases, plan.stages);
   plan.placement = std::move(placement);
   return plan;
 }
@@ -241,11 +400,7 @@ Plan pipeline_plan(const Problem& problem, Placement placement) {
 Plan pipeline_plan(const Problem& problem, std::vector<Stage> stages) {
   Plan plan;
   plan.placement = placement_of(problem, stages);
-  const std::vector<PhaseLoads> loads = stage_loads(problem, plan.placement, stages);
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    stages[i].load = loads[i].first + loads[i].second;
-  }
-  plan.value = value_of(loads);
+  plan.value = settle(problem, stage_loads(problem, plan.placement, stages), stages);
   plan.stages = std::move(stages);
   return plan;
 }

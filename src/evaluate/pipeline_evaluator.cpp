@@ -116,7 +116,7 @@ void PipelineEvaluator::sum_up() {
     const TensorRecord& tensor = tensors_[id];
     const DeviceId producer = placement_[tensor.producer];
     if (!by_links_) {
-      change_role(tensor, producer, role(tensor, producer, producer, readers(tensor, producer)), 1);
+      change_role(id, producer, role(tensor, producer, producer, readers(tensor, producer)), 1);
     }
     for (const Readers& count : slots(tensor)) {
       if (count.all() == 0 || count.device == producer) continue;
@@ -124,7 +124,7 @@ void PipelineEvaluator::sum_up() {
       if (by_links_) {
         change_transfer(id, producer, count.device, fetch, +1);
       } else {
-        change_role(tensor, count.device, fetch, +1);
+        change_role(id, count.device, fetch, +1);
       }
     }
   }
@@ -267,8 +267,8 @@ void PipelineEvaluator::change_host_tensor(const Touch& touch, DeviceId from, De
     const Role before = role(tensor, producer, device, count);
     const Role after = role(tensor, producer_after, device, count_after);
     if (before == after) return;
-    change_role(tensor, device, before, -1);
-    change_role(tensor, device, after, +1);
+    change_role(touch.tensor, device, before, -1);
+    change_role(touch.tensor, device, after, +1);
   };
   const Readers left = readers(tensor, from);
   const Readers joined = readers(tensor, to);
@@ -276,18 +276,17 @@ void PipelineEvaluator::change_host_tensor(const Touch& touch, DeviceId from, De
   change(to, joined, touch.added_to(joined));
 }
 
-void PipelineEvaluator::change_role(const TensorRecord& tensor, DeviceId device, Role role,
-                                    int sign) {
-  const DeviceRecord& record = devices_[device];
-  if (role == Role::none || record.on_host) return;
+void PipelineEvaluator::change_role(TensorId id, DeviceId device, Role role, int sign) {
+  const TensorRecord& tensor = tensors_[id];
+  if (role == Role::none || devices_[device].on_host) return;
   if (role == Role::sends) {
     PassLoad& pass = after_[device].pass(tensor.backward);
     pass.out += sign * tensor.host_time;
-    pass.compute += sign * record.send_overhead;
+    pass.compute += sign * send_overhead(id, device);
   } else {
     PassLoad& pass = after_[device].pass(role == Role::fetches_backward);
     pass.in += sign * tensor.host_time;
-    pass.compute += sign * record.receive_overhead;
+    pass.compute += sign * receive_overhead(id, device);
   }
 }
 
@@ -334,10 +333,10 @@ void PipelineEvaluator::change_transfer(TensorId id, DeviceId from, DeviceId to,
   }
   PassLoad& sender = changed(from).pass(tensors_[id].backward);
   sender.out += sign * time;
-  sender.compute += sign * devices_[from].send_overhead;
+  sender.compute += sign * send_overhead(id, from);
   PassLoad& receiver = changed(to).pass(fetch == Role::fetches_backward);
   receiver.in += sign * time;
-  receiver.compute += sign * devices_[to].receive_overhead;
+  receiver.compute += sign * receive_overhead(id, to);
 }
 
 // The other devices need a look only where the busiest one is touched and got lighter.

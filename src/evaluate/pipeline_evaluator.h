@@ -8,7 +8,8 @@
 //   * memory: O(ops + edges), and 8 counts for each tensor on clusters of up to 8 devices; never
 //     tensors x devices
 //
-// It does not look at memory, contiguity, colocation and pins, and knows no replicas.
+// It does not look at memory, contiguity, colocation and pins, and knows no replicas, no shared
+// resources and no shared memory spaces.
 
 #pragma once
 
@@ -99,6 +100,15 @@ class PipelineEvaluator {
     bool on_host = false;
   };
 
+  [[nodiscard]] double send_overhead(TensorId tensor, DeviceId device) const {
+    return problem_->has_tensor_cuts() ? problem_->send_overhead(tensor, device)
+                                       : devices_[device].send_overhead;
+  }
+  [[nodiscard]] double receive_overhead(TensorId tensor, DeviceId device) const {
+    return problem_->has_tensor_cuts() ? problem_->receive_overhead(tensor, device)
+                                       : devices_[device].receive_overhead;
+  }
+
   // What a device has to do for a tensor.
   enum class Role : std::uint8_t { none, sends, fetches_forward, fetches_backward };
 
@@ -143,7 +153,7 @@ class PipelineEvaluator {
   void change_host_tensor(const Touch& touch, DeviceId from, DeviceId to);
   void change_link_sources(const Touch& touch, DeviceId from, DeviceId to);
   void change_link_targets(const Touch& touch, DeviceId from, DeviceId to);
-  void change_role(const TensorRecord& tensor, DeviceId device, Role role, int sign);
+  void change_role(TensorId id, DeviceId device, Role role, int sign);
   void change_transfer(TensorId id, DeviceId from, DeviceId to, Role fetch, int sign);
   [[nodiscard]] static Role role(const TensorRecord& tensor, DeviceId producer, DeviceId device,
                                  const Readers& count);

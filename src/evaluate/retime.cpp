@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "evaluate/activities.h"
+#include "evaluate/resource_profile.h"
 #include "evaluate/schedule.h"
 #include "problem/lanes.h"
 
@@ -12,8 +13,9 @@ namespace {
 // When `shape` starts each activity; a transfer it lacks follows its producer.
 Table<ActivityId, double> proposed_starts(const Problem& problem, const ActivityNetwork& network,
                                           const Schedule& shape) {
-  const auto key = [](const Transfer& transfer) {
-    return std::tuple{transfer.tensor, transfer.leg, transfer.to};
+  const auto key = [&](const Transfer& transfer) {
+    const SpaceId to = transfer.to.valid() ? problem.space(transfer.to) : SpaceId{};
+    return std::tuple{transfer.tensor, transfer.leg, to};
   };
   std::vector<const Transfer*> known;
   known.reserve(shape.transfers.size());
@@ -41,37 +43,45 @@ class SerialTimer {
   explicit SerialTimer(const Problem& problem)
       : problem_(problem),
         lanes_(problem.device_count()),
-        out_free_(problem.device_count(), 0),
-        in_free_(problem.device_count(), 0) {
+        resources_(problem),
+        out_free_(problem.space_count(), 0),
+        in_free_(problem.space_count(), 0) {
     for (const DeviceId device : problem.devices()) {
       lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem, device)), 0);
     }
   }
 
-  double start_op(DeviceId device, double ready, double duration) {
+  double start_op(OpId op, DeviceId device, double ready, double duration) {
     if (duration == 0) return ready;
     auto& lanes = lanes_[device];
     double& free = *std::min_element(lanes.begin(), lanes.end());
-    const double start = std::max(ready, free);
+    double start = std::max(ready, free);
+    if (resources_.any()) {
+      start = resources_.earliest(op, device, start, duration);
+      resources_.hold(op, device, start, duration);
+    }
     free = start + duration;
     return start;
   }
 
   double start_transfer(const Transfer& transfer, double ready, double duration) {
     if (duration == 0 || !problem_.rules().congestion) return ready;
+    double* out = transfer.leg != Leg::in ? &out_free_[problem_.space(transfer.from)] : nullptr;
+    double* in = transfer.leg != Leg::out ? &in_free_[problem_.space(transfer.to)] : nullptr;
     double start = ready;
-    if (transfer.leg != Leg::in) start = std::max(start, out_free_[transfer.from]);
-    if (transfer.leg != Leg::out) start = std::max(start, in_free_[transfer.to]);
-    if (transfer.leg != Leg::in) out_free_[transfer.from] = start + duration;
-    if (transfer.leg != Leg::out) in_free_[transfer.to] = start + duration;
+    if (out != nullptr) start = std::max(start, *out);
+    if (in != nullptr) start = std::max(start, *in);
+    if (out != nullptr) *out = start + duration;
+    if (in != nullptr) *in = start + duration;
     return start;
   }
 
  private:
   const Problem& problem_;
   Table<DeviceId, std::vector<double>> lanes_;
-  Table<DeviceId, double> out_free_;
-  Table<DeviceId, double> in_free_;
+  ResourceProfiles resources_;
+  Table<SpaceId, double> out_free_;
+  Table<SpaceId, double> in_free_;
 };
 
 }  // namespace
@@ -102,7 +112,7 @@ Schedule retime(const Problem& problem, const Placement& placement, const Schedu
     double end = 0;
     if (network.is_op(id)) {
       const OpId op = network.op(id);
-      schedule.start[op] = timer.start_op(placement[op], earliest[id], duration);
+      schedule.start[op] = timer.start_op(op, placement[op], earliest[id], duration);
       end = schedule.end[op] = schedule.start[op] + duration;
     } else {
       Transfer transfer = network.transfer(id);

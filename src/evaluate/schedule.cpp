@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cassert>
 #include <queue>
+#include <utility>
 
+#include "evaluate/activities.h"
 #include "problem/lanes.h"
-#include "problem/overheads.h"
 
 namespace placewright {
 namespace {
@@ -49,41 +50,49 @@ double schedule_value(const Problem& problem, const Table<OpId, double>& end) {
 Table<OpId, double> op_durations(const Problem& problem, const Placement& placement) {
   Table<OpId, double> durations(problem.op_count());
   for (const OpId op : problem.ops()) durations[op] = problem.time(op, placement[op]);
-  if (!has_overheads(problem)) return durations;
+  if (!problem.has_overheads()) return durations;
 
   const bool host = problem.interconnect() == InterconnectKind::host;
   Table<DeviceId, OpId> first_reader(problem.device_count());
+  Table<SpaceId, TensorId> reached(problem.space_count());  // by a transfer of this tensor
   for (const TensorId tensor : problem.tensors()) {
     const OpId producer = problem.producer(tensor);
     const DeviceId from = placement[producer];
     std::size_t destinations = 0;
+    bool handed_over = false;
     for (const OpId consumer : problem.consumers(tensor)) {
       const DeviceId to = placement[consumer];
       if (to == from) continue;
+      if (problem.same_space(from, to)) {
+        handed_over = true;
+      } else if (std::exchange(reached[problem.space(to)], tensor) != tensor) {
+        ++destinations;
+      }
       OpId& first = first_reader[to];
-      if (!first.valid()) ++destinations;
       if (!first.valid() || problem.topological_rank(consumer) < problem.topological_rank(first)) {
         first = consumer;
       }
     }
-    if (destinations == 0) continue;
+    if (destinations == 0 && !handed_over) continue;
     for (const OpId consumer : problem.consumers(tensor)) {
       const DeviceId to = placement[consumer];
       const OpId first = std::exchange(first_reader[to], OpId{});
-      if (to == from || !first.valid() || (host && problem.on_host(to))) continue;
-      durations[first] += problem.device(to).receive_overhead;
+      if (!first.valid()) continue;
+      if (host && problem.on_host(to) && !problem.same_space(from, to)) continue;
+      durations[first] += problem.receive_overhead(tensor, to);
     }
-    if (host) destinations = problem.on_host(from) ? 0 : 1;
-    durations[producer] += static_cast<double>(destinations) * problem.device(from).send_overhead;
+    if (host) destinations = destinations > 0 && !problem.on_host(from) ? 1 : 0;
+    const std::size_t sends = destinations + (handed_over ? 1 : 0);
+    durations[producer] += static_cast<double>(sends) * problem.send_overhead(tensor, from);
   }
   return durations;
 }
 
 ScheduleEvaluator::ScheduleEvaluator(const Problem& problem)
     : problem_(problem),
-      has_overheads_(has_overheads(problem)),
       end_(problem.op_count()),
       lanes_(problem.device_count()),
+      resources_(problem),
       arrivals_begin_(problem.tensor_count()),
       arrivals_count_(problem.tensor_count()),
       out_end_(problem.interconnect() == InterconnectKind::host ? problem.tensor_count() : 0) {
@@ -91,7 +100,7 @@ ScheduleEvaluator::ScheduleEvaluator(const Problem& problem)
   for (const TensorId tensor : problem.tensors()) {
     arrivals_begin_[tensor] = static_cast<std::uint32_t>(slots);
     const std::size_t readers = problem.consumers(tensor).size();
-    if (readers > 1) slots += std::min(readers, problem.device_count());
+    if (readers > 1) slots += std::min(readers, problem.space_count());
   }
   arrivals_.resize(slots);
   for (const DeviceId device : problem.devices()) {
@@ -109,6 +118,13 @@ Schedule ScheduleEvaluator::schedule(std::span<const OpId> order, const Placemen
   record.schedule.start.assign(problem_.op_count(), 0);
   record.schedule.end.assign(problem_.op_count(), 0);
   run(order, placement, record);
+  if (problem_.has_shared_spaces()) {
+    for (Transfer& transfer : record.schedule.transfers) {
+      if (!transfer.to.valid()) continue;
+      transfer.to =
+          receiving_device(problem_, placement, transfer.tensor, problem_.space(transfer.to));
+    }
+  }
   return std::move(record.schedule);
 }
 
@@ -116,8 +132,9 @@ template <class Recorder>
 double ScheduleEvaluator::run(std::span<const OpId> order, const Placement& placement,
                               Recorder& recorder) {
   device_free_.assign(problem_.device_count(), 0);
-  out_free_.assign(problem_.device_count(), 0);
-  in_free_.assign(problem_.device_count(), 0);
+  resources_.clear();
+  out_free_.assign(problem_.space_count(), 0);
+  in_free_.assign(problem_.space_count(), 0);
   arrivals_count_.assign(problem_.tensor_count(), 0);
   out_end_.assign(out_end_.size(), kNotSent);
   completion_.assign(problem_.model_count(), 0);
@@ -126,7 +143,8 @@ double ScheduleEvaluator::run(std::span<const OpId> order, const Placement& plac
       lanes_[device.index()].assign(static_cast<std::size_t>(useful_lanes(problem_, device)), 0);
     }
   }
-  if (has_overheads_) durations_ = op_durations(problem_, placement);
+  const bool overheads = problem_.has_overheads();
+  if (overheads) durations_ = op_durations(problem_, placement);
 
   const bool single_model = problem_.model_count() == 1;
   const double first_arrival = problem_.model(ModelId{0}).arrival;
@@ -137,11 +155,12 @@ double ScheduleEvaluator::run(std::span<const OpId> order, const Placement& plac
     for (const TensorId input : problem_.inputs(op)) {
       const OpId producer = problem_.producer(input);
       const DeviceId from = placement[producer];
-      const double there = from == device ? end_[producer] : fetch(input, from, device, recorder);
+      const bool here = problem_.same_space(from, device);
+      const double there = here ? end_[producer] : fetch(input, from, device, recorder);
       ready = std::max(ready, there);
     }
-    const double duration = has_overheads_ ? durations_[op] : problem_.time(op, device);
-    const double start = start_on(device, ready, duration);
+    const double duration = overheads ? durations_[op] : problem_.time(op, device);
+    const double start = start_on(op, device, ready, duration);
     end_[op] = start + duration;
     makespan = std::max(makespan, end_[op]);
     recorder.op(op, start, end_[op]);
@@ -150,14 +169,18 @@ double ScheduleEvaluator::run(std::span<const OpId> order, const Placement& plac
   return schedule_value(problem_, end_);
 }
 
-double ScheduleEvaluator::start_on(DeviceId device, double ready, double duration) {
+double ScheduleEvaluator::start_on(OpId op, DeviceId device, double ready, double duration) {
   if (duration == 0) return ready;
   double* free = &device_free_[device];
   if (has_lanes_) {
     auto& lanes = lanes_[device.index()];
     free = &*std::min_element(lanes.begin(), lanes.end());
   }
-  const double start = std::max(ready, *free);
+  double start = std::max(ready, *free);
+  if (resources_.any()) {
+    start = resources_.earliest(op, device, start, duration);
+    resources_.hold(op, device, start, duration);
+  }
   *free = start + duration;
   return start;
 }
@@ -171,13 +194,14 @@ double ScheduleEvaluator::fetch(TensorId tensor, DeviceId from, DeviceId to, Rec
   };
   if (problem_.consumers(tensor).size() == 1) return send();
 
+  const SpaceId space = problem_.space(to);
   Arrival* const begin = &arrivals_[arrivals_begin_[tensor]];
   std::uint32_t& count = arrivals_count_[tensor];
   for (Arrival* known = begin; known != begin + count; ++known) {
-    if (known->device == to) return known->time;
+    if (known->space == space) return known->time;
   }
   const double time = send();
-  begin[count++] = Arrival{to, time};
+  begin[count++] = Arrival{space, time};
   return time;
 }
 
@@ -187,8 +211,10 @@ double ScheduleEvaluator::fetch_by_link(TensorId tensor, DeviceId from, DeviceId
   const double duration = problem_.link_time(tensor, from, to);
   double start = end_[problem_.producer(tensor)];
   if (duration > 0 && problem_.rules().congestion) {
-    start = std::max({start, out_free_[from], in_free_[to]});
-    out_free_[from] = in_free_[to] = start + duration;
+    double& out_free = out_free_[problem_.space(from)];
+    double& in_free = in_free_[problem_.space(to)];
+    start = std::max({start, out_free, in_free});
+    out_free = in_free = start + duration;
   }
   recorder.transfer({tensor, Leg::direct, from, to, start, start + duration});
   return start + duration;
@@ -204,17 +230,19 @@ double ScheduleEvaluator::fetch_by_host(TensorId tensor, DeviceId from, DeviceId
     double& out_end = out_end_[tensor];
     if (out_end == kNotSent) {
       double start = there;
-      if (congested) start = std::max(start, out_free_[from]);
+      double& out_free = out_free_[problem_.space(from)];
+      if (congested) start = std::max(start, out_free);
       out_end = start + duration;
-      if (congested) out_free_[from] = out_end;
+      if (congested) out_free = out_end;
       recorder.transfer({tensor, Leg::out, from, DeviceId{}, start, out_end});
     }
     there = out_end;
   }
   if (problem_.on_host(to)) return there;
   double start = there;
-  if (congested) start = std::max(start, in_free_[to]);
-  if (congested) in_free_[to] = start + duration;
+  double& in_free = in_free_[problem_.space(to)];
+  if (congested) start = std::max(start, in_free);
+  if (congested) in_free = start + duration;
   recorder.transfer({tensor, Leg::in, DeviceId{}, to, start, start + duration});
   return start + duration;
 }

@@ -1,7 +1,8 @@
 // The value of a placement as a schedule (`latency`, `total-completion`; docs/semantics.md).
 //
 // A schedule follows from a placement and an order: every activity (op or transfer) starts as early
-// as the activities before it on its device or ports allow. Three ways to give the order:
+// as the activities before it on its device, resources or ports allow. Three ways to give the
+// order:
 //
 //   ScheduleEvaluator  a topological order of the ops. Inputs from elsewhere are sent just before
 //                      the op that needs them. O(ops + tensors), no allocation: the inner loop of
@@ -17,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "evaluate/resource_profile.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
@@ -40,7 +42,7 @@ class ScheduleEvaluator {
 
  private:
   struct Arrival {
-    DeviceId device;
+    SpaceId space;
     double time;
   };
 
@@ -52,19 +54,19 @@ class ScheduleEvaluator {
   double fetch_by_link(TensorId tensor, DeviceId from, DeviceId to, Recorder& recorder);
   template <class Recorder>
   double fetch_by_host(TensorId tensor, DeviceId from, DeviceId to, Recorder& recorder);
-  double start_on(DeviceId device, double ready, double duration);
+  double start_on(OpId op, DeviceId device, double ready, double duration);
 
   const Problem& problem_;
-  bool has_overheads_ = false;
   bool has_lanes_ = false;
   Table<OpId, double> end_;
   Table<OpId, double> durations_;           // with overheads only
   Table<DeviceId, double> device_free_;     // one lane
   std::vector<std::vector<double>> lanes_;  // several lanes: when each is free
-  Table<DeviceId, double> out_free_;
-  Table<DeviceId, double> in_free_;
+  ResourceProfiles resources_;
+  Table<SpaceId, double> out_free_;
+  Table<SpaceId, double> in_free_;
   Table<ModelId, double> completion_;
-  // Where a tensor with several consumers has arrived: at most min(consumers, devices) entries each.
+  // Where a tensor with several consumers has arrived: at most min(consumers, spaces) entries each.
   std::vector<Arrival> arrivals_;
   Table<TensorId, std::uint32_t> arrivals_begin_;
   Table<TensorId, std::uint32_t> arrivals_count_;

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "evaluate/activities.h"
 #include "evaluate/schedule.h"
 
 namespace placewright {
@@ -72,7 +73,10 @@ class SerialRun {
  private:
   void bring(TensorId tensor, DeviceId to) {
     const DeviceId from = placement_[problem_.producer(tensor)];
-    if (from == to) return;
+    if (problem_.same_space(from, to)) return;
+    if (problem_.has_shared_spaces()) {
+      to = receiving_device(problem_, placement_, tensor, problem_.space(to));
+    }
     if (problem_.interconnect() == InterconnectKind::links) {
       move(tensor, Leg::direct, from, to, problem_.link_time(tensor, from, to));
       return;

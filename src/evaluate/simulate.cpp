@@ -1,6 +1,8 @@
 #include "evaluate/simulate.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "evaluate/memory.h"
@@ -28,8 +30,8 @@ class ScheduleSimulation {
         placement_(plan.placement),
         schedule_(*plan.schedule),
         simulation_(simulation),
-        changes_(problem.device_count()),
-        last_use_(problem.device_count(), 0) {}
+        changes_(problem.space_count()),
+        last_use_(problem.space_count(), 0) {}
 
   void run() {
     for (const OpId op : problem_.ops()) {
@@ -38,11 +40,15 @@ class ScheduleSimulation {
     }
     for (const Transfer& transfer : schedule_.transfers) add(transfer);
     hold_tensors();
-    const double moment = kMoment * simulation_.end;
+    Table<SpaceId, Highest> highest(problem_.space_count());
+    for (const SpaceId space : problem_.spaces()) {
+      highest[space] = highest_level(changes_[space], kMoment * simulation_.end);
+    }
     for (const DeviceId device : problem_.devices()) {
       DeviceSummary& summary = simulation_.devices[device];
       summary.idle = simulation_.end * problem_.device(device).lanes - summary.busy;
-      find_peak(changes_[device], moment, summary);
+      summary.peak = summary.resident + highest[problem_.space(device)].level;
+      summary.peak_time = highest[problem_.space(device)].time;
     }
   }
 
@@ -54,17 +60,24 @@ class ScheduleSimulation {
     simulation_.end = std::max(simulation_.end, transfer.end);
   }
 
+  struct Highest {
+    double level = 0;
+    double time = 0;  // when it is first reached
+  };
+
+  [[nodiscard]] SpaceId space_of(OpId op) const { return problem_.space(placement_[op]); }
+
   void hold(DeviceId device, double start, double end, double bytes) {
     if (bytes == 0 || in_host_memory(problem_, device)) return;
-    changes_[device].push_back({start, bytes});
-    changes_[device].push_back({end, -bytes});
+    changes_[problem_.space(device)].push_back({start, bytes});
+    changes_[problem_.space(device)].push_back({end, -bytes});
   }
 
-  // The tensor's last use on each device that reads it, at least `least`.
+  // The tensor's last use in each space that reads it, at least `least`.
   void find_last_uses(TensorId tensor, double least) {
-    for (const OpId reader : problem_.consumers(tensor)) last_use_[placement_[reader]] = least;
+    for (const OpId reader : problem_.consumers(tensor)) last_use_[space_of(reader)] = least;
     for (const OpId reader : problem_.consumers(tensor)) {
-      double& last = last_use_[placement_[reader]];
+      double& last = last_use_[space_of(reader)];
       last = std::max(last, schedule_.end[reader]);
     }
   }
@@ -74,13 +87,14 @@ class ScheduleSimulation {
     for (const TensorId tensor : problem_.tensors()) {
       const OpId producer = problem_.producer(tensor);
       const DeviceId home = placement_[producer];
-      last_use_[home] = schedule_.end[producer];
+      last_use_[space_of(producer)] = schedule_.end[producer];
       find_last_uses(tensor, schedule_.end[producer]);
-      double home_end = last_use_[home];
+      double home_end = last_use_[space_of(producer)];
       for (const Transfer* transfer : transfers[tensor]) {
         if (transfer->from.valid()) home_end = std::max(home_end, transfer->end);
         if (!transfer->to.valid()) continue;
-        hold(transfer->to, transfer->start, std::max(transfer->end, last_use_[transfer->to]),
+        const double last_use = last_use_[problem_.space(transfer->to)];
+        hold(transfer->to, transfer->start, std::max(transfer->end, last_use),
              problem_.tensor(tensor).bytes);
       }
       hold(home, schedule_.start[producer], home_end, problem_.tensor(tensor).bytes);
@@ -96,7 +110,7 @@ class ScheduleSimulation {
     return Rows<TensorId, const Transfer*>::from_pairs(problem_.tensor_count(), pairs);
   }
 
-  static void find_peak(std::vector<Change>& changes, double moment, DeviceSummary& summary) {
+  static Highest highest_level(std::vector<Change>& changes, double moment) {
     for (Change& change : changes) {
       if (change.bytes < 0) change.time -= moment;
     }
@@ -104,61 +118,102 @@ class ScheduleSimulation {
       return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
     });
     double level = 0;
-    double highest = 0;
+    Highest highest;
     for (const Change& change : changes) {
       level += change.bytes;
-      if (level <= highest) continue;
-      highest = level;
-      summary.peak_time = change.time;
+      if (level > highest.level) highest = {level, change.time};
     }
-    summary.peak = summary.resident + highest;
+    return highest;
   }
 
   const Problem& problem_;
   const Placement& placement_;
   const Schedule& schedule_;
   Simulation& simulation_;
-  Table<DeviceId, std::vector<Change>> changes_;
-  Table<DeviceId, double> last_use_;
+  Table<SpaceId, std::vector<Change>> changes_;
+  Table<SpaceId, double> last_use_;
 };
 
-// Bytes of the tensors that each device produces or receives for one sample.
-Table<DeviceId, double> touched_bytes(const Problem& problem, const Placement& placement) {
-  Table<DeviceId, double> bytes(problem.device_count(), 0);
-  Table<DeviceId, TensorId> received(problem.device_count());
-  for (const TensorId tensor : problem.tensors()) {
-    const DeviceId home = placement[problem.producer(tensor)];
-    if (!in_host_memory(problem, home)) bytes[home] += problem.tensor(tensor).bytes;
-    for (const OpId reader : problem.consumers(tensor)) {
-      const DeviceId device = placement[reader];
-      if (device == home || received[device] == tensor || in_host_memory(problem, device)) continue;
-      received[device] = tensor;
-      bytes[device] += problem.tensor(tensor).bytes;
+// A pipeline's stages, and what each memory space holds of them. A replica holds the whole stage.
+class StageMemory {
+ public:
+  StageMemory(const Problem& problem, std::span<const Stage> stages)
+      : problem_(problem), stages_(stages), stage_of_(problem.op_count()) {
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      for (const OpId op : stages[i].ops) stage_of_[op] = i;
     }
   }
-  return bytes;
-}
+
+  [[nodiscard]] MemoryLedger resident() const {
+    MemoryLedger ledger(problem_);
+    Table<SpaceId, const Stage*> holds(problem_.space_count(), nullptr);
+    for (const Stage& stage : stages_) {
+      for (const DeviceId device : stage.devices) {
+        if (std::exchange(holds[problem_.space(device)], &stage) == &stage) continue;
+        for (const OpId op : stage.ops) ledger.add(op, device);
+      }
+    }
+    return ledger;
+  }
+
+  // Bytes of the tensors: each that is produced in the space or comes from another, for as many
+  // samples as the stage has in flight that produces or reads it there; of several stages the most.
+  [[nodiscard]] Table<SpaceId, double> in_flight() const {
+    Table<SpaceId, double> bytes(problem_.space_count(), 0);
+    Table<SpaceId, double> most(problem_.space_count(), 0);  // samples of the tensor at hand
+    for (const TensorId tensor : problem_.tensors()) {
+      for_each_place(tensor, [&](SpaceId space, double samples) {
+        most[space] = std::max(most[space], samples);
+      });
+      for_each_place(tensor, [&](SpaceId space, double) {
+        bytes[space] += std::exchange(most[space], 0) * problem_.tensor(tensor).bytes;
+      });
+    }
+    return bytes;
+  }
+
+ private:
+  // Calls `visit(space, samples in flight)` for each device that produces or reads the tensor.
+  template <class Visit>
+  void for_each_place(TensorId tensor, Visit visit) const {
+    const auto visit_stage_of = [&](OpId op) {
+      const std::size_t stage = stage_of_[op];
+      const double samples =
+          problem_.has_backward_ops() ? static_cast<double>(stages_.size() - stage) : 1;
+      for (const DeviceId device : stages_[stage].devices) {
+        if (!in_host_memory(problem_, device)) visit(problem_.space(device), samples);
+      }
+    };
+    visit_stage_of(problem_.producer(tensor));
+    for (const OpId reader : problem_.consumers(tensor)) visit_stage_of(reader);
+  }
+
+  const Problem& problem_;
+  std::span<const Stage> stages_;
+  Table<OpId, std::size_t> stage_of_;
+};
 
 void simulate_pipeline(const Problem& problem, const Plan& plan, Simulation& simulation) {
   const std::vector<Stage> stages =
       plan.stages.empty() ? stages_of(problem, plan.placement) : plan.stages;
-  const Table<DeviceId, double> touched = touched_bytes(problem, plan.placement);
   const Table<DeviceId, DeviceLoad> loads = pipeline_loads(problem, plan.placement);
+  const StageMemory memory(problem, stages);
+  const MemoryLedger resident = memory.resident();
+  const Table<SpaceId, double> in_flight = memory.in_flight();
   simulation.end = plan.value;
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const DeviceId first = stages[i].devices.front();
-    const auto replicas = static_cast<double>(stages[i].devices.size());
-    const double samples = problem.has_backward_ops() ? static_cast<double>(stages.size() - i) : 1;
+  for (const Stage& stage : stages) {
+    const DeviceId first = stage.devices.front();
+    const auto replicas = static_cast<double>(stage.devices.size());
     const PassLoad load = loads[first].both();
-    const DeviceSummary whole = simulation.devices[first];
-    for (const DeviceId device : stages[i].devices) {
+    for (const DeviceId device : stage.devices) {
       DeviceSummary& summary = simulation.devices[device];
-      summary = whole;
-      summary.busy = stages[i].load;
-      summary.idle = std::max(0.0, simulation.end - stages[i].load);
+      summary.ops = stage.ops.size();
+      summary.busy = stage.load;
+      summary.idle = std::max(0.0, simulation.end - stage.load);
       summary.sending = load.out / replicas;
       summary.receiving = load.in / replicas;
-      summary.peak = whole.resident + samples * touched[first];
+      summary.resident = resident.used(device);
+      summary.peak = summary.resident + in_flight[problem.space(device)];
     }
   }
 }
@@ -203,7 +258,7 @@ std::optional<DeviceId> device_over_peak(const Problem& problem, const Simulatio
   std::optional<DeviceId> worst;
   double most = 0;
   for (const DeviceId device : problem.devices()) {
-    const double memory = problem.device(device).memory;
+    const double memory = problem.space_memory(problem.space(device));
     const double peak = simulation.devices[device].peak;
     if (within_memory(peak, memory) || peak - memory <= most) continue;
     most = peak - memory;

@@ -1,10 +1,10 @@
 // What each device does while a plan runs, and how much memory it holds at most (docs/semantics.md,
 // "Memory").
 //
-// Schedules are followed through time: tensors live on the producer's device from the producer's
-// start to their last use there, on a receiving device from the start of the transfer in. Pipelines
-// hold the tensors of every sample in flight. Calls have resident memory only.
-// O((ops + tensors) log tensors), whether or not the problem's rules ask for peak memory.
+// Schedules are followed through time: tensors live in the producer's memory space from the
+// producer's start to their last use there, in a receiving space from the start of the transfer in.
+// Pipelines hold the tensors of every sample in flight. Calls have resident memory only. O((ops +
+// tensors) log tensors), whether or not the problem's rules ask for peak memory.
 
 #pragma once
 
@@ -22,8 +22,8 @@ struct DeviceSummary {
   double idle = 0;       // of all lanes, until the end
   double sending = 0;    // time of the transfers that leave it
   double receiving = 0;  // ... that enter it
-  double resident = 0;   // bytes
-  double peak = 0;       // bytes, resident included
+  double resident = 0;   // bytes in its memory space
+  double peak = 0;       // the most there at any moment, resident included
   double peak_time = 0;  // when the peak is first reached; 0 for pipelines and calls
 };
 

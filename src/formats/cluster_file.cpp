@@ -18,13 +18,27 @@ inline constexpr auto kFields<DeviceKind> =
     std::tuple{required("name", &DeviceKind::name), optional("host", &DeviceKind::on_host)};
 
 template <>
+inline constexpr auto kFields<Resource> =
+    std::tuple{required("name", &Resource::name), stated("capacity", &Resource::capacity)};
+
+template <>
+inline constexpr auto kFields<Space> =
+    std::tuple{required("name", &Space::name), optional("memory", &Space::memory).or_null()};
+
+template <>
+inline constexpr auto kFields<ResourceUse> = std::tuple{
+    required("resource", &ResourceUse::resource), stated("amount", &ResourceUse::amount)};
+
+template <>
 inline constexpr auto kFields<Device> =
     std::tuple{required("name", &Device::name),
                required("kind", &Device::kind),
                optional("memory", &Device::memory).or_null(),
                optional("lanes", &Device::lanes),
                optional("send_overhead", &Device::send_overhead),
-               optional("receive_overhead", &Device::receive_overhead)};
+               optional("receive_overhead", &Device::receive_overhead),
+               optional("uses", &Device::uses),
+               optional("space", &Device::space)};
 
 template <>
 inline constexpr auto kFields<Link> = std::tuple{
@@ -134,6 +148,14 @@ class ClusterReading {
     if (devices_.empty()) devices_ = numbers_by_name(cluster_.devices);
     device = DeviceId{number_of(devices_, name, "device")};
   }
+  void read(JsonValue name, ResourceId& resource) {
+    if (resources_.empty()) resources_ = numbers_by_name(cluster_.resources);
+    resource = ResourceId{number_of(resources_, name, "resource")};
+  }
+  void read(JsonValue name, SpaceId& space) {
+    if (spaces_.empty()) spaces_ = numbers_by_name(cluster_.spaces);
+    space = SpaceId{number_of(spaces_, name, "memory space")};
+  }
   void read(InterconnectForm, JsonValue object, Cluster& cluster) {
     Interconnect interconnect;
     read_record(object, interconnect, *this);
@@ -144,6 +166,8 @@ class ClusterReading {
  private:
   const Cluster& cluster_;
   Numbers kinds_;
+  Numbers resources_;
+  Numbers spaces_;
   Numbers devices_;
 };
 
@@ -156,6 +180,12 @@ struct ClusterWriting {
   }
   void append(std::string& text, DeviceId device) const {
     append_quoted(text, cluster.devices[device.index()].name);
+  }
+  void append(std::string& text, ResourceId resource) const {
+    append_quoted(text, cluster.resources[resource.index()].name);
+  }
+  void append(std::string& text, SpaceId space) const {
+    append_quoted(text, cluster.spaces[space.index()].name);
   }
   void append(InterconnectForm, std::string& text, const Cluster& written) const {
     append_record(text, interconnect_of(written), *this);
@@ -184,12 +214,24 @@ void move_times(ProblemDraft& draft, const ClusterFile& cluster, const std::stri
         fmt::format("the ops of {} have no times for the kind '{}', only for {}", origin,
                     cluster.cluster.kinds[kind].name, listed(names_of(draft.cluster.kinds))));
   }
-  for (Op& op : draft.ops) {
-    std::vector<double> time(old_kinds.size(), kUnsupported);
+  const auto moved = [&](const std::vector<double>& old, double missing) {
+    std::vector<double> numbers(old_kinds.size(), missing);
     for (std::size_t kind = 0; kind < old_kinds.size(); ++kind) {
-      if (*old_kinds[kind] < op.time.size()) time[kind] = op.time[*old_kinds[kind]];
+      if (*old_kinds[kind] < old.size()) numbers[kind] = old[*old_kinds[kind]];
     }
-    op.time = std::move(time);
+    return numbers;
+  };
+  for (Op& op : draft.ops) {
+    op.time = moved(op.time, kUnsupported);
+    if (!op.share.empty()) op.share = moved(op.share, 1);
+  }
+  for (Tensor& tensor : draft.tensors) {
+    std::vector<CutOverhead> cuts;
+    for (std::size_t kind = 0; kind < old_kinds.size(); ++kind) {
+      const auto cut = std::ranges::find(tensor.cuts, KindId{*old_kinds[kind]}, &CutOverhead::kind);
+      if (cut != tensor.cuts.end()) cuts.push_back({KindId{kind}, cut->send, cut->receive});
+    }
+    tensor.cuts = std::move(cuts);
   }
 }
 
@@ -252,21 +294,33 @@ void append_cluster(std::string& text, const Cluster& cluster) {
   append_fields(text, cluster, kFields<Cluster>, ClusterWriting{cluster});
 }
 
-void check_header(JsonValue root, std::string_view kind) {
+int check_header(JsonValue root, std::string_view kind, int newest) {
   const JsonValue stated = root.at("placewright");
   if (stated.text() != kind) {
     stated.fail(fmt::format("this is a {} file, expected a {} file", stated.text(), kind));
   }
   const JsonValue version = root.at("version");
-  if (!version.is_integer() || version.number() != 1) {
-    version.fail(fmt::format("the version of this {} file is not known: version 1 is read", kind));
+  if (!version.is_integer() || version.number() < 1 || version.number() > newest) {
+    version.fail(
+        fmt::format("the version of this {} file is not known: {} read", kind,
+                    newest == 1 ? "version 1 is" : fmt::format("versions 1 to {} are", newest)));
   }
+  return static_cast<int>(version.number());
 }
 
-std::string begun_file(const std::string& kind) {
+void check_version(JsonValue root, int version, bool has_sharing) {
+  if (version >= kVersionOfSharing || !has_sharing) return;
+  root.at("version").fail("resources, memory spaces, shares and cuts need version 2 of the file");
+}
+
+std::string begun_file(const std::string& kind, int version) {
   std::string text = "{";
-  append_fields(text, FileHeader{kind}, kHeaderFields, WritingContext{});
+  append_fields(text, FileHeader{kind, version}, kHeaderFields, WritingContext{});
   return text;
+}
+
+bool has_sharing(const Cluster& cluster) {
+  return !cluster.resources.empty() || !cluster.spaces.empty();
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -282,7 +336,7 @@ std::string listed(const std::vector<std::string>& names) {
 ClusterFile parse_cluster(std::string_view text, const std::string& origin) {
   const JsonDocument document(text, origin);
   const JsonValue root = document.root();
-  check_header(root, "cluster");
+  const int version = check_header(root, "cluster", kVersionOfSharing);
   UnknownKeys unknown;
   // A cluster may have a name, which nobody reads.
   static constexpr auto kName = std::tuple{optional("name", &ClusterFile::file)};
@@ -290,6 +344,7 @@ ClusterFile parse_cluster(std::string_view text, const std::string& origin) {
   unknown.check(root, kKeys);
   ClusterFile file;
   file.cluster = cluster_from_json(root, unknown);
+  check_version(root, version, has_sharing(file.cluster));
   if (file.cluster.devices.empty()) root.at("devices").fail("the cluster has no devices");
   file.file = origin;
   file.digest = digest_of(text);
@@ -302,7 +357,7 @@ ClusterFile read_cluster(const std::string& path) {
 }
 
 std::string write_cluster(const Cluster& cluster) {
-  std::string text = begun_file("cluster");
+  std::string text = begun_file("cluster", has_sharing(cluster) ? kVersionOfSharing : 1);
   append_cluster(text, cluster);
   text += "}\n";
   return text;

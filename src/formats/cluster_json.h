@@ -16,7 +16,8 @@ inline constexpr std::size_t kMostDevices = 2048;
 // Throws where a file's list of devices is longer.
 void check_device_count(JsonValue devices);
 
-// Our own files say what they are: {"placewright": kind, "version": 1, ...}.
+// Our own files say what they are: {"placewright": kind, "version": 1, ...}. What devices share
+// (resources, memory spaces, cut costs by tensor) is version 2 of cluster and problem files.
 struct FileHeader {
   std::string kind;
   int version = 1;
@@ -24,17 +25,26 @@ struct FileHeader {
 inline constexpr auto kHeaderFields = std::tuple{required("placewright", &FileHeader::kind),
                                                  required("version", &FileHeader::version)};
 
-// Throws where the file is of another kind or version.
-void check_header(JsonValue root, std::string_view kind);
+inline constexpr int kVersionOfSharing = 2;
+
+// Its version. Throws where the file is of another kind, or newer than the newest that is read.
+int check_header(JsonValue root, std::string_view kind, int newest = 1);
+// Throws where a file of version 1 states what version 2 brought.
+void check_version(JsonValue root, int version, bool has_sharing);
 
 // The open brace and the header.
-std::string begun_file(const std::string& kind);
+std::string begun_file(const std::string& kind, int version = 1);
+
+// Whether a cluster has what version 2 brought.
+bool has_sharing(const Cluster& cluster);
 
 // The links of a cluster are an object with a short way to join all pairs of devices.
 struct InterconnectForm {};
 template <>
 inline constexpr auto kFields<Cluster> =
     std::tuple{required("kinds", &Cluster::kinds).on_line(),
+               optional("resources", &Cluster::resources).on_line(),
+               optional("spaces", &Cluster::spaces).on_line(),
                required("devices", &Cluster::devices).on_line().in(Lines::bracket_below),
                required("interconnect", &Cluster::links, InterconnectForm{}).on_line()};
 

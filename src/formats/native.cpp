@@ -1,5 +1,6 @@
-// Our own problem format, version 1 (described in problem_file.h).
+// Our own problem format (described in problem_file.h).
 
+#include <algorithm>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -13,6 +14,8 @@ namespace placewright {
 
 // Times of an op: by kind, or in the order of the file's own kinds.
 struct TimesByKind {};
+// The same for what an op takes of its device's resources.
+struct SharesByKind {};
 // Times of a tensor: a list of rows.
 struct TransferTable {};
 
@@ -36,7 +39,13 @@ inline constexpr auto kFields<Op> = std::tuple{required("name", &Op::name),
                                                optional("spread", &Op::spread),
                                                optional("backward", &Op::backward),
                                                optional("pin", &Op::pinned_to).or_null(),
-                                               required("time", &Op::time, TimesByKind{})};
+                                               required("time", &Op::time, TimesByKind{}),
+                                               optional("share", &Op::share, SharesByKind{})};
+
+template <>
+inline constexpr auto kFields<CutOverhead> =
+    std::tuple{required("kind", &CutOverhead::kind), optional("send", &CutOverhead::send),
+               optional("receive", &CutOverhead::receive)};
 
 template <>
 inline constexpr auto kFields<Tensor> =
@@ -47,7 +56,8 @@ inline constexpr auto kFields<Tensor> =
                required("to", &Tensor::consumers),
                optional("bytes", &Tensor::bytes),
                optional("time", &Tensor::host_time),
-               optional("table", &Tensor::link_times, TransferTable{})};
+               optional("table", &Tensor::link_times, TransferTable{}),
+               optional("cuts", &Tensor::cuts)};
 
 template <>
 inline constexpr auto kFields<SharedWeight> =
@@ -75,6 +85,13 @@ constexpr auto kGraphFields = std::tuple{rows(stated("models", &ProblemDraft::mo
                                          rows(optional("weights", &ProblemDraft::shared_weights)),
                                          rows(optional("origin", &ProblemDraft::origin))};
 
+bool has_sharing(const ProblemDraft& draft) {
+  return has_sharing(draft.cluster) ||
+         std::ranges::any_of(draft.ops, [](const Op& op) { return !op.share.empty(); }) ||
+         std::ranges::any_of(draft.tensors,
+                             [](const Tensor& tensor) { return !tensor.cuts.empty(); });
+}
+
 class NativeReader {
  public:
   NativeReader(JsonValue root, bool cluster_follows)
@@ -83,7 +100,7 @@ class NativeReader {
   UnknownKeys unknown;
 
   ProblemFile read(const std::string& name) {
-    check_header(root_, "problem");
+    const int version = check_header(root_, "problem", kVersionOfSharing);
     static constexpr auto kKeys =
         keys_of(kHeaderFields, kHeadFields, kFields<Cluster>, kGraphFields);
     unknown.check(root_, kKeys);
@@ -93,7 +110,11 @@ class NativeReader {
     draft_.models = {{.name = draft_.name.empty() ? "model" : draft_.name, .deadline = {}}};
     read_fields(root_, draft_, kGraphFields, *this);
     // Kinds met late: the ops before them gave no time for them.
-    for (Op& op : draft_.ops) op.time.resize(draft_.cluster.kinds.size(), kUnsupported);
+    for (Op& op : draft_.ops) {
+      op.time.resize(draft_.cluster.kinds.size(), kUnsupported);
+      if (!op.share.empty()) op.share.resize(draft_.cluster.kinds.size(), 1);
+    }
+    check_version(root_, version, has_sharing(draft_));
 
     ProblemFile file;
     file.draft = std::move(draft_);
@@ -125,25 +146,13 @@ class NativeReader {
     devices_.emplace(name.text(), devices.size());
     devices.push_back({.name = std::string(name.text()), .kind = {}});
   }
-  void read(TimesByKind, JsonValue time, Op& op) {
-    const std::vector<DeviceKind>& kinds = draft_.cluster.kinds;
-    if (time.is_object()) {
-      for (const auto& [kind, value] : time.members()) {
-        const std::size_t number = kind_number(kind, value);
-        op.time.resize(kinds.size(), kUnsupported);
-        op.time[number] = time_or_null(value);
-      }
-      return;
-    }
-    if (!own_cluster_) {
-      time.fail("a list of times needs the file's own kinds, expected an object by kind name");
-    }
-    if (time.elements().size() != kinds.size()) {
-      time.fail(fmt::format("op '{}' has {} times for {} device kinds", op.name, time.size(),
-                            kinds.size()));
-    }
-    op.time.reserve(time.size());
-    for (const JsonValue value : time.elements()) op.time.push_back(time_or_null(value));
+  void read(JsonValue name, KindId& kind) { kind = KindId{kind_number(name.text(), name)}; }
+  void read(TimesByKind, JsonValue times, Op& op) {
+    read_by_kind(times, op, {"times", kUnsupported, time_or_null}, op.time);
+  }
+  void read(SharesByKind, JsonValue shares, Op& op) {
+    const auto amount = [](JsonValue share) { return share.amount(); };
+    read_by_kind(shares, op, {"shares", 1, amount}, op.share);
   }
   void read(TransferTable, JsonValue table, Tensor& tensor) {
     if (!own_cluster_) table.fail("a table of transfer times needs the file's own devices");
@@ -151,6 +160,34 @@ class NativeReader {
   }
 
  private:
+  // How the numbers of an op that go by kind are called and read, and what they are if left out.
+  struct ByKind {
+    std::string_view noun;
+    double missing;
+    double (*read)(JsonValue);
+  };
+  void read_by_kind(JsonValue json, const Op& op, const ByKind& how, std::vector<double>& numbers) {
+    const std::vector<DeviceKind>& kinds = draft_.cluster.kinds;
+    if (json.is_object()) {
+      for (const auto& [kind, value] : json.members()) {
+        const std::size_t number = kind_number(kind, value);
+        numbers.resize(kinds.size(), how.missing);
+        numbers[number] = how.read(value);
+      }
+      return;
+    }
+    if (!own_cluster_) {
+      json.fail(fmt::format(
+          "a list of {} needs the file's own kinds, expected an object by kind name", how.noun));
+    }
+    if (json.elements().size() != kinds.size()) {
+      json.fail(fmt::format("op '{}' has {} {} for {} device kinds", op.name, json.size(), how.noun,
+                            kinds.size()));
+    }
+    numbers.reserve(json.size());
+    for (const JsonValue value : json.elements()) numbers.push_back(how.read(value));
+  }
+
   static Place place(const std::string& file, DraftPart part, std::size_t index, std::size_t all) {
     const auto at = [&](std::string_view list) {
       return Place{file, fmt::format("/{}/{}", list, index)};
@@ -158,6 +195,10 @@ class NativeReader {
     switch (part) {
       case DraftPart::kind:
         return at("kinds");
+      case DraftPart::resource:
+        return at("resources");
+      case DraftPart::space:
+        return at("spaces");
       case DraftPart::device:
         return at("devices");
       case DraftPart::link:
@@ -253,6 +294,9 @@ struct NativeWriting {
   void append(std::string& text, DeviceId device) const {
     append_quoted(text, draft.cluster.devices[device.index()].name);
   }
+  void append(std::string& text, KindId kind) const {
+    append_quoted(text, draft.cluster.kinds[kind.index()].name);
+  }
   void append(TransferTable, std::string& text, const Tensor& tensor) const {
     const auto count = static_cast<std::ptrdiff_t>(draft.cluster.devices.size());
     std::vector<std::vector<double>> rows;
@@ -277,7 +321,7 @@ ProblemFormat native_format() {
 
 std::string write_problem(const ProblemDraft& draft) {
   const NativeWriting context{draft};
-  std::string text = begun_file("problem");
+  std::string text = begun_file("problem", has_sharing(draft) ? kVersionOfSharing : 1);
   text.reserve(128 * (draft.ops.size() + draft.tensors.size()) + 4096);
   append_fields(text, draft, kHeadFields, context);
   append_cluster(text, draft.cluster);

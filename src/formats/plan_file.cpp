@@ -112,7 +112,8 @@ inline constexpr auto kFields<ScheduleLists> =
 template <>
 inline constexpr auto kFields<Stage> =
     std::tuple{required("devices", &Stage::devices), required("ops", &Stage::ops),
-               stated("load", &Stage::load).or_null()};
+               stated("load", &Stage::load).or_null(), optional("offset", &Stage::offset),
+               optional("backward_offset", &Stage::backward_offset)};
 
 template <>
 inline constexpr auto kFields<Call> =

@@ -161,4 +161,11 @@ bool PlannerEntry::serves(Objective objective) const {
   return std::find(objectives.begin(), objectives.end(), objective) != objectives.end();
 }
 
+std::string PlannerEntry::refusal(const Problem& problem) const {
+  if (!knows_sharing && problem.has_sharing()) {
+    return "it does not plan for shared resources, memory spaces or cut costs by tensor";
+  }
+  return refuses ? refuses(problem) : std::string{};
+}
+
 }  // namespace placewright

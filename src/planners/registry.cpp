@@ -32,7 +32,7 @@ std::vector<const PlannerEntry*> Registry::fitting(const Problem& problem) const
   std::vector<const PlannerEntry*> found;
   for (const PlannerEntry& entry : entries_) {
     if (!entry.serves(problem.objective())) continue;
-    if (entry.refuses && !entry.refuses(problem).empty()) continue;
+    if (!entry.refusal(problem).empty()) continue;
     found.push_back(&entry);
   }
   return found;

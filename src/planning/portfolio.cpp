@@ -114,6 +114,7 @@ PlannerEntry portfolio(const Registry& members) {
   entry.name = "auto";
   entry.summary = "runs every planner that fits within the budget: best plan, best bound";
   entry.effort = Effort::portfolio;
+  entry.knows_sharing = true;
   for (const Objective objective : {Objective::throughput, Objective::call_latency,
                                     Objective::latency, Objective::total_completion}) {
     const auto& entries = own->entries();

@@ -42,7 +42,7 @@ const PlannerEntry& chosen_planner(const Problem& problem, const Registry& regis
                                    name, name_of(problem.objective()),
                                    fmt::join(names_of(registry.fitting(problem)), ", ")));
   }
-  const std::string refusal = entry->refuses ? entry->refuses(problem) : std::string{};
+  const std::string refusal = entry->refusal(problem);
   if (!refusal.empty()) {
     throw RequestError(fmt::format("planner '{}' cannot serve this problem: {}", name, refusal));
   }

@@ -6,9 +6,9 @@
 
 namespace placewright {
 
-// The link, or out to the host and in again; 0 on the same device, infinite if there is no link.
+// The link, or out to the host and in again; 0 within one memory space, infinite if there is no link.
 inline double move_time(const Problem& problem, TensorId tensor, DeviceId from, DeviceId to) {
-  if (from == to) return 0;
+  if (problem.same_space(from, to)) return 0;
   if (problem.interconnect() == InterconnectKind::links) {
     return problem.link_time(tensor, from, to);
   }

@@ -97,9 +97,13 @@ std::string describe_cycle(const ProblemDraft& draft, const Rows<OpId, OpId>& pr
 Problem::Problem(ProblemDraft draft) : draft_(std::move(draft)) {
   check_names_and_numbers();
   check_cluster();
+  check_resources();
+  build_spaces();
   build_graph();
   build_groups();
   build_costs();
+  build_cuts();
+  check_links_of_spaces();
   check_support();
 }
 
@@ -126,6 +130,8 @@ void Problem::check_names_and_numbers() const {
   if (draft_.cluster.devices.empty()) reject(DraftPart::problem, 0, "the problem has no devices");
   if (draft_.models.empty()) reject(DraftPart::problem, 0, "the problem has no models");
   check_unique_names(draft_.cluster.kinds, DraftPart::kind, "kind");
+  check_unique_names(draft_.cluster.resources, DraftPart::resource, "resource");
+  check_unique_names(draft_.cluster.spaces, DraftPart::space, "memory space");
   check_unique_names(draft_.cluster.devices, DraftPart::device, "device");
   check_unique_names(draft_.models, DraftPart::model, "model");
   check_unique_names(draft_.ops, DraftPart::op, "op");
@@ -162,6 +168,17 @@ void Problem::check_names_and_numbers() const {
                          draft_.cluster.kinds.size()));
     }
     for (const double time : op.time) check.finite_or_infinite("time", time);
+    if (!op.share.empty() && op.share.size() != draft_.cluster.kinds.size()) {
+      reject(DraftPart::op, i,
+             fmt::format("op '{}' has {} shares for {} device kinds", op.name, op.share.size(),
+                         draft_.cluster.kinds.size()));
+    }
+    for (const double share : op.share) {
+      if (share > 0 && share <= 1) continue;
+      reject(DraftPart::op, i,
+             fmt::format("share of op '{}' is {}, expected a number above 0 and at most 1", op.name,
+                         share));
+    }
     if (op.pinned_to.valid() && op.pinned_to.index() >= draft_.cluster.devices.size()) {
       reject(DraftPart::op, i, fmt::format("op '{}' is pinned to no device", op.name));
     }
@@ -222,6 +239,87 @@ void Problem::check_cluster() const {
                          host_devices));
     }
   }
+}
+
+void Problem::check_resources() const {
+  const Cluster& cluster = draft_.cluster;
+  for (std::size_t i = 0; i < cluster.resources.size(); ++i) {
+    const Resource& resource = cluster.resources[i];
+    if (std::isfinite(resource.capacity) && resource.capacity > 0) continue;
+    reject(DraftPart::resource, i,
+           fmt::format("capacity of resource '{}' is {}, expected a finite number above 0",
+                       resource.name, resource.capacity));
+  }
+  for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
+    const Device& device = cluster.devices[i];
+    Table<ResourceId, char> used(cluster.resources.size(), 0);
+    for (const ResourceUse& use : device.uses) {
+      if (use.resource.index() >= cluster.resources.size()) {
+        reject(DraftPart::device, i,
+               fmt::format("device '{}' uses a resource that does not exist", device.name));
+      }
+      const Resource& resource = cluster.resources[use.resource.index()];
+      if (used[use.resource]++ != 0) {
+        reject(DraftPart::device, i,
+               fmt::format("device '{}' lists resource '{}' twice", device.name, resource.name));
+      }
+      if (use.amount > 0 && use.amount <= resource.capacity) continue;
+      reject(DraftPart::device, i,
+             fmt::format("device '{}' takes {} of resource '{}', expected a number above 0 and at "
+                         "most its capacity, {}",
+                         device.name, use.amount, resource.name, resource.capacity));
+    }
+    if (!device.uses.empty() && device.lanes != 1) {
+      reject(DraftPart::device, i,
+             fmt::format("device '{}' uses resources and has {} lanes, expected 1", device.name,
+                         device.lanes));
+    }
+  }
+}
+
+void Problem::build_spaces() {
+  const Cluster& cluster = draft_.cluster;
+  for (std::size_t i = 0; i < cluster.spaces.size(); ++i) {
+    NumberCheck{DraftPart::space, i, "memory space", cluster.spaces[i].name}.finite_or_infinite(
+        "memory", cluster.spaces[i].memory);
+    space_memory_.push_back(cluster.spaces[i].memory);
+    space_device_.push_back(DeviceId{});
+  }
+  for (const DeviceId id : devices()) {
+    const Device& record = device(id);
+    if (!record.space.valid()) {
+      space_.push_back(SpaceId{space_memory_.size()});
+      space_memory_.push_back(record.memory);
+      space_device_.push_back(id);
+      continue;
+    }
+    if (record.space.index() >= cluster.spaces.size()) {
+      reject(DraftPart::device, id.index(),
+             fmt::format("device '{}' is in a memory space that does not exist", record.name));
+    }
+    if (record.memory < kInfinity) {
+      reject(DraftPart::device, id.index(),
+             fmt::format("device '{}' states memory of its own and is in memory space '{}', which "
+                         "states it",
+                         record.name, cluster.spaces[record.space.index()].name));
+    }
+    space_.push_back(record.space);
+    DeviceId& first = space_device_[record.space];
+    if (!first.valid()) first = id;
+    const auto on_host = [&](DeviceId each) {
+      return cluster.kinds[kind_of(each).index()].on_host;
+    };
+    if (on_host(first) != on_host(id)) {
+      reject(DraftPart::device, id.index(),
+             fmt::format("devices '{}' and '{}' share a memory space and are not both host devices",
+                         device(first).name, record.name));
+    }
+  }
+}
+
+const std::string& Problem::space_name(SpaceId space) const {
+  return space.index() < draft_.cluster.spaces.size() ? draft_.cluster.spaces[space.index()].name
+                                                      : device(space_device_[space]).name;
 }
 
 void Problem::build_graph() {
@@ -365,9 +463,18 @@ void Problem::build_costs() {
   }
   times_.reserve(op_count() * kind_count());
   memory_.assign(op_count(), 0);
+  bool any_share = false;
   for (const OpId id : ops()) {
     times_.insert(times_.end(), op(id).time.begin(), op(id).time.end());
     memory_[id] = op(id).memory;
+    any_share = any_share || !op(id).share.empty();
+  }
+  if (any_share) {
+    shares_.assign(op_count() * kind_count(), 1);
+    for (const OpId id : ops()) {
+      std::ranges::copy(op(id).share,
+                        shares_.begin() + static_cast<std::ptrdiff_t>(id.index() * kind_count()));
+    }
   }
 
   bytes_.assign(tensor_count(), 0);
@@ -412,6 +519,78 @@ void Problem::build_costs() {
     const std::size_t pair = link.from.index() * device_total + link.to.index();
     link_latency_[pair] = link.latency;
     link_inverse_bandwidth_[pair] = 1.0 / link.bandwidth;
+  }
+  if (!has_shared_spaces()) return;
+  for (const DeviceId from : devices()) {
+    for (const DeviceId to : devices()) {
+      if (!same_space(from, to)) continue;
+      const std::size_t pair = from.index() * device_total + to.index();
+      link_latency_[pair] = link_inverse_bandwidth_[pair] = 0;
+    }
+  }
+}
+
+void Problem::build_cuts() {
+  for (const DeviceId id : devices()) {
+    has_overheads_ |= device(id).send_overhead > 0 || device(id).receive_overhead > 0;
+  }
+  for (const TensorId id : tensors()) {
+    const Tensor& record = tensor(id);
+    const NumberCheck check{DraftPart::tensor, id.index(), "tensor from op",
+                            op(record.producer).name};
+    Table<KindId, char> listed(record.cuts.empty() ? 0 : kind_count(), 0);
+    for (const CutOverhead& cut : record.cuts) {
+      check.finite("send overhead", cut.send);
+      check.finite("receive overhead", cut.receive);
+      if (cut.kind.index() >= kind_count() || listed[cut.kind]++ != 0) {
+        reject(
+            DraftPart::tensor, id.index(),
+            fmt::format("the cuts of the tensor from op '{}' name a kind twice, or one that does "
+                        "not exist",
+                        op(record.producer).name));
+      }
+      has_tensor_cuts_ = true;
+      has_overheads_ |= cut.send > 0 || cut.receive > 0;
+    }
+  }
+}
+
+const CutOverhead* Problem::cut_of(TensorId id, DeviceId device) const {
+  if (!has_tensor_cuts_) return nullptr;
+  const auto& cuts = tensor(id).cuts;
+  const auto found = std::ranges::find(cuts, kind_of(device), &CutOverhead::kind);
+  return found == cuts.end() ? nullptr : &*found;
+}
+
+// Whoever sends from one space to another takes the same time, whichever devices it has there.
+void Problem::check_links_of_spaces() const {
+  if (!has_shared_spaces() || interconnect() != InterconnectKind::links) return;
+  for (const DeviceId from : devices()) {
+    for (const DeviceId to : devices()) {
+      const DeviceId first_from = space_device_[space(from)];
+      const DeviceId first_to = space_device_[space(to)];
+      const std::size_t pair = from.index() * device_count() + to.index();
+      const std::size_t first = first_from.index() * device_count() + first_to.index();
+      if (link_latency_[pair] != link_latency_[first] ||
+          link_inverse_bandwidth_[pair] != link_inverse_bandwidth_[first]) {
+        reject(DraftPart::device, to.index(),
+               fmt::format("the link from device '{}' to '{}' differs from that from '{}' to '{}', "
+                           "in the same memory spaces",
+                           device(from).name, device(to).name, device(first_from).name,
+                           device(first_to).name));
+      }
+      for (const TensorId id : tensors()) {
+        const double* table = link_tables_[id];
+        if (table == nullptr) continue;
+        const double expected = same_space(from, to) ? 0 : table[first];
+        if (table[pair] == expected) continue;
+        reject(DraftPart::tensor, id.index(),
+               fmt::format("the tensor from op '{}' takes {} from device '{}' to '{}', expected {} "
+                           "as their memory spaces have it",
+                           op(producer(id)).name, table[pair], device(from).name, device(to).name,
+                           expected));
+      }
+    }
   }
 }
 

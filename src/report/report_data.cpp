@@ -55,7 +55,7 @@ Json devices_json(const Problem& problem) {
     const Device& device = problem.device(id);
     list.push_back({{"name", device.name},
                     {"kind", device.kind.index()},
-                    {"memory", number(device.memory)},
+                    {"memory", number(problem.space_memory(problem.space(id)))},
                     {"lanes", device.lanes},
                     {"host", problem.on_host(id)}});
   }

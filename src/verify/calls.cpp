@@ -1,11 +1,13 @@
 #include "verify/calls.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "verify/placement.h"
+#include "verify/resources.h"
 #include "verify/waiting.h"
 
 namespace placewright {
@@ -55,10 +57,11 @@ void number_units(const Problem& problem, const Placement& placement,
 // A tensor that leaves its unit is paid once at the end of that call and once at the start of each
 // other call that reads it. Host ops pay nothing.
 void connect_units(const Problem& problem, const std::vector<Call>& calls, Units& units) {
-  const auto pay = [&](std::size_t unit, TensorId tensor, double Device::*overhead) {
+  const auto pay = [&](std::size_t unit, TensorId tensor,
+                       double (Problem::*overhead)(TensorId, DeviceId) const) {
     if (unit >= calls.size()) return;
     units.duration[unit] +=
-        problem.host_time(tensor) + problem.device(calls[unit].device).*overhead;
+        problem.host_time(tensor) + (problem.*overhead)(tensor, calls[unit].device);
   };
   std::vector<std::size_t> readers;
   for (const TensorId tensor : problem.tensors()) {
@@ -69,9 +72,9 @@ void connect_units(const Problem& problem, const std::vector<Call>& calls, Units
     }
     std::sort(readers.begin(), readers.end());
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-    if (!readers.empty()) pay(from, tensor, &Device::send_overhead);
+    if (!readers.empty()) pay(from, tensor, &Problem::send_overhead);
     for (const std::size_t to : readers) {
-      pay(to, tensor, &Device::receive_overhead);
+      pay(to, tensor, &Problem::receive_overhead);
       units.feeds.emplace_back(from, to);
     }
   }
@@ -246,6 +249,27 @@ void check_call_times(const Problem& problem, const std::vector<Call>& calls, co
   }
 }
 
+std::vector<ResourceUse> demand_of_call(const Problem& problem, const Call& call) {
+  return demand_of(problem, {&call.device, 1}, call.ops);
+}
+
+void check_call_resources(const Problem& problem, const std::vector<Call>& calls, double horizon,
+                          Findings& findings) {
+  if (!shares_resources(problem)) return;
+  ResourceBook book(problem, kTimeTolerance * horizon);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    book.hold(demand_of_call(problem, calls[i]), calls[i].start, calls[i].end, i);
+  }
+  book.check(
+      [&](std::size_t i) {
+        return Holder{fmt::format("the call of {} that holds {}", called(problem, calls[i].device),
+                                  called(problem, calls[i].ops.front())),
+                      calls[i].ops,
+                      {calls[i].device}};
+      },
+      findings);
+}
+
 constexpr int kNeverThere = -1;
 
 // For each op: how often a path ending in it has come back to `device`, at most. A path away from
@@ -284,9 +308,9 @@ std::vector<Call> untimed_calls(const Problem& problem, const Placement& placeme
 }  // namespace
 
 void check_calls(const Problem& problem, const Plan& plan, Findings& findings) {
-  const auto ops = ops_by_device(problem, plan.placement);
-  for (const DeviceId device : problem.devices()) {
-    check_resident_memory(problem, {device, ops[device]}, findings);
+  const auto ops = ops_by_space(problem, plan.placement);
+  for (const SpaceId space : problem.spaces()) {
+    check_resident_memory(problem, {space, ops[space]}, findings);
   }
   const std::vector<Call> calls =
       plan.calls.empty() ? timed_calls_of(problem, plan.placement) : plan.calls;
@@ -302,6 +326,7 @@ void check_calls(const Problem& problem, const Plan& plan, Findings& findings) {
   }
   const Timing timing = timing_of(units, calls, waiting.order);
   check_call_times(problem, calls, units, timing, findings);
+  check_call_resources(problem, calls, timing.value(), findings);
   check_value(plan.value, timing.value(), findings);
 }
 
@@ -328,13 +353,15 @@ std::vector<Call> timed_calls_of(const Problem& problem, const Placement& placem
   }
   auto waits = units.feeds;
   waits.insert(waits.end(), units.follows.begin(), units.follows.end());
-  const Timing timing =
-      time_units(units, calls.size(), order, waits,
-                 [&](std::size_t call, double ready) { return ready + units.duration[call]; });
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    calls[i].start = timing.ready[i];
-    calls[i].end = timing.end[i];
-  }
+  const double all = std::accumulate(units.duration.begin(), units.duration.end(), 0.0);
+  ResourceBook book(problem, kTimeTolerance * all);
+  time_units(units, calls.size(), order, waits, [&](std::size_t i, double ready) {
+    const auto demand = demand_of_call(problem, calls[i]);
+    calls[i].start = book.first_fit(demand, ready, units.duration[i]);
+    calls[i].end = calls[i].start + units.duration[i];
+    book.hold(demand, calls[i].start, calls[i].end, i);
+    return calls[i].end;
+  });
   std::stable_sort(calls.begin(), calls.end(),
                    [](const Call& left, const Call& right) { return left.start < right.start; });
   return calls;

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace placewright::verifying {
+namespace {
+
+bool is_named(const Problem& problem, SpaceId space) {
+  return space.index() < problem.draft().cluster.spaces.size();
+}
+
+}  // namespace
 
 std::vector<Violation> Findings::take() && {
   if (count_ > kListedViolations) {
@@ -27,6 +34,19 @@ std::string called(const Problem& problem, TensorId tensor) {
   const std::string& name = problem.tensor(tensor).name;
   if (!name.empty()) return fmt::format("tensor '{}'", name);
   return fmt::format("the tensor of {}", called(problem, problem.producer(tensor)));
+}
+
+std::string called(const Problem& problem, ResourceId resource) {
+  return fmt::format("resource '{}'", problem.resource(resource).name);
+}
+
+std::string called(const Problem& problem, SpaceId space) {
+  return fmt::format("{} '{}'", is_named(problem, space) ? "memory space" : "device",
+                     problem.space_name(space));
+}
+
+std::string located(const Problem& problem, SpaceId space) {
+  return fmt::format("{} {}", is_named(problem, space) ? "in" : "on", called(problem, space));
 }
 
 bool same_value(double left, double right) {

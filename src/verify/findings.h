@@ -33,10 +33,15 @@ class Findings {
   std::size_t count_ = 0;
 };
 
-// "op 'conv'", "device 'gpu'", "tensor 'x'" or "the tensor of op 'conv'".
+// "op 'conv'", "device 'gpu'", "tensor 'x'" or "the tensor of op 'conv'", "resource 'core0'".
 std::string called(const Problem& problem, OpId op);
 std::string called(const Problem& problem, DeviceId device);
 std::string called(const Problem& problem, TensorId tensor);
+std::string called(const Problem& problem, ResourceId resource);
+// "memory space 'ram'", or "device 'gpu'" if the device has it for itself.
+std::string called(const Problem& problem, SpaceId space);
+// "in memory space 'ram'", "on device 'gpu'".
+std::string located(const Problem& problem, SpaceId space);
 
 // A time of a plan can be judged at all.
 inline bool is_time(double time) {
@@ -45,7 +50,7 @@ inline bool is_time(double time) {
 
 inline constexpr double kTimeTolerance = 1e-9;    // of the plan's horizon
 inline constexpr double kValueTolerance = 1e-9;   // of the value
-inline constexpr double kMemoryTolerance = 1e-9;  // of the device's memory
+inline constexpr double kMemoryTolerance = 1e-9;  // of the space's memory
 
 // Equal up to kValueTolerance; never when one of them is infinite or not a number.
 bool same_value(double left, double right);

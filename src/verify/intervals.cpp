@@ -1,6 +1,7 @@
 #include "verify/intervals.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace placewright::verifying {
 namespace {
@@ -18,6 +19,21 @@ struct Change {
   double amount = 0;
   std::size_t item = 0;
 };
+
+// Starts and ends in order of time; ends come first, and earlier by the tolerance.
+std::vector<Change> changes_of(const std::vector<Holding>& holdings, double tolerance) {
+  std::vector<Change> changes;
+  for (const Holding& holding : holdings) {
+    const double end = holding.end - tolerance;
+    if (end <= holding.start || holding.amount == 0) continue;
+    changes.push_back({holding.start, holding.amount, holding.item});
+    changes.push_back({end, -holding.amount, holding.item});
+  }
+  std::ranges::sort(changes, {}, [](const Change& change) {
+    return std::make_tuple(change.time, change.amount, change.item);
+  });
+  return changes;
+}
 
 }  // namespace
 
@@ -47,23 +63,32 @@ std::vector<Crowd> crowds(std::vector<Interval> intervals, std::size_t capacity,
 }
 
 Peak highest_level(const std::vector<Holding>& holdings, double tolerance) {
-  std::vector<Change> changes;
-  for (const Holding& holding : holdings) {
-    const double end = holding.end - tolerance;
-    if (end <= holding.start || holding.amount == 0) continue;
-    changes.push_back({holding.start, holding.amount, holding.item});
-    changes.push_back({end, -holding.amount, holding.item});
-  }
-  std::sort(changes.begin(), changes.end(), [](const Change& left, const Change& right) {
-    return left.time != right.time ? left.time < right.time : left.amount < right.amount;
-  });
   Peak peak;
   double level = 0;
-  for (const Change& change : changes) {
+  for (const Change& change : changes_of(holdings, tolerance)) {
     level += change.amount;
     if (level > peak.level) peak = {level, change.time, change.item};
   }
   return peak;
+}
+
+std::vector<Excess> excesses(const std::vector<Holding>& holdings, double limit, double tolerance) {
+  std::vector<Excess> found;
+  std::vector<std::size_t> running;
+  double level = 0;
+  for (const Change& change : changes_of(holdings, tolerance)) {
+    const bool was_above = level > limit;
+    level += change.amount;
+    if (change.amount < 0) {
+      running.erase(std::find(running.begin(), running.end(), change.item));
+      continue;
+    }
+    running.push_back(change.item);
+    if (was_above || level <= limit) continue;
+    found.push_back({change.time, level, running});
+    std::rotate(found.back().items.begin(), found.back().items.end() - 1, found.back().items.end());
+  }
+  return found;
 }
 
 }  // namespace placewright::verifying

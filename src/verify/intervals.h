@@ -1,4 +1,4 @@
-// Half-open intervals of time on one device or port: how many at once, and how much at once.
+// Half-open intervals of time on one device, port or resource: how many at once, and how much.
 
 #pragma once
 
@@ -39,5 +39,16 @@ struct Peak {
 };
 
 Peak highest_level(const std::vector<Holding>& holdings, double tolerance);
+
+// A moment from which on more is held than there is: the item that starts then, in front, and those
+// that still run.
+struct Excess {
+  double time = 0;
+  double level = 0;
+  std::vector<std::size_t> items;
+};
+
+// One for each stretch of time in which the level is above `limit`.
+std::vector<Excess> excesses(const std::vector<Holding>& holdings, double limit, double tolerance);
 
 }  // namespace placewright::verifying

@@ -1,4 +1,5 @@
-// Which tensors have to travel under a placement (docs/semantics.md, "Transfers").
+// Which tensors have to travel under a placement, and who bears what for handing them out and taking
+// them in (docs/semantics.md, "Transfers").
 
 #pragma once
 
@@ -15,14 +16,22 @@ struct Movement {
   TensorId tensor;
   Leg leg = Leg::direct;
   DeviceId from;  // not valid for `in`
-  DeviceId to;    // not valid for `out`
+  DeviceId to;    // the receiving device of its space; not valid for `out`
   double duration = 0;
-  OpId first_consumer;  // on `to`, the one of smallest topological rank; not valid for `out`
 };
 
-// Supposes that every tensor can reach its readers. For each tensor `out` comes first, then the
-// receiving devices by number.
-Rows<TensorId, Movement> needed_movements(const Problem& problem, const Placement& placement);
+struct Traffic {
+  Rows<TensorId, Movement> movements;  // `out` comes first, then the receiving spaces by number
+  Rows<TensorId, OpId> receivers;      // the first consumer on each device that bears a receive
+  Table<TensorId, char> handed_over;   // whether another device of the producer's space reads it
+};
+
+// Supposes that every tensor can reach its readers.
+Traffic traffic_of(const Problem& problem, const Placement& placement);
+
+// What the producer's device bears for handing the tensor out.
+double send_overheads(const Problem& problem, const Placement& placement, const Traffic& traffic,
+                      TensorId tensor);
 
 // Host interconnect and a device that reads and writes host memory for nothing.
 bool shares_host_memory(const Problem& problem, DeviceId device);

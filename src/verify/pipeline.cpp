@@ -1,12 +1,17 @@
 #include "verify/pipeline.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "verify/contiguity.h"
 #include "verify/movements.h"
 #include "verify/placement.h"
+#include "verify/resources.h"
 
 namespace placewright::verifying {
 namespace {
@@ -129,17 +134,47 @@ struct Work {
   PassWork& pass(bool is_backward) { return is_backward ? backward : forward; }
 };
 
-// A transfer in belongs to the producer's pass if a consumer there is of that pass, else to the
+// What is received belongs to the producer's pass if a consumer there is of that pass, else to the
 // consumers'.
-bool received_in_backward_pass(const Problem& problem, const Placement& placement,
-                               const Movement& movement) {
-  const bool producer_backward = problem.op(problem.producer(movement.tensor)).backward;
-  for (const OpId consumer : problem.consumers(movement.tensor)) {
-    if (placement[consumer] == movement.to && problem.op(consumer).backward == producer_backward) {
+template <class IsThere>
+bool received_in_backward_pass(const Problem& problem, TensorId tensor, IsThere is_there) {
+  const bool producer_backward = problem.op(problem.producer(tensor)).backward;
+  for (const OpId consumer : problem.consumers(tensor)) {
+    if (problem.op(consumer).backward == producer_backward && is_there(consumer)) {
       return producer_backward;
     }
   }
   return !producer_backward;
+}
+
+void add_transfers(const Problem& problem, const Placement& placement, const Traffic& traffic,
+                   Table<DeviceId, Work>& work) {
+  for (const TensorId tensor : problem.tensors()) {
+    const bool sent_backward = problem.op(problem.producer(tensor)).backward;
+    for (const Movement& movement : traffic.movements[tensor]) {
+      if (movement.from.valid()) work[movement.from].pass(sent_backward).out += movement.duration;
+      if (!movement.to.valid()) continue;
+      const bool received_backward = received_in_backward_pass(
+          problem, tensor, [&](OpId op) { return problem.same_space(placement[op], movement.to); });
+      work[movement.to].pass(received_backward).in += movement.duration;
+    }
+  }
+}
+
+void add_overheads(const Problem& problem, const Placement& placement, const Traffic& traffic,
+                   Table<DeviceId, Work>& work) {
+  if (!problem.has_overheads()) return;
+  for (const TensorId tensor : problem.tensors()) {
+    const OpId producer = problem.producer(tensor);
+    work[placement[producer]].pass(problem.op(producer).backward).compute +=
+        send_overheads(problem, placement, traffic, tensor);
+    for (const OpId receiver : traffic.receivers[tensor]) {
+      const DeviceId device = placement[receiver];
+      const bool received_backward = received_in_backward_pass(
+          problem, tensor, [&](OpId op) { return placement[op] == device; });
+      work[device].pass(received_backward).compute += problem.receive_overhead(tensor, device);
+    }
+  }
 }
 
 // By the first device of each stage, on which its ops are placed.
@@ -149,22 +184,9 @@ Table<DeviceId, Work> work_by_device(const Problem& problem, const Placement& pl
     const DeviceId device = placement[op];
     work[device].pass(problem.op(op).backward).compute += problem.time(op, device);
   }
-  const auto movements = needed_movements(problem, placement);
-  for (const TensorId tensor : problem.tensors()) {
-    for (const Movement& movement : movements[tensor]) {
-      if (movement.from.valid()) {
-        PassWork& sender = work[movement.from].pass(problem.op(problem.producer(tensor)).backward);
-        sender.out += movement.duration;
-        sender.compute += problem.device(movement.from).send_overhead;
-      }
-      if (movement.to.valid()) {
-        PassWork& receiver =
-            work[movement.to].pass(received_in_backward_pass(problem, placement, movement));
-        receiver.in += movement.duration;
-        receiver.compute += problem.device(movement.to).receive_overhead;
-      }
-    }
-  }
+  const Traffic traffic = traffic_of(problem, placement);
+  add_transfers(problem, placement, traffic, work);
+  add_overheads(problem, placement, traffic, work);
   return work;
 }
 
@@ -187,11 +209,20 @@ struct StageLoad {
   double load = 0;
 };
 
+// The spaces of its devices, each once.
+std::vector<SpaceId> spaces_of(const Problem& problem, const Stage& stage) {
+  std::vector<SpaceId> spaces;
+  for (const DeviceId device : stage.devices) spaces.push_back(problem.space(device));
+  std::sort(spaces.begin(), spaces.end());
+  spaces.erase(std::unique(spaces.begin(), spaces.end()), spaces.end());
+  return spaces;
+}
+
 double gradient_exchange(const Problem& problem, const Stage& stage) {
-  const auto replicas = static_cast<double>(stage.devices.size());
+  const auto copies = static_cast<double>(spaces_of(problem, stage).size());
   const double bandwidth = problem.rules().replica_bandwidth;
   if (!problem.has_backward_ops() || bandwidth == 0) return 0;
-  return (replicas - 1) / replicas * resident_bytes(problem, stage.ops) / bandwidth;
+  return (copies - 1) / copies * resident_bytes(problem, stage.ops) / bandwidth;
 }
 
 std::vector<StageLoad> stage_loads(const Problem& problem, const Placement& placement,
@@ -238,39 +269,207 @@ void check_loads(const Problem& problem, const Plan& plan, const std::vector<Sta
   }
 }
 
+// Shared resources
+
+// One pass over the pipeline, or both passes as one: how long each stage runs and when it starts.
+struct Pass {
+  std::string_view name;  // empty: both passes as one
+  std::vector<double> loads;
+  std::vector<double> offsets;
+
+  [[nodiscard]] double end() const {
+    double latest = 0;
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+      latest = std::max(latest, offsets[i] + loads[i]);
+    }
+    return latest;
+  }
+};
+
+// Offsets that the plan does not state are those of a list: as early as the stages before allow.
+Pass pass_of(const Problem& problem, const std::vector<Stage>& stages, std::string_view name,
+             std::vector<double> loads, std::optional<double> Stage::*offset) {
+  Pass pass{name, std::move(loads), {}};
+  const double all = std::accumulate(pass.loads.begin(), pass.loads.end(), 0.0);
+  ResourceBook book(problem, kTimeTolerance * all);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const auto demand = demand_of(problem, stages[i].devices, stages[i].ops);
+    const std::optional<double> stated = stages[i].*offset;
+    const double start = stated ? *stated : book.first_fit(demand, 0, pass.loads[i]);
+    pass.offsets.push_back(start);
+    book.hold(demand, start, start + pass.loads[i], i);
+  }
+  return pass;
+}
+
+std::vector<Pass> passes_of(const Problem& problem, const std::vector<Stage>& stages,
+                            const std::vector<StageLoad>& loads) {
+  const auto part = [&](double StageLoad::*load) {
+    std::vector<double> parts;
+    for (const StageLoad& each : loads) parts.push_back(each.*load);
+    return parts;
+  };
+  if (problem.rules().training == TrainingMode::interleaved) {
+    return {pass_of(problem, stages, "", part(&StageLoad::load), &Stage::offset)};
+  }
+  return {
+      pass_of(problem, stages, "forward", part(&StageLoad::forward), &Stage::offset),
+      pass_of(problem, stages, "backward", part(&StageLoad::backward), &Stage::backward_offset)};
+}
+
+// What makes offsets and a period meaningless: numbers that are no times, and stages whose replicas
+// together take more of a resource than there is.
+bool check_stage_demands(const Problem& problem, const std::vector<Stage>& stages,
+                         const std::vector<StageLoad>& loads, Findings& findings) {
+  const std::size_t before = findings.count();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    for (const ResourceUse& use : demand_of(problem, stages[i].devices, stages[i].ops)) {
+      if (loads[i].load == 0 || !exceeds_capacity(problem, use)) continue;
+      findings.add(ViolationCode::resource_exceeded, stages[i].ops, stages[i].devices,
+                   "the replicas of stage {} on {} take {:.9g} of {}, it has {:.9g}", i,
+                   called(problem, stages[i].devices.front()), use.amount,
+                   called(problem, use.resource), problem.resource(use.resource).capacity);
+    }
+    for (const std::optional<double> offset : {stages[i].offset, stages[i].backward_offset}) {
+      if (!offset || is_time(*offset)) continue;
+      findings.add(ViolationCode::not_a_number, stages[i].ops, stages[i].devices,
+                   "stage {} on {} has the offset {}", i,
+                   called(problem, stages[i].devices.front()), *offset);
+    }
+  }
+  return findings.count() == before;
+}
+
+// The demands of the stages during [offset, offset + load) modulo the period.
+void check_demands(const Problem& problem, const std::vector<Stage>& stages, const Pass& pass,
+                   double period, Findings& findings) {
+  ResourceBook book(problem, kTimeTolerance * period);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (pass.loads[i] == 0) continue;
+    const auto demand = demand_of(problem, stages[i].devices, stages[i].ops);
+    const double start = std::fmod(pass.offsets[i], period);
+    const double end = start + pass.loads[i];
+    book.hold(demand, start, std::min(end, period), i);
+    book.hold(demand, 0, end - period, i);
+  }
+  book.check(
+      [&](std::size_t i) {
+        return Holder{
+            fmt::format("stage {} on {}{}{}", i, called(problem, stages[i].devices.front()),
+                        pass.name.empty() ? "" : ", ", pass.name),
+            stages[i].ops, stages[i].devices};
+      },
+      findings);
+}
+
+bool check_period(const Problem& problem, const std::vector<Stage>& stages, const Pass& pass,
+                  double period, Findings& findings) {
+  const std::size_t before = findings.count();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (pass.loads[i] <= period || same_value(pass.loads[i], period)) continue;
+    findings.add(ViolationCode::period_too_short, stages[i].ops, stages[i].devices,
+                 "the period is {:.9g}, and the load of stage {} on {} is {:.9g}", period, i,
+                 called(problem, stages[i].devices.front()), pass.loads[i]);
+  }
+  if (findings.count() == before) check_demands(problem, stages, pass, period, findings);
+  return findings.count() == before;
+}
+
+// The value where no stage wraps round: the passes one after the other.
+double end_of(const std::vector<Pass>& passes) {
+  double value = 0;
+  for (const Pass& pass : passes) value += pass.end();
+  return value;
+}
+
+// Interleaved passes: the plan may choose a period, its value.
+bool chooses_period(const Plan& plan, const std::vector<Pass>& passes) {
+  return passes.size() == 1 && is_time(plan.value);
+}
+
+void check_shared_value(const Problem& problem, const Plan& plan, const std::vector<Stage>& stages,
+                        const std::vector<StageLoad>& loads, Findings& findings) {
+  if (!check_stage_demands(problem, stages, loads, findings)) return;
+  const std::vector<Pass> passes = passes_of(problem, stages, loads);
+  if (chooses_period(plan, passes)) {
+    check_period(problem, stages, passes.front(), plan.value, findings);
+    return;
+  }
+  const std::size_t before = findings.count();
+  for (const Pass& pass : passes) check_demands(problem, stages, pass, pass.end(), findings);
+  if (findings.count() == before) check_value(plan.value, end_of(passes), findings);
+}
+
+double shared_value(const Problem& problem, const Plan& plan, const std::vector<Stage>& stages,
+                    const std::vector<StageLoad>& loads) {
+  Findings ignored;
+  if (!check_stage_demands(problem, stages, loads, ignored)) return kInfinity;
+  const std::vector<Pass> passes = passes_of(problem, stages, loads);
+  const bool fits = chooses_period(plan, passes) &&
+                    check_period(problem, stages, passes.front(), plan.value, ignored);
+  return fits ? plan.value : end_of(passes);
+}
+
 // Memory
 
-// Bytes of the tensors that each stage produces or receives, by its first device, for one sample.
+// The stages that have a device in each space.
+Table<SpaceId, std::vector<std::size_t>> stages_by_space(const Problem& problem,
+                                                         const std::vector<Stage>& stages) {
+  Table<SpaceId, std::vector<std::size_t>> here(problem.space_count());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    for (const SpaceId space : spaces_of(problem, stages[i])) here[space].push_back(i);
+  }
+  return here;
+}
+
+// Bytes of the tensors that the stages of each space produce or receive, for the samples in flight.
 // What host devices touch is in host memory, which is not counted.
-Table<DeviceId, double> touched_bytes(const Problem& problem, const Placement& placement) {
-  Table<DeviceId, double> bytes(problem.device_count(), 0);
-  const auto movements = needed_movements(problem, placement);
+Table<SpaceId, double> bytes_in_flight(const Problem& problem, const std::vector<Stage>& stages) {
+  Table<OpId, std::size_t> stage_of(problem.op_count(), 0);
+  std::vector<std::vector<SpaceId>> spaces;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    for (const OpId op : stages[i].ops) stage_of[op] = i;
+    const bool on_host = shares_host_memory(problem, stages[i].devices.front());
+    spaces.push_back(on_host ? std::vector<SpaceId>{} : spaces_of(problem, stages[i]));
+  }
+  Table<SpaceId, double> bytes(problem.space_count(), 0);
+  Table<SpaceId, double> samples(problem.space_count(), 0);
   for (const TensorId tensor : problem.tensors()) {
-    const DeviceId home = placement[problem.producer(tensor)];
-    if (!shares_host_memory(problem, home)) bytes[home] += problem.tensor(tensor).bytes;
-    for (const Movement& movement : movements[tensor]) {
-      if (movement.to.valid()) bytes[movement.to] += problem.tensor(tensor).bytes;
+    samples.assign(problem.space_count(), 0);
+    const auto touch = [&](OpId op) {
+      const std::size_t stage = stage_of[op];
+      const double held =
+          problem.has_backward_ops() ? static_cast<double>(stages.size() - stage) : 1;
+      for (const SpaceId space : spaces[stage]) samples[space] = std::max(samples[space], held);
+    };
+    touch(problem.producer(tensor));
+    for (const OpId consumer : problem.consumers(tensor)) touch(consumer);
+    for (const SpaceId space : problem.spaces()) {
+      bytes[space] += samples[space] * problem.tensor(tensor).bytes;
     }
   }
   return bytes;
 }
 
-void check_peak_memory(const Problem& problem, const Placement& placement,
-                       const std::vector<Stage>& stages, Findings& findings) {
-  const Table<DeviceId, double> touched = touched_bytes(problem, placement);
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const double samples =
-        problem.has_backward_ops() ? static_cast<double>(stages.size() - i) : 1.0;
-    const double resident = resident_bytes(problem, stages[i].ops);
-    const double tensors = touched[stages[i].devices.front()] * samples;
-    for (const DeviceId device : stages[i].devices) {
-      const double memory = problem.device(device).memory;
-      if (!fits(resident, memory) || fits(resident + tensors, memory)) continue;
-      findings.add(ViolationCode::peak_memory_exceeded, stages[i].ops, {device},
-                   "{} holds {:.9g} bytes of weights and {:.9g} of tensors for {} samples in "
-                   "flight, it has {:.9g}",
-                   called(problem, device), resident, tensors, samples, memory);
+void check_memory(const Problem& problem, const std::vector<Stage>& stages, Findings& findings) {
+  const bool peak = problem.rules().memory == MemoryModel::peak;
+  const auto here = stages_by_space(problem, stages);
+  const auto devices = devices_by_space(problem);
+  const Table<SpaceId, double> in_flight =
+      peak ? bytes_in_flight(problem, stages) : Table<SpaceId, double>(problem.space_count(), 0);
+  for (const SpaceId space : problem.spaces()) {
+    std::vector<OpId> ops;
+    for (const std::size_t stage : here[space]) {
+      ops.insert(ops.end(), stages[stage].ops.begin(), stages[stage].ops.end());
     }
+    if (!check_resident_memory(problem, {space, ops}, findings)) continue;
+    const double resident = resident_bytes(problem, ops);
+    const double memory = problem.space_memory(space);
+    if (fits(resident + in_flight[space], memory)) continue;
+    findings.add(ViolationCode::peak_memory_exceeded, ops, devices[space],
+                 "{} holds {:.9g} bytes of weights and {:.9g} of tensors of the samples in flight, "
+                 "it has {:.9g}",
+                 called(problem, space), resident, in_flight[space], memory);
   }
 }
 
@@ -279,15 +478,8 @@ void check_peak_memory(const Problem& problem, const Placement& placement,
 void check_pipeline(const Problem& problem, const Plan& plan, Findings& findings) {
   if (!check_stage_records(problem, plan, findings)) return;
   const std::vector<Stage> stages = stages_of(problem, plan);
-  for (const Stage& stage : stages) {
-    check_replicas(problem, stage, findings);
-    for (const DeviceId device : stage.devices) {
-      check_resident_memory(problem, {device, stage.ops}, findings);
-    }
-  }
-  if (problem.rules().memory == MemoryModel::peak) {
-    check_peak_memory(problem, plan.placement, stages, findings);
-  }
+  for (const Stage& stage : stages) check_replicas(problem, stage, findings);
+  check_memory(problem, stages, findings);
   if (problem.rules().contiguity == Contiguity::joint) {
     check_joint_contiguity(problem, stages, !plan.stages.empty(), findings);
   }
@@ -296,13 +488,20 @@ void check_pipeline(const Problem& problem, const Plan& plan, Findings& findings
   }
   const std::vector<StageLoad> loads = stage_loads(problem, plan.placement, stages);
   check_loads(problem, plan, loads, findings);
-  check_value(plan.value, value_of(problem, loads), findings);
+  if (shares_resources(problem)) {
+    check_shared_value(problem, plan, stages, loads, findings);
+  } else {
+    check_value(plan.value, value_of(problem, loads), findings);
+  }
 }
 
 double pipeline_value(const Problem& problem, const Plan& plan) {
   Findings ignored;
   if (!check_stage_records(problem, plan, ignored)) return kInfinity;
-  return value_of(problem, stage_loads(problem, plan.placement, stages_of(problem, plan)));
+  const std::vector<Stage> stages = stages_of(problem, plan);
+  const std::vector<StageLoad> loads = stage_loads(problem, plan.placement, stages);
+  return shares_resources(problem) ? shared_value(problem, plan, stages, loads)
+                                   : value_of(problem, loads);
 }
 
 std::vector<double> loads_of_stages(const Problem& problem, const Plan& plan) {

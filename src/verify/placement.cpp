@@ -65,7 +65,7 @@ bool check_links(const Problem& problem, const Placement& placement, Findings& f
     for (const OpId consumer : problem.consumers(tensor)) {
       const DeviceId from = placement[producer];
       const DeviceId to = placement[consumer];
-      if (from == to || problem.reachable(tensor, from, to)) continue;
+      if (problem.same_space(from, to) || problem.reachable(tensor, from, to)) continue;
       findings.add(ViolationCode::no_link, {producer, consumer}, {from, to},
                    "{} is produced on {} and read by {} on {}, and there is no link",
                    called(problem, tensor), called(problem, from), called(problem, consumer),
@@ -107,11 +107,12 @@ bool fits(double bytes, double memory) {
 
 bool check_resident_memory(const Problem& problem, const ResidentSet& set, Findings& findings) {
   const double bytes = resident_bytes(problem, set.ops);
-  const double memory = problem.device(set.device).memory;
+  const double memory = problem.space_memory(set.space);
   if (fits(bytes, memory)) return true;
-  findings.add(ViolationCode::memory_exceeded, {set.ops.begin(), set.ops.end()}, {set.device},
-               "the weights of {} ops on {} take {:.9g} bytes, it has {:.9g}", set.ops.size(),
-               called(problem, set.device), bytes, memory);
+  findings.add(ViolationCode::memory_exceeded, {set.ops.begin(), set.ops.end()},
+               devices_by_space(problem)[set.space],
+               "the weights of {} ops {} take {:.9g} bytes, it has {:.9g}", set.ops.size(),
+               located(problem, set.space), bytes, memory);
   return false;
 }
 
@@ -120,6 +121,20 @@ Table<DeviceId, std::vector<OpId>> ops_by_device(const Problem& problem,
   Table<DeviceId, std::vector<OpId>> ops(problem.device_count());
   for (const OpId op : problem.ops()) ops[placement[op]].push_back(op);
   return ops;
+}
+
+Table<SpaceId, std::vector<OpId>> ops_by_space(const Problem& problem, const Placement& placement) {
+  Table<SpaceId, std::vector<OpId>> ops(problem.space_count());
+  for (const OpId op : problem.ops()) ops[problem.space(placement[op])].push_back(op);
+  return ops;
+}
+
+Table<SpaceId, std::vector<DeviceId>> devices_by_space(const Problem& problem) {
+  Table<SpaceId, std::vector<DeviceId>> devices(problem.space_count());
+  for (const DeviceId device : problem.devices()) {
+    devices[problem.space(device)].push_back(device);
+  }
+  return devices;
 }
 
 }  // namespace placewright::verifying

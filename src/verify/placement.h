@@ -15,9 +15,9 @@ namespace placewright::verifying {
 // supports it and every tensor can reach its readers. Nothing else can be judged otherwise.
 bool check_placement(const Problem& problem, const Placement& placement, Findings& findings);
 
-// The ops that `device` holds the weights of.
+// The ops whose weights a memory space holds.
 struct ResidentSet {
-  DeviceId device;
+  SpaceId space;
   std::span<const OpId> ops;
 };
 
@@ -31,5 +31,7 @@ bool fits(double bytes, double memory);
 
 Table<DeviceId, std::vector<OpId>> ops_by_device(const Problem& problem,
                                                  const Placement& placement);
+Table<SpaceId, std::vector<OpId>> ops_by_space(const Problem& problem, const Placement& placement);
+Table<SpaceId, std::vector<DeviceId>> devices_by_space(const Problem& problem);
 
 }  // namespace placewright::verifying

@@ -7,6 +7,7 @@
 #include "verify/intervals.h"
 #include "verify/movements.h"
 #include "verify/placement.h"
+#include "verify/resources.h"
 
 namespace placewright::verifying {
 namespace {
@@ -72,8 +73,8 @@ class ScheduleCheck {
         schedule_(*plan.schedule),
         findings_(findings),
         tolerance_(kTimeTolerance * horizon_of(schedule_)),
-        movements_(needed_movements(problem, placement_)),
-        performed_(movements_.value_count(), nullptr) {}
+        traffic_(traffic_of(problem, placement_)),
+        performed_(traffic_.movements.value_count(), nullptr) {}
 
   void run() {
     match_transfers();
@@ -83,6 +84,7 @@ class ScheduleCheck {
     check_inputs();
     check_transfer_times();
     check_devices();
+    check_resources();
     if (problem_.rules().congestion) check_ports();
     const bool weights_fit = check_weights();
     if (problem_.rules().memory == MemoryModel::peak && weights_fit) check_peak_memory();
@@ -93,9 +95,9 @@ class ScheduleCheck {
   template <class Visit>
   void for_each_performed(Visit visit) const {
     for (const TensorId tensor : problem_.tensors()) {
-      const auto row = movements_[tensor];
+      const auto row = traffic_.movements[tensor];
       for (std::size_t i = 0; i < row.size(); ++i) {
-        const Transfer* transfer = performed_[movements_.offset(tensor) + i];
+        const Transfer* transfer = performed_[traffic_.movements.offset(tensor) + i];
         if (transfer != nullptr) visit(row[i], *transfer);
       }
     }
@@ -104,12 +106,17 @@ class ScheduleCheck {
   // The end of the tensor's movement for which `is_wanted`; nothing when it is missing.
   template <class IsWanted>
   [[nodiscard]] std::optional<double> end_of_movement(TensorId tensor, IsWanted is_wanted) const {
-    const auto row = movements_[tensor];
+    const auto row = traffic_.movements[tensor];
     const auto found = std::find_if(row.begin(), row.end(), is_wanted);
     if (found == row.end()) return std::nullopt;
     const auto position = static_cast<std::size_t>(found - row.begin());
-    const Transfer* transfer = performed_[movements_.offset(tensor) + position];
+    const Transfer* transfer = performed_[traffic_.movements.offset(tensor) + position];
     return transfer == nullptr ? std::nullopt : std::optional(transfer->end);
+  }
+
+  // Whether the movement leads into the space of the device.
+  [[nodiscard]] bool arrives_in(const Movement& movement, DeviceId device) const {
+    return movement.to.valid() && problem_.same_space(movement.to, device);
   }
 
   [[nodiscard]] std::optional<double> in_host_memory(TensorId tensor) const {
@@ -120,9 +127,9 @@ class ScheduleCheck {
 
   [[nodiscard]] std::optional<double> available(TensorId tensor, DeviceId device) const {
     const OpId producer = problem_.producer(tensor);
-    if (placement_[producer] == device) return schedule_.end[producer];
+    if (problem_.same_space(placement_[producer], device)) return schedule_.end[producer];
     if (shares_host_memory(problem_, device)) return in_host_memory(tensor);
-    return end_of_movement(tensor, [=](const Movement& m) { return m.to == device; });
+    return end_of_movement(tensor, [&](const Movement& m) { return arrives_in(m, device); });
   }
 
   void match_transfers();
@@ -134,17 +141,18 @@ class ScheduleCheck {
   void check_inputs();
   void check_transfer_times();
   void check_devices();
+  void check_resources();
   void check_ports();
   bool check_weights();
   void check_peak_memory();
-  [[nodiscard]] Table<DeviceId, std::vector<Holding>> tensors_alive() const;
+  [[nodiscard]] Table<SpaceId, std::vector<Holding>> tensors_alive() const;
 
   const Problem& problem_;
   const Placement& placement_;
   const Schedule& schedule_;
   Findings& findings_;
   double tolerance_;
-  Rows<TensorId, Movement> movements_;
+  Traffic traffic_;
   std::vector<const Transfer*> performed_;  // for each movement; null when missing
   Table<OpId, double> duration_;
 };
@@ -174,18 +182,19 @@ void ScheduleCheck::match_transfer(const Transfer& transfer) {
                   position);
     return;
   }
-  const auto row = movements_[transfer.tensor];
+  const auto row = traffic_.movements[transfer.tensor];
   const auto found = std::find_if(row.begin(), row.end(), [&](const Movement& movement) {
-    return movement.leg == transfer.leg && movement.to == transfer.to;
+    return movement.leg == transfer.leg &&
+           (movement.leg == Leg::out || arrives_in(movement, transfer.to));
   });
   const OpId producer = problem_.producer(transfer.tensor);
   if (found == row.end()) {
     findings_.add(ViolationCode::transfer_unneeded, {producer}, {},
-                  "transfer {} moves {} where nobody reads it", position,
+                  "transfer {} moves {} where nobody reads it or it is already", position,
                   called(problem_, transfer.tensor));
     return;
   }
-  const Transfer*& performed = performed_[movements_.offset(transfer.tensor) +
+  const Transfer*& performed = performed_[traffic_.movements.offset(transfer.tensor) +
                                           static_cast<std::size_t>(found - row.begin())];
   if (performed != nullptr) {
     findings_.add(ViolationCode::transfer_duplicate, {producer}, endpoints(*found),
@@ -194,14 +203,20 @@ void ScheduleCheck::match_transfer(const Transfer& transfer) {
     return;
   }
   performed = &transfer;
+  if (found->to != transfer.to) {
+    findings_.add(ViolationCode::transfer_receiver_wrong, {producer}, {transfer.to, found->to},
+                  "transfer {} moves {} to {}, its first reader {} is on {}", position,
+                  called(problem_, transfer.tensor), called(problem_, transfer.to),
+                  located(problem_, problem_.space(found->to)), called(problem_, found->to));
+  }
 }
 
 void ScheduleCheck::match_transfers() {
   for (const Transfer& transfer : schedule_.transfers) match_transfer(transfer);
   for (const TensorId tensor : problem_.tensors()) {
-    const auto row = movements_[tensor];
+    const auto row = traffic_.movements[tensor];
     for (std::size_t i = 0; i < row.size(); ++i) {
-      if (performed_[movements_.offset(tensor) + i] != nullptr) continue;
+      if (performed_[traffic_.movements.offset(tensor) + i] != nullptr) continue;
       findings_.add(ViolationCode::transfer_missing, {problem_.producer(tensor)}, endpoints(row[i]),
                     "no transfer moves {}", called(problem_, row[i]));
     }
@@ -211,14 +226,11 @@ void ScheduleCheck::match_transfers() {
 void ScheduleCheck::compute_durations() {
   duration_.assign(problem_.op_count(), 0);
   for (const OpId op : problem_.ops()) duration_[op] = problem_.time(op, placement_[op]);
+  if (!problem_.has_overheads()) return;
   for (const TensorId tensor : problem_.tensors()) {
-    for (const Movement& movement : movements_[tensor]) {
-      if (movement.from.valid()) {
-        duration_[problem_.producer(tensor)] += problem_.device(movement.from).send_overhead;
-      }
-      if (movement.to.valid()) {
-        duration_[movement.first_consumer] += problem_.device(movement.to).receive_overhead;
-      }
+    duration_[problem_.producer(tensor)] += send_overheads(problem_, placement_, traffic_, tensor);
+    for (const OpId receiver : traffic_.receivers[tensor]) {
+      duration_[receiver] += problem_.receive_overhead(tensor, placement_[receiver]);
     }
   }
 }
@@ -252,9 +264,9 @@ void ScheduleCheck::check_inputs() {
       const std::optional<double> time = available(tensor, device);
       if (!time || schedule_.start[consumer] >= *time - tolerance_) continue;
       findings_.add(ViolationCode::input_not_arrived, {problem_.producer(tensor), consumer},
-                    {device}, "{} starts at {:.9g}, {} is on {} at {:.9g}",
-                    called(problem_, consumer), schedule_.start[consumer], called(problem_, tensor),
-                    called(problem_, device), *time);
+                    {device}, "{} starts at {:.9g}, {} is {} at {:.9g}", called(problem_, consumer),
+                    schedule_.start[consumer], called(problem_, tensor),
+                    located(problem_, problem_.space(device)), *time);
     }
   }
 }
@@ -298,87 +310,110 @@ void ScheduleCheck::check_devices() {
   }
 }
 
+void ScheduleCheck::check_resources() {
+  if (!shares_resources(problem_)) return;
+  ResourceBook book(problem_, tolerance_);
+  for (const OpId op : problem_.ops()) {
+    if (duration_[op] == 0) continue;
+    const auto demand = demand_of(problem_, {&placement_[op], 1}, {&op, 1});
+    book.hold(demand, schedule_.start[op], schedule_.end[op], op.index());
+  }
+  book.check(
+      [&](std::size_t item) {
+        const OpId op{item};
+        return Holder{
+            fmt::format("{} on {}", called(problem_, op), called(problem_, placement_[op])),
+            {op},
+            {placement_[op]}};
+      },
+      findings_);
+}
+
 void ScheduleCheck::check_ports() {
   std::vector<const Movement*> movements;
-  Table<DeviceId, std::vector<Interval>> out_port(problem_.device_count());
-  Table<DeviceId, std::vector<Interval>> in_port(problem_.device_count());
+  Table<SpaceId, std::vector<Interval>> out_port(problem_.space_count());
+  Table<SpaceId, std::vector<Interval>> in_port(problem_.space_count());
   for_each_performed([&](const Movement& movement, const Transfer& transfer) {
     if (movement.duration == 0) return;
     const Interval interval{transfer.start, transfer.end, movements.size()};
     movements.push_back(&movement);
-    if (movement.from.valid()) out_port[movement.from].push_back(interval);
-    if (movement.to.valid()) in_port[movement.to].push_back(interval);
+    if (movement.from.valid()) out_port[problem_.space(movement.from)].push_back(interval);
+    if (movement.to.valid()) in_port[problem_.space(movement.to)].push_back(interval);
   });
-  const auto check = [&](const std::vector<Interval>& port, DeviceId device,
-                         std::string_view side) {
+  const auto devices = devices_by_space(problem_);
+  const auto check = [&](const std::vector<Interval>& port, SpaceId space, std::string_view side) {
     for (const Crowd& crowd : crowds(port, 1, tolerance_)) {
       const Movement& late = *movements[crowd.late];
       const Movement& running = *movements[crowd.running.front()];
       findings_.add(ViolationCode::port_overlap,
-                    {problem_.producer(late.tensor), problem_.producer(running.tensor)}, {device},
-                    "the {}-port of {} carries {} and {} at once", side, called(problem_, device),
-                    called(problem_, running), called(problem_, late));
+                    {problem_.producer(late.tensor), problem_.producer(running.tensor)},
+                    devices[space], "the {}-port of {} carries {} and {} at once", side,
+                    called(problem_, space), called(problem_, running), called(problem_, late));
     }
   };
-  for (const DeviceId device : problem_.devices()) {
-    check(out_port[device], device, "out");
-    check(in_port[device], device, "in");
+  for (const SpaceId space : problem_.spaces()) {
+    check(out_port[space], space, "out");
+    check(in_port[space], space, "in");
   }
 }
 
 bool ScheduleCheck::check_weights() {
   bool fit = true;
-  const auto ops = ops_by_device(problem_, placement_);
-  for (const DeviceId device : problem_.devices()) {
-    fit = check_resident_memory(problem_, {device, ops[device]}, findings_) && fit;
+  const auto ops = ops_by_space(problem_, placement_);
+  for (const SpaceId space : problem_.spaces()) {
+    fit = check_resident_memory(problem_, {space, ops[space]}, findings_) && fit;
   }
   return fit;
 }
 
-// On the producer's device from the producer's start until its last use there, on a receiving
-// device from the start of the transfer in. Host memory is not counted.
-Table<DeviceId, std::vector<Holding>> ScheduleCheck::tensors_alive() const {
-  Table<DeviceId, std::vector<Holding>> alive(problem_.device_count());
+// In the producer's space from the producer's start until its last use there, in a receiving space
+// from the start of the transfer in. Host memory is not counted.
+Table<SpaceId, std::vector<Holding>> ScheduleCheck::tensors_alive() const {
+  Table<SpaceId, std::vector<Holding>> alive(problem_.space_count());
   for (const TensorId tensor : problem_.tensors()) {
     const double bytes = problem_.tensor(tensor).bytes;
     const OpId producer = problem_.producer(tensor);
-    const auto last_use = [&](DeviceId device, double latest) {
+    const auto last_use = [&](SpaceId space, double latest) {
       for (const OpId consumer : problem_.consumers(tensor)) {
-        if (placement_[consumer] == device) latest = std::max(latest, schedule_.end[consumer]);
+        if (problem_.space(placement_[consumer]) == space) {
+          latest = std::max(latest, schedule_.end[consumer]);
+        }
       }
       return latest;
     };
     const DeviceId home = placement_[producer];
-    double home_end = last_use(home, schedule_.end[producer]);
-    const auto row = movements_[tensor];
+    double home_end = last_use(problem_.space(home), schedule_.end[producer]);
+    const auto row = traffic_.movements[tensor];
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const Transfer* transfer = performed_[movements_.offset(tensor) + i];
+      const Transfer* transfer = performed_[traffic_.movements.offset(tensor) + i];
       if (transfer == nullptr) continue;
       if (row[i].from.valid()) home_end = std::max(home_end, transfer->end);
       if (!row[i].to.valid()) continue;
-      alive[row[i].to].push_back(
-          {transfer->start, last_use(row[i].to, transfer->end), bytes, producer.index()});
+      const SpaceId to = problem_.space(row[i].to);
+      alive[to].push_back({transfer->start, last_use(to, transfer->end), bytes, producer.index()});
     }
     if (shares_host_memory(problem_, home)) continue;
-    alive[home].push_back({schedule_.start[producer], home_end, bytes, producer.index()});
+    alive[problem_.space(home)].push_back(
+        {schedule_.start[producer], home_end, bytes, producer.index()});
   }
   return alive;
 }
 
 void ScheduleCheck::check_peak_memory() {
-  const auto ops = ops_by_device(problem_, placement_);
+  const auto ops = ops_by_space(problem_, placement_);
+  const auto devices = devices_by_space(problem_);
   const auto alive = tensors_alive();
-  for (const DeviceId device : problem_.devices()) {
-    const Peak peak = highest_level(alive[device], tolerance_);
-    const double resident = resident_bytes(problem_, ops[device]);
-    const double memory = problem_.device(device).memory;
+  for (const SpaceId space : problem_.spaces()) {
+    const Peak peak = highest_level(alive[space], tolerance_);
+    const double resident = resident_bytes(problem_, ops[space]);
+    const double memory = problem_.space_memory(space);
     if (fits(resident + peak.level, memory)) continue;
     const OpId last{peak.item};
     findings_.add(
-        ViolationCode::peak_memory_exceeded, {last}, {device},
+        ViolationCode::peak_memory_exceeded, {last}, devices[space],
         "at {:.9g}, with the tensor of {}, {} holds {:.9g} bytes of weights and {:.9g} of "
         "tensors, it has {:.9g}",
-        peak.time, called(problem_, last), called(problem_, device), resident, peak.level, memory);
+        peak.time, called(problem_, last), called(problem_, space), resident, peak.level, memory);
   }
 }
 

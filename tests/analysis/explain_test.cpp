@@ -274,7 +274,7 @@ TEST(MoreOf, IsTheDifferenceOfTwoVerifiedPlans) {
   PlanRequest request{.planner = "heft", .budget = {.seconds = 20}};
   const PlanOutcome made = make_plan(problem, registry, request);
   ASSERT_TRUE(made.answer.plan);
-  const auto resources = scarce_resources(problem, *made.answer.plan, 7);
+  const auto resources = scarce_assets(problem, *made.answer.plan, 7);
   ASSERT_FALSE(resources.empty());
   const Sensitivity sensitivity =
       what_more_brings(problem, *made.answer.plan, registry, request, resources, 0.5);
@@ -287,7 +287,7 @@ TEST(MoreOf, IsTheDifferenceOfTwoVerifiedPlans) {
     EXPECT_NEAR(more.gain, sensitivity.as_it_is.value() - more.value, 1e-9);
     EXPECT_NEAR(more.value, more.outcome.value(), 1e-9);
     // More memory never hurts: the plan as it is stays valid.
-    if (more.resource.kind == ResourceKind::memory) {
+    if (more.asset.kind == AssetKind::memory) {
       EXPECT_GE(more.gain, -1e-9);
     }
   }

@@ -137,11 +137,13 @@ def changed(plan, dice):
         plan[change] = (plan[change] or 0) * dice.choice([0.5, 2, 1 + 1e-7, 1]) + dice.choice([0, 0, 1])
     if change is not None:
         return plan
+    value = plan["value"]
     del plan["value"], plan["gap"], plan["lower_bound"]
     plan["status"] = "feasible"
     parts = plan.get("schedule", {}).get("ops", []) + plan.get("schedule", {}).get("transfers", []) + plan.get("calls", [])
     stages = plan.get("stages", [])
-    change = dice.choice(["time", "time", "device", "swap"]) if parts else dice.choice(["stages", "move", "load"])
+    of_stages = ["stages", "move", "load"] + ["offset"] * (3 if any("offset" in stage for stage in stages) else 0)
+    change = dice.choice(["time", "time", "device", "swap"] if parts else of_stages)
     if change == "time" and parts:
         part = dice.choice(parts)
         ends = [other["end"] for other in parts]
@@ -162,6 +164,14 @@ def changed(plan, dice):
             plan["placement"][op] = b["devices"][0]
         for stage in stages:
             stage.pop("load", None)
+    elif change == "offset" and stages:
+        if dice.random() < 0.5:
+            plan["value"] = value * dice.choice([1, 1, 0.5, 0.9, 1.5])
+        for stage in stages:
+            for name in ("offset", "backward_offset"):
+                stage[name] = (stage.get(name) or 0) + value * dice.choice([0, 0, 0, 0.25, 0.5, 1])
+                if dice.random() < 0.3:
+                    del stage[name]
     elif change == "load" and stages:
         dice.choice(stages)["load"] *= dice.choice([1, 0.5, 1 + 1e-7])
     return plan

@@ -41,6 +41,8 @@ class Draft:
         self.document["colocate"] = self.groups(ops)
         self.document["weights"] = self.weights(ops)
         self.document["rules"] = self.rules()
+        if self.chance(0.5):
+            self.share()
 
     def chance(self, probability):
         return self.dice.random() < probability
@@ -163,3 +165,74 @@ class Draft:
         else:
             rules["congestion"] = self.chance(0.7)
         return rules
+
+    def share(self):
+        """What version 2 of the format has: resources, memory spaces, overheads by tensor."""
+        self.document["version"] = 2
+        if self.chance(0.6):
+            self.join_spaces()
+        if self.chance(0.7):
+            self.add_resources()
+        if self.chance(0.5):
+            self.add_cuts()
+
+    def join_spaces(self):
+        hosts = {kind["name"] for kind in self.document["kinds"] if kind.get("host")}
+        spaces = []
+        for is_host in (False, True):
+            alike = [device for device in self.document["devices"] if (device["kind"] in hosts) == is_host]
+            joined = [device for device in alike if self.chance(0.7)]
+            if not joined:
+                continue
+            space = {"name": f"space{len(spaces)}"}
+            if self.chance(0.4):
+                space["memory"] = self.dice.randint(1, 2 * len(self.document["ops"]) + 6)
+            spaces.append(space)
+            for device in joined:
+                device["space"] = space["name"]
+                device.pop("memory", None)
+        self.document["spaces"] = spaces
+        if not self.through_host:
+            self.join_links()
+
+    def join_links(self):
+        """All pairs of devices of two spaces have the same link: that of the first of each."""
+        devices = self.document["devices"]
+        first = {}
+        for number, device in enumerate(devices):
+            first.setdefault(device.get("space", device["name"]), number)
+        leaders = [first[device.get("space", device["name"])] for device in devices]
+        names = [device["name"] for device in devices]
+        interconnect = self.document["interconnect"]
+        stated = {(names.index(link["from"]), names.index(link["to"])): link for link in interconnect.get("links", [])}
+        pairs = [(a, b) for a in range(len(devices)) for b in range(len(devices)) if leaders[a] != leaders[b]]
+        interconnect["links"] = [{**stated[leaders[a], leaders[b]], "from": names[a], "to": names[b]}
+                                 for a, b in pairs if (leaders[a], leaders[b]) in stated]
+        for tensor in self.document["tensors"]:
+            if "table" in tensor:
+                table = tensor["table"]
+                tensor["table"] = [[table[leaders[a]][leaders[b]] for b in range(len(devices))]
+                                   for a in range(len(devices))]
+
+    def add_resources(self):
+        resources = [{"name": f"r{number}", "capacity": self.dice.choice([1, 1, 2, 0.3])}
+                     for number in range(self.dice.randint(1, 3))]
+        self.document["resources"] = resources
+        for device in self.document["devices"]:
+            uses = [{"resource": resource["name"],
+                     "amount": self.dice.choice([1, 1, 0.5, 1 / 3]) * resource["capacity"]}
+                    for resource in resources if self.chance(0.6)]
+            if uses:
+                device["uses"] = uses
+                device.pop("lanes", None)
+        for op in self.document["ops"]:
+            if self.chance(0.4):
+                op["share"] = {kind["name"]: self.dice.choice([1, 0.5, 1 / 3, 0.1])
+                               for kind in self.document["kinds"] if self.chance(0.7)}
+
+    def add_cuts(self):
+        for tensor in self.document["tensors"]:
+            cuts = [{"kind": kind["name"], "send": self.duration(2), "receive": self.duration(2)}
+                    for kind in self.document["kinds"] if self.chance(0.5)]
+            if cuts and self.chance(0.6):
+                tensor["cuts"] = cuts

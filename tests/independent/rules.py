@@ -43,10 +43,11 @@ class Device:
     name: str
     kind: int
     host: bool  # of a host interconnect: reads and writes host memory for nothing
-    memory: float
     lanes: int
     send_overhead: float
     receive_overhead: float
+    uses: tuple  # (resource, amount)
+    space: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Op:
     backward: bool
     model: int
     pin: int | None
+    shares: tuple  # by kind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Tensor:
     bytes: float
     host_time: float
     table: list | None
+    cuts: dict  # kind -> (send, receive)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +81,10 @@ class Transfer:
     receiver: int | None
 
 
+def unlimited(memory):
+    return math.inf if memory is None else memory
+
+
 def position(reference, names):
     return reference if isinstance(reference, int) else names.index(reference)
 
@@ -87,20 +94,34 @@ class Problem:
         self.objective = objective or document.get("objective", "latency")
         self.rules = DEFAULT_RULES | document.get("rules", {}) | (rules or {})
         kinds = [kind["name"] for kind in document["kinds"]]
+        resources = document.get("resources", [])
+        resource_names = [resource["name"] for resource in resources]
+        self.capacities = [resource.get("capacity", 1) for resource in resources]
+        self.resource_names = resource_names
+        spaces = document.get("spaces", [])
+        space_names = [space["name"] for space in spaces]
+        self.space_memory = [unlimited(space.get("memory")) for space in spaces]
         hosts = {kind["name"] for kind in document["kinds"] if kind.get("host")}
         self.through_host = document["interconnect"]["kind"] == "host"
-        self.devices = [
-            Device(
+        self.devices = []
+        for device in document["devices"]:
+            if device.get("space") is None:
+                space = len(self.space_memory)
+                self.space_memory.append(unlimited(device.get("memory")))
+            else:
+                space = position(device["space"], space_names)
+            self.devices.append(Device(
                 name=device["name"],
                 kind=kinds.index(device["kind"]),
                 host=self.through_host and device["kind"] in hosts,
-                memory=math.inf if device.get("memory") is None else device["memory"],
                 lanes=device.get("lanes", 1),
                 send_overhead=device.get("send_overhead", 0),
                 receive_overhead=device.get("receive_overhead", 0),
-            )
-            for device in document["devices"]
-        ]
+                uses=tuple((position(use["resource"], resource_names), use["amount"])
+                           for use in device.get("uses", [])),
+                space=space,
+            ))
+        self.sharing = any(device.uses for device in self.devices)
         self.device_names = [device.name for device in self.devices]
         self.links = self._links(document["interconnect"])
         self.models = document.get("models") or [{"name": "model"}]
@@ -114,6 +135,7 @@ class Problem:
                 backward=bool(op.get("backward", False)),
                 model=position(op.get("model", 0), model_names),
                 pin=None if op.get("pin") is None else self.device_names.index(op["pin"]),
+                shares=tuple(op.get("share", {}).get(kind, 1) for kind in kinds),
             )
             for op in document["ops"]
         ]
@@ -124,6 +146,7 @@ class Problem:
                 bytes=tensor.get("bytes", 0),
                 host_time=tensor.get("time", 0),
                 table=tensor.get("table"),
+                cuts={kinds.index(cut["kind"]): (cut["send"], cut["receive"]) for cut in tensor.get("cuts", [])},
             )
             for tensor in document.get("tensors", [])
         ]
@@ -200,20 +223,71 @@ class Problem:
             return self.link_time(transfer.tensor, transfer.sender, transfer.receiver)
         return self.tensors[transfer.tensor].host_time
 
+    def space(self, device):
+        return self.devices[device].space
+
+    def space_devices(self, space):
+        return [device for device, facts in enumerate(self.devices) if facts.space == space]
+
+    def send(self, tensor, device):
+        cut = self.tensors[tensor].cuts.get(self.devices[device].kind)
+        return self.devices[device].send_overhead if cut is None else cut[0]
+
+    def receive(self, tensor, device):
+        cut = self.tensors[tensor].cuts.get(self.devices[device].kind)
+        return self.devices[device].receive_overhead if cut is None else cut[1]
+
+    def readers(self, number):
+        """The consumers of a tensor by topological rank."""
+        return sorted(self.tensors[number].consumers, key=self.rank.get)
+
     def transfers(self, place):
         """What must travel when op v sits on the device (or the first device of the stage) place[v]."""
         for number, tensor in enumerate(self.tensors):
             source = place[tensor.producer]
-            readers = sorted({place[op] for op in tensor.consumers} - {source})
+            receiving = {}  # space -> its receiving device
+            for op in self.readers(number):
+                receiving.setdefault(self.space(place[op]), place[op])
+            receiving.pop(self.space(source), None)
             if not self.through_host:
-                for reader in readers:
-                    yield Transfer(number, "direct", source, reader)
+                for receiver in receiving.values():
+                    yield Transfer(number, "direct", source, receiver)
                 continue
-            if readers and not self.devices[source].host:
+            if receiving and not self.devices[source].host:
                 yield Transfer(number, "out", source, None)
-            for reader in readers:
-                if not self.devices[reader].host:
-                    yield Transfer(number, "in", None, reader)
+            for receiver in receiving.values():
+                if not self.devices[receiver].host:
+                    yield Transfer(number, "in", None, receiver)
+
+    def sends(self, place):
+        """(tensor, time) for each time that a producer's device bears a send."""
+        for transfer in self.transfers(place):
+            if transfer.sender is not None:
+                yield transfer.tensor, self.send(transfer.tensor, transfer.sender)
+        for number, tensor in enumerate(self.tensors):
+            source = place[tensor.producer]
+            others = {place[op] for op in tensor.consumers} - {source}
+            if any(self.space(device) == self.space(source) for device in others):
+                yield number, self.send(number, source)
+
+    def receives(self, place):
+        """(tensor, device, time) for each receive that a device bears."""
+        for number, tensor in enumerate(self.tensors):
+            source = place[tensor.producer]
+            for device in sorted({place[op] for op in tensor.consumers} - {source}):
+                if self.devices[device].host and self.space(device) != self.space(source):
+                    continue
+                yield number, device, self.receive(number, device)
+
+    def demand(self, devices, ops):
+        """What ops that run as a whole on these devices hold of each resource."""
+        held = {}
+        for device in devices:
+            facts = self.devices[device]
+            share = max(self.ops[op].shares[facts.kind] for op in ops)
+            for resource, amount in facts.uses:
+                held[resource] = held.get(resource, 0) + share * amount
+        return held
 
     def resident(self, ops):
         ops = set(ops)
@@ -237,10 +311,21 @@ def placement_faults(problem, place):
 
 
 def resident_faults(problem, place):
-    for device, facts in enumerate(problem.devices):
-        needed = problem.resident(op for op, where in enumerate(place) if where == device)
-        if not at_most(needed, facts.memory):
-            yield f"{facts.name} holds {needed} bytes"
+    for space, memory in enumerate(problem.space_memory):
+        needed = problem.resident(op for op, where in enumerate(place) if problem.space(where) == space)
+        if not at_most(needed, memory):
+            yield f"space {space} holds {needed} bytes"
+
+
+def demand_faults(problem, holdings, tolerance):
+    """Of (start, end, demand): at every moment the demands are within the capacities."""
+    busy = [(start, end, demand) for start, end, demand in holdings if end - start > tolerance]
+    for moment, _, _ in busy:
+        for resource, capacity in enumerate(problem.capacities):
+            taken = sum(demand.get(resource, 0) for start, end, demand in busy
+                        if start <= moment and end - moment > tolerance)
+            if not at_most(taken, capacity):
+                yield f"{taken} of {problem.resource_names[resource]} is taken at {moment}"
 
 
 # Schedules: latency and total-completion.
@@ -257,13 +342,10 @@ class Schedule:
 
 def durations(problem, place):
     result = [problem.time(op, device) for op, device in enumerate(place)]
-    for transfer in problem.transfers(place):
-        tensor = problem.tensors[transfer.tensor]
-        if transfer.sender is not None:
-            result[tensor.producer] += problem.devices[transfer.sender].send_overhead
-        if transfer.receiver is not None:
-            readers = [op for op in tensor.consumers if place[op] == transfer.receiver]
-            result[min(readers, key=problem.rank.get)] += problem.devices[transfer.receiver].receive_overhead
+    for number, time in problem.sends(place):
+        result[problem.tensors[number].producer] += time
+    for number, device, time in problem.receives(place):
+        result[next(op for op in problem.readers(number) if place[op] == device)] += time
     return result
 
 
@@ -271,17 +353,18 @@ def sources(problem, place):
     """For each op and each transfer, what must have ended before it starts (ops by number, transfers themselves)."""
     transfers = list(problem.transfers(place))
     outs = {transfer.tensor: transfer for transfer in transfers if transfer.leg == "out"}
-    arrivals = {(transfer.tensor, transfer.receiver): transfer for transfer in transfers if transfer.leg != "out"}
+    arrivals = {(transfer.tensor, problem.space(transfer.receiver)): transfer for transfer in transfers
+                if transfer.leg != "out"}
     waits = {op: set() for op in range(len(problem.ops))}
     for number, tensor in enumerate(problem.tensors):
         for consumer in tensor.consumers:
             device = place[consumer]
-            if device == place[tensor.producer]:
+            if problem.space(device) == problem.space(place[tensor.producer]):
                 waits[consumer].add(tensor.producer)
             elif problem.through_host and problem.devices[device].host:
                 waits[consumer].add(outs.get(number, tensor.producer))
             else:
-                waits[consumer].add(arrivals[number, device])
+                waits[consumer].add(arrivals[number, problem.space(device)])
     for transfer in transfers:
         producer = problem.tensors[transfer.tensor].producer
         waits[transfer] = {outs.get(transfer.tensor, producer) if transfer.leg == "in" else producer}
@@ -300,34 +383,35 @@ def overlap_faults(intervals, capacity, tolerance, what):
 def ports(problem, transfer):
     """The ports that a transfer occupies under congestion."""
     if transfer.sender is not None:
-        yield "out-port", transfer.sender
+        yield "out-port", problem.space(transfer.sender)
     if transfer.receiver is not None:
-        yield "in-port", transfer.receiver
+        yield "in-port", problem.space(transfer.receiver)
 
 
 def peak_faults(problem, place, schedule):
     tolerance = schedule.tolerance()
-    for device, facts in enumerate(problem.devices):
-        if facts.host:
+    for space, memory in enumerate(problem.space_memory):
+        devices = problem.space_devices(space)
+        if any(problem.devices[device].host for device in devices):
             continue
         alive = []
         for number, tensor in enumerate(problem.tensors):
-            readers = [schedule.ops[op][1] for op in tensor.consumers if place[op] == device]
-            if place[tensor.producer] == device:
+            readers = [schedule.ops[op][1] for op in tensor.consumers if place[op] in devices]
+            if place[tensor.producer] in devices:
                 start, end = schedule.ops[tensor.producer]
                 sent = [times[1] for transfer, times in schedule.transfers.items()
-                        if transfer.tensor == number and transfer.sender == device]
+                        if transfer.tensor == number and transfer.sender in devices]
                 alive.append((start, max([end, *readers, *sent]), tensor.bytes))
             elif readers:
                 start = min(times[0] for transfer, times in schedule.transfers.items()
-                            if transfer.tensor == number and transfer.receiver == device)
+                            if transfer.tensor == number and transfer.receiver in devices)
                 alive.append((start, max(readers), tensor.bytes))
-        held = problem.resident(op for op, where in enumerate(place) if where == device)
+        held = problem.resident(op for op, where in enumerate(place) if where in devices)
         for moment, _, _ in alive:
             peak = held + sum(size for start, end, size in alive
                               if start <= moment and end - moment > tolerance)
-            if not at_most(peak, facts.memory):
-                yield f"{facts.name} holds {peak} bytes at {moment}"
+            if not at_most(peak, memory):
+                yield f"space {space} holds {peak} bytes at {moment}"
 
 
 def schedule_faults(problem, place, schedule):
@@ -354,6 +438,9 @@ def schedule_faults(problem, place, schedule):
     for device, facts in enumerate(problem.devices):
         here = [schedule.ops[op] for op, where in enumerate(place) if where == device]
         yield from overlap_faults(here, facts.lanes, tolerance, facts.name)
+    holdings = [(*schedule.ops[op], problem.demand([device], [op])) for op, device in enumerate(place)
+                if lengths[op] > 0]
+    yield from demand_faults(problem, holdings, tolerance)
     if problem.rules["congestion"]:
         for port in {port for transfer in needed for port in ports(problem, transfer)}:
             using = [schedule.transfers[transfer] for transfer in needed if port in ports(problem, transfer)]
@@ -380,6 +467,10 @@ def schedule_value(problem, ends):
 class Stage:
     devices: tuple
     ops: frozenset
+    offsets: tuple = (None, None)  # forward (or both passes as one) and backward; None where the plan states none
+
+    def spaces(self, problem):
+        return {problem.space(device) for device in self.devices}
 
 
 def pipeline_faults(problem, stages, listed=True):
@@ -416,15 +507,20 @@ def pipeline_loads(problem, stages):
         tensor = problem.tensors[transfer.tensor]
         backward = problem.ops[tensor.producer].backward
         if transfer.sender is not None:
-            sums = work[stage_at[transfer.sender]]
-            sums["out", backward] += problem.length(transfer)
-            sums["compute", backward] += problem.devices[transfer.sender].send_overhead
+            work[stage_at[transfer.sender]]["out", backward] += problem.length(transfer)
         if transfer.receiver is not None:
-            passes = {problem.ops[op].backward for op in tensor.consumers if place[op] == transfer.receiver}
+            space = problem.space(transfer.receiver)
+            passes = {problem.ops[op].backward for op in tensor.consumers if problem.space(place[op]) == space}
             when = backward if backward in passes else not backward
-            sums = work[stage_at[transfer.receiver]]
-            sums["in", when] += problem.length(transfer)
-            sums["compute", when] += problem.devices[transfer.receiver].receive_overhead
+            work[stage_at[transfer.receiver]]["in", when] += problem.length(transfer)
+    for number, time in problem.sends(place):
+        producer = problem.tensors[number].producer
+        work[stage_at[place[producer]]]["compute", problem.ops[producer].backward] += time
+    for number, device, time in problem.receives(place):
+        tensor = problem.tensors[number]
+        backward = problem.ops[tensor.producer].backward
+        passes = {problem.ops[op].backward for op in tensor.consumers if place[op] == device}
+        work[stage_at[device]]["compute", backward if backward in passes else not backward] += time
     return [stage_loads(problem, stage, sums) for stage, sums in zip(stages, work)]
 
 
@@ -439,14 +535,79 @@ def stage_loads(problem, stage, sums):
     bandwidth = problem.rules["replica_bandwidth"]
     synchronisation = 0
     if problem.training and bandwidth > 0:
-        synchronisation = (replicas - 1) / replicas * problem.resident(stage.ops) / bandwidth
+        copies = len(stage.spaces(problem))
+        synchronisation = (copies - 1) / copies * problem.resident(stage.ops) / bandwidth
     if problem.rules["training"] == "phased":
         return load([False]), load([True]) + synchronisation
     return load([False, True]) + synchronisation, 0
 
 
 def pipeline_value(loads):
+    """Where devices list no resources."""
     return max((load[0] for load in loads), default=0) + max((load[1] for load in loads), default=0)
+
+
+def list_offsets(problem, stages, loads, stated):
+    """The stated offsets, else the smallest at which the demands fit beside those of the stages before; or None."""
+    tolerance = time_tolerance([sum(loads)])
+    offsets, placed = [], []
+    for stage, load, offset in zip(stages, loads, stated):
+        demand = problem.demand(stage.devices, stage.ops)
+        for start in sorted({0, *(end for _, end, _ in placed)}) if offset is None else []:
+            end = start + load
+            beside = [(max(other[0], start), min(other[1], end), other[2]) for other in placed]
+            mine = [(start, end, demand)]
+            if load <= tolerance or not any(demand_faults(problem, together(problem, mine, beside), tolerance)):
+                offset = start
+                break
+        if offset is None:
+            return None
+        offsets.append(offset)
+        if load > 0:
+            placed.append((offset, offset + load, demand))
+    return offsets
+
+
+def together(problem, mine, beside):
+    """Only what the first holding also holds: others may collide elsewhere."""
+    return mine + [(start, end, {resource: amount for resource, amount in demand.items() if resource in mine[0][2]})
+                   for start, end, demand in beside]
+
+
+def wrapped(start, load, period, demand):
+    """[start, start + load) modulo the period."""
+    start = math.fmod(start, period)
+    yield start, min(start + load, period), demand
+    if start + load > period:
+        yield 0, start + load - period, demand
+
+
+def period_faults(problem, stages, loads, offsets, period):
+    if not all(at_most(load, period) for load in loads):
+        yield f"the period {period} is shorter than the loads {loads}"
+        return
+    holdings = [part for stage, load, offset in zip(stages, loads, offsets) if load > 0
+                for part in wrapped(offset, load, period, problem.demand(stage.devices, stage.ops))]
+    yield from demand_faults(problem, holdings, time_tolerance([period]))
+
+
+def shared_pipeline(problem, stages, loads, stated_value):
+    """Where devices list resources: the value of the stages with their offsets, and the rules that they break."""
+    value, faults = 0, []
+    for number in [0, 1] if problem.rules["training"] == "phased" else [0]:
+        of_pass = [load[number] for load in loads]
+        stated = [stage.offsets[number] for stage in stages]
+        if any(offset is not None and not 0 <= offset < math.inf for offset in stated):
+            return None, [f"offsets {stated}"]
+        offsets = list_offsets(problem, stages, of_pass, stated)
+        if offsets is None:
+            return None, ["the replicas of a stage take more of a resource than there is"]
+        period = max(offset + load for offset, load in zip(offsets, of_pass))
+        if problem.rules["training"] != "phased" and stated_value is not None:
+            period = stated_value
+        faults += period_faults(problem, stages, of_pass, offsets, period)
+        value += period
+    return value, faults
 
 
 def forward_graph(problem):
@@ -509,16 +670,17 @@ def contiguity_faults(problem, place, listed):
 
 def pipeline_memory_faults(problem, stages):
     place = stage_of(problem, stages)
-    for number, stage in enumerate(stages):
-        needed = problem.resident(stage.ops)
-        if problem.rules["memory"] == "peak" and not problem.devices[stage.devices[0]].host:
-            samples = len(stages) - number if problem.training else 1
-            needed += samples * sum(
-                tensor.bytes for tensor in problem.tensors
-                if number in {place[op] for op in (tensor.producer, *tensor.consumers)})
-        for device in stage.devices:
-            if not at_most(needed, problem.devices[device].memory):
-                yield f"{problem.device_names[device]} holds {needed} bytes"
+    for space, memory in enumerate(problem.space_memory):
+        here = {number for number, stage in enumerate(stages) if space in stage.spaces(problem)}
+        needed = problem.resident(op for number in here for op in stages[number].ops)
+        if problem.rules["memory"] == "peak" and not any(problem.devices[device].host
+                                                         for device in problem.space_devices(space)):
+            for tensor in problem.tensors:
+                touching = here & {place[op] for op in (tensor.producer, *tensor.consumers)}
+                samples = [len(stages) - number if problem.training else 1 for number in touching]
+                needed += max(samples, default=0) * tensor.bytes
+        if not at_most(needed, memory):
+            yield f"space {space} holds {needed} bytes"
 
 
 def stages_of_placement(problem, place):
@@ -548,14 +710,13 @@ class Call:
 
 
 def call_length(problem, call):
-    device = problem.devices[call.device]
     length = sum(problem.time(op, call.device) for op in call.ops)
-    for tensor in problem.tensors:
+    for number, tensor in enumerate(problem.tensors):
         readers = set(tensor.consumers)
         if tensor.producer not in call.ops and readers & call.ops:
-            length += tensor.host_time + device.receive_overhead
+            length += tensor.host_time + problem.receive(number, call.device)
         if tensor.producer in call.ops and readers - call.ops:
-            length += tensor.host_time + device.send_overhead
+            length += tensor.host_time + problem.send(number, call.device)
     return length
 
 
@@ -617,6 +778,8 @@ def calls_faults(problem, place, calls):
     for call in calls:
         if abs(call.start + call_length(problem, call) - call.end) > tolerance:
             yield f"a call takes {call.end - call.start}, not {call_length(problem, call)}"
+    holdings = [(call.start, call.end, problem.demand([call.device], call.ops)) for call in calls if call.ops]
+    yield from demand_faults(problem, holdings, tolerance)
     try:
         if call_ends(problem, place, calls, given_starts=True) is None:
             yield "calls wait for each other"
@@ -661,13 +824,16 @@ def check(plan, document):
     value = None
     if problem.objective == "throughput":
         stages = [Stage(tuple(problem.device_names.index(name) for name in stage["devices"]),
-                        read_ops(problem, stage["ops"])) for stage in plan.get("stages", [])]
+                        read_ops(problem, stage["ops"]), (stage.get("offset"), stage.get("backward_offset")))
+                  for stage in plan.get("stages", [])]
         listed = bool(stages)
         stages = stages or stages_of_placement(problem, place)
         faults += pipeline_faults(problem, stages, listed)
         if not faults:
             loads = pipeline_loads(problem, stages)
             value = pipeline_value(loads)
+            if problem.sharing:
+                value, faults = shared_pipeline(problem, stages, loads, plan.get("value"))
             for stated, load in zip(plan.get("stages", []), loads):
                 if stated.get("load") is not None and not same(stated["load"], sum(load)):
                     faults.append(f"a stage states the load {stated['load']}, it is {sum(load)}")

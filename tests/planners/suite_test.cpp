@@ -21,6 +21,7 @@
 namespace placewright {
 namespace {
 
+using testing::core_set_draft;
 using testing::random_draft;
 using testing::RandomProblemOptions;
 
@@ -58,7 +59,7 @@ const PlannerEntry& entry_of(const std::string& planner, const Problem& problem)
 
 bool fits(const std::string& planner, const Problem& problem) {
   const PlannerEntry& entry = entry_of(planner, problem);
-  return entry.serves(problem.objective()) && (!entry.refuses || entry.refuses(problem).empty());
+  return entry.serves(problem.objective()) && entry.refusal(problem).empty();
 }
 
 constexpr Budget kRepeatable{.seconds = 60, .steps = 30000, .threads = 1, .seed = 11};
@@ -106,10 +107,24 @@ std::vector<ProblemDraft> easy_drafts(Objective objective) {
       options.training = seed == 2 && objective == Objective::throughput;
       drafts.push_back(random_draft(options, seed));
     }
+    for (std::uint64_t seed = 11; seed <= 16; ++seed) {
+      RandomProblemOptions options = plain(objective, interconnect);
+      options.resources = seed % 3 != 0;
+      options.spaces = seed % 3 != 1;
+      options.cuts = seed % 2 == 0;
+      options.overheads = seed % 2 == 1;
+      drafts.push_back(random_draft(options, seed));
+    }
     // Small enough for planners that look at everything.
     RandomProblemOptions options = plain(objective, interconnect);
     options.ops = 4;
     drafts.push_back(random_draft(options, 5));
+  }
+  if (objective != Objective::call_latency) {
+    for (std::uint64_t seed = 21; seed <= 23; ++seed) {
+      drafts.push_back(core_set_draft(plain(objective, InterconnectKind::links), seed));
+      drafts.back().rules.max_replicas = static_cast<int>(seed - 20);
+    }
   }
   if (objective == Objective::throughput) {
     for (const Contiguity contiguity : {Contiguity::none, Contiguity::per_device}) {

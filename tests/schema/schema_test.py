@@ -370,7 +370,7 @@ class Refusals(SchemaTest):
     def test_named_mistakes(self):
         cases = [
             ("problem", self.read_problem, EVERY_KEY, [
-                (("version",), 2), (("placewright",), "plan"), (("unit",), "hours"), (("objective",), "speed"),
+                (("version",), 3), (("placewright",), "plan"), (("unit",), "hours"), (("objective",), "speed"),
                 (("ops",), "remove"), (("ops", 0, "time"), "remove"), (("ops", 0, "time", 0), -1), (("ops", 0, "memory"), "much"),
                 (("rules", "calls_per_device"), 0), (("rules", "training"), "none"), (("devices", 0, "lanes"), 0),
                 (("devices", 0, "kind"), "remove"), (("kinds",), "remove"), (("interconnect", "kind"), "bus"),

@@ -33,6 +33,9 @@ class Builder {
     if (options_.pins) add_pins();
     if (options_.shared_weights) add_shared_weights();
     if (options_.binding_memory) bind_memory();
+    if (options_.spaces) join_spaces();
+    if (options_.resources) add_resources();
+    if (options_.cuts) add_cuts();
     return std::move(draft_);
   }
 
@@ -70,6 +73,10 @@ class Builder {
   void add_pins();
   void add_shared_weights();
   void bind_memory();
+  void join_spaces();
+  void join_links(const std::vector<DeviceId>& first_of);
+  void add_resources();
+  void add_cuts();
   [[nodiscard]] bool runs_on(OpId op, DeviceId device) const;
   [[nodiscard]] std::vector<DeviceId> common_devices(const std::vector<OpId>& ops) const;
   std::vector<OpId> pick_ops(std::size_t count);
@@ -322,10 +329,129 @@ void Builder::bind_memory() {
   }
 }
 
+// Devices of like interconnect share a space now and then; links are those of a space's first
+// device.
+void Builder::join_spaces() {
+  Cluster& cluster = draft_.cluster;
+  const auto on_host = [&](DeviceId id) {
+    return cluster.kinds[cluster.devices[id.index()].kind.index()].on_host;
+  };
+  std::vector<DeviceId> first_of;  // by device: the first of its space
+  for (const DeviceId id : ids<DeviceId>(cluster.devices.size())) {
+    first_of.push_back(id);
+    if (id.index() == 0 || !random_.chance(0.5)) continue;
+    const DeviceId mate = first_of[random_.below(id.index())];
+    if (on_host(mate) != on_host(id)) continue;
+    first_of[id.index()] = mate;
+    Device& first = cluster.devices[mate.index()];
+    Device& device = cluster.devices[id.index()];
+    if (!first.space.valid()) {
+      first.space = SpaceId{cluster.spaces.size()};
+      cluster.spaces.push_back({fmt::format("space{}", cluster.spaces.size()), first.memory});
+      first.memory = kInfinity;
+    }
+    device.space = first.space;
+    cluster.spaces[first.space.index()].memory += device.memory;
+    device.memory = kInfinity;
+  }
+  if (!through_host()) join_links(first_of);
+}
+
+void Builder::join_links(const std::vector<DeviceId>& first_of) {
+  const std::size_t count = options_.devices;
+  std::vector<const Link*> link_of(count * count, nullptr);
+  const std::vector<Link> links = std::exchange(draft_.cluster.links, {});
+  for (const Link& link : links) link_of[link.from.index() * count + link.to.index()] = &link;
+  const auto like = [&](std::size_t pair) {
+    return first_of[pair / count].index() * count + first_of[pair % count].index();
+  };
+  for (std::size_t pair = 0; pair < count * count; ++pair) {
+    if (like(pair) / count == like(pair) % count || link_of[like(pair)] == nullptr) continue;
+    const Link& link = *link_of[like(pair)];
+    draft_.cluster.links.push_back(
+        {DeviceId{pair / count}, DeviceId{pair % count}, link.latency, link.bandwidth});
+  }
+  for (Tensor& tensor : draft_.tensors) {
+    const std::vector<double> times = tensor.link_times;
+    for (std::size_t pair = 0; pair < times.size(); ++pair) {
+      tensor.link_times[pair] = times[like(pair)];
+    }
+  }
+}
+
+void Builder::add_resources() {
+  Cluster& cluster = draft_.cluster;
+  const std::size_t count = random_.between(1, 4);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double capacity = random_.chance(0.5) ? 1 : static_cast<double>(random_.between(2, 4));
+    cluster.resources.push_back({fmt::format("r{}", i), capacity});
+  }
+  for (Device& device : cluster.devices) {
+    for (const ResourceId resource : ids<ResourceId>(count)) {
+      if (!random_.chance(0.5)) continue;
+      const auto capacity = static_cast<std::size_t>(cluster.resources[resource.index()].capacity);
+      device.uses.push_back({resource, static_cast<double>(random_.between(1, capacity))});
+    }
+    if (!device.uses.empty()) device.lanes = 1;
+  }
+  for (Op& op : draft_.ops) {
+    if (!random_.chance(0.4)) continue;
+    for (std::size_t kind = 0; kind < cluster.kinds.size(); ++kind) {
+      op.share.push_back(static_cast<double>(random_.between(1, 4)) / 4);
+    }
+  }
+}
+
+void Builder::add_cuts() {
+  for (Tensor& tensor : draft_.tensors) {
+    for (const KindId kind : ids<KindId>(draft_.cluster.kinds.size())) {
+      if (random_.chance(0.3)) tensor.cuts.push_back({kind, time(0, 2), time(0, 2)});
+    }
+  }
+}
+
 }  // namespace
 
 ProblemDraft random_draft(const RandomProblemOptions& options, std::uint64_t seed) {
   return Builder(options, seed).build();
+}
+
+ProblemDraft core_set_draft(RandomProblemOptions options, std::uint64_t seed) {
+  options.interconnect = InterconnectKind::links;
+  options.unsupported = options.pins = options.lanes = options.missing_links = false;
+  options.resources = options.spaces = options.cuts = options.overheads = false;
+  ProblemDraft draft = random_draft(options, seed);
+  RandomSource random(seed);
+  Cluster cluster;
+  cluster.spaces = {{"memory", kInfinity}};
+  for (std::size_t core = 0; core < 4; ++core) {
+    cluster.resources.push_back({fmt::format("core {}", core), 1});
+  }
+  for (std::size_t width = 1; width <= 4; width *= 2) {
+    cluster.kinds.push_back({fmt::format("cpu-{}", width), false});
+    for (std::size_t first = 0; first < 4; first += width) {
+      Device device{.name = fmt::format("cpu:{}+{}", first, width),
+                    .kind = KindId{cluster.kinds.size() - 1}};
+      device.space = SpaceId{0};
+      for (std::size_t core = first; core < first + width; ++core) {
+        device.uses.push_back({ResourceId{core}, 1});
+      }
+      cluster.devices.push_back(std::move(device));
+    }
+  }
+  draft.cluster = std::move(cluster);
+  for (Op& op : draft.ops) {
+    const double alone = op.time.front();
+    const double speed_up = 1 + random.unit();
+    op.time = {alone, alone / speed_up, alone / (speed_up * speed_up)};
+  }
+  for (Tensor& tensor : draft.tensors) {
+    tensor.link_times.clear();
+    for (std::size_t kind = 0; kind < 3; ++kind) {
+      tensor.cuts.push_back({KindId{kind}, 0.1 * random.unit(), 0.1 * random.unit()});
+    }
+  }
+  return draft;
 }
 
 }  // namespace placewright::testing

@@ -34,9 +34,16 @@ struct RandomProblemOptions {
   bool missing_links = false;
   bool integer_times = false;  // all times and overheads are whole numbers
   bool zero_times = false;     // some ops and transfers take no time
+  bool resources = false;      // devices share resources, ops take shares of them
+  bool spaces = false;         // some devices share a memory space
+  bool cuts = false;           // some tensors state their own overheads
 };
 
 ProblemDraft random_draft(const RandomProblemOptions& options, std::uint64_t seed);
+
+// The same ops on nested sets of four cores in one memory: 0, 1, 2, 3, 0-1, 2-3 and 0-3. More cores
+// help, each op in its own way; every tensor states what a cut costs.
+ProblemDraft core_set_draft(RandomProblemOptions options, std::uint64_t seed);
 
 // Tests use it for plans too.
 using RandomSource = RandomNumbers;

@@ -73,6 +73,38 @@ TEST(CallValue, CallsOfTwoDevicesThatWaitForEachOtherHaveNoValue) {
   }
 }
 
+TEST(CallValue, TheTensorStatesWhatACutCosts) {
+  Sample sample = shared_calls();
+  sample.draft.cluster.devices[0].send_overhead = 100;
+  sample.draft.tensors[0].cuts = {{KindId{0}, 0.5, 0.25}};
+  sample.plan.calls[0].end = sample.plan.calls[1].start = 4.5;
+  sample.plan.calls[1].end = sample.plan.calls[2].start = 8.75;
+  sample.plan.calls[2].end = sample.plan.value = 11.75;
+  EXPECT_TRUE(verify(Problem(sample.draft), sample.plan).empty());
+}
+
+// p and r are one call of acc0, 0-7; q waits for it. s could run at once on acc2, but for the bus.
+TEST(CallValue, CallsOfAPlacementWaitForTheirResources) {
+  Sample sample = shared_calls();
+  sample.draft.cluster.devices.push_back({"acc2", KindId{0}});
+  sample.draft.ops.push_back(op("s", {5, 50}));
+  sample.plan.placement.push_back(DeviceId{3});
+  const std::vector<Call> beside{{DeviceId{0}, ops({0, 2}), 0, 7},
+                                 {DeviceId{3}, ops({3}), 0, 5},
+                                 {DeviceId{1}, ops({1}), 7, 11}};
+  EXPECT_EQ(timed_calls_of(Problem(sample.draft), sample.plan.placement), beside);
+  sample.draft.cluster.devices[3].uses = {{ResourceId{0}, 0.5}};
+  const std::vector<Call> after{{DeviceId{0}, ops({0, 2}), 0, 7},
+                                {DeviceId{1}, ops({1}), 7, 11},
+                                {DeviceId{3}, ops({3}), 11, 16}};
+  EXPECT_EQ(timed_calls_of(Problem(sample.draft), sample.plan.placement), after);
+  sample.draft.ops[0].share = sample.draft.ops[1].share = sample.draft.ops[2].share = {0.5, 1};
+  EXPECT_EQ(timed_calls_of(Problem(sample.draft), sample.plan.placement), beside);
+  sample.plan.calls.clear();
+  sample.plan.value = 11;
+  EXPECT_TRUE(verify(Problem(sample.draft), sample.plan).empty());
+}
+
 // Over all paths that end in `op`, walked backwards: how often the path has left the device's ops
 // and come back.
 int returns_by_paths(const Problem& problem, const Placement& placement, OpId op) {

@@ -285,5 +285,111 @@ TEST(PipelineValue, AgreesWithThePapersFormulaOnRandomPlacements) {
   }
 }
 
+std::vector<std::string> codes_at(Sample sample, double period) {
+  sample.plan.value = period;
+  std::vector<std::string> codes;
+  for (const Violation& violation : verify(Problem(sample.draft), sample.plan)) {
+    codes.emplace_back(name_of(violation.code));
+  }
+  return codes;
+}
+
+TEST(PipelineValue, StagesThatShareCoresTakeTurns) {
+  Sample sample = shared_pipeline();
+  EXPECT_THAT(codes_at(sample, 3), ::testing::IsEmpty());
+  EXPECT_THAT(codes_at(sample, 7), ::testing::IsEmpty());  // longer than it needs to be
+  sample.plan.stages[2].offset = 3 * 5 + 2.0;              // the same moment of a later period
+  EXPECT_THAT(codes_at(sample, 3), ::testing::IsEmpty());
+  for (Stage& stage : sample.plan.stages) *stage.offset += 2.5;  // stage 0 wraps round
+  EXPECT_THAT(codes_at(sample, 3), ::testing::IsEmpty());
+  EXPECT_THAT(codes_at(sample, 2.999), ::testing::Contains("resource-exceeded"));
+}
+
+TEST(PipelineValue, WithoutAPeriodItIsTheEndOfTheLastStage) {
+  Sample sample = shared_pipeline();
+  sample.plan.value = kInfinity;
+  sample.plan.stages[2].offset = 6;
+  EXPECT_DOUBLE_EQ(value_of(sample), 7);
+  sample.plan.value = 3;  // 6 is 0 modulo 3, where stage 0 runs
+  EXPECT_DOUBLE_EQ(value_of(sample), 7);
+  sample.plan.value = 4;  // and 2 modulo 4
+  EXPECT_DOUBLE_EQ(value_of(sample), 4);
+}
+
+TEST(PipelineValue, OffsetsThatAreLeftOutAreThoseOfAList) {
+  Sample sample = shared_pipeline();
+  sample.plan.value = kInfinity;
+  for (Stage& stage : sample.plan.stages) stage.offset.reset();
+  EXPECT_DOUBLE_EQ(value_of(sample), 3);
+  sample.plan.stages.clear();
+  EXPECT_DOUBLE_EQ(value_of(sample), 3);
+  sample.draft.ops[1].share = {0.5};
+  sample.draft.ops[2].share = {0.5};  // b and c share core 2, a still has all of 0 and 1
+  EXPECT_DOUBLE_EQ(value_of(sample), 2);
+  sample.draft.cluster.devices[2].uses = {{ResourceId{2}, 1}};  // c runs beside a
+  sample.draft.ops[1].share = sample.draft.ops[2].share = {};
+  EXPECT_DOUBLE_EQ(value_of(sample), 2);
+  sample.draft.ops[2].time = {1.5};  // c does not fit before b, with which it shares core 2
+  EXPECT_DOUBLE_EQ(value_of(sample), 3.5);
+}
+
+// a hands its tensor over to b and c, once; b and c take it in.
+TEST(PipelineValue, HandOversAreComputeAndNothingTravels) {
+  Sample sample = shared_pipeline();
+  sample.draft.tensors = {tensor(0, {1, 2}, 5)};
+  sample.draft.tensors[0].cuts = {{KindId{0}, 0.5, 0.25}};
+  sample.draft.rules.transfers = TransferMode::duplex;
+  EXPECT_THAT(verified_loads(Problem(sample.draft), sample.plan),
+              ::testing::ElementsAre(1.5, 1.25, 1.25));
+}
+
+// f0 and b0 on acc0, f1 and b1 on acc1, as in training(); the two share a core.
+TEST(PipelineValue, PhasedPassesTakeTurnsEach) {
+  Sample sample = training();
+  sample.draft.rules.training = TrainingMode::phased;
+  sample.draft.cluster.resources = {{"core", 1}};
+  sample.draft.cluster.devices[0].uses =
+      sample.draft.cluster.devices[1].uses = {{ResourceId{0}, 1}};
+  // forward: 3 and 4; backward: 5.5 and 7.5
+  EXPECT_DOUBLE_EQ(value_of(sample), 7 + 13);
+  EXPECT_THAT(codes_at(sample, 20), ::testing::IsEmpty());
+  EXPECT_THAT(codes_at(sample, 19), ::testing::ElementsAre("value-wrong"));
+  sample.plan.stages = {{devices({0}), ops({0, 3}), 8.5, 0.0, 7.5},
+                        {devices({1}), ops({1, 2}), 11.5, 3.0, 0.0}};
+  EXPECT_THAT(codes_at(sample, 20), ::testing::IsEmpty());
+  sample.plan.stages[0].backward_offset = 7;
+  EXPECT_THAT(codes_at(sample, 19.5), ::testing::ElementsAre("resource-exceeded"));
+  sample.draft.rules.training = TrainingMode::interleaved;
+  EXPECT_THAT(codes_at(sample, 20), ::testing::ElementsAre("resource-exceeded"));
+  sample.plan.stages[1].offset = 8.5;
+  EXPECT_THAT(codes_at(sample, 20), ::testing::IsEmpty());
+}
+
+TEST(PipelineValue, ReplicasOfOneSpaceExchangeNothing) {
+  Sample sample = training();
+  sample.draft.rules.max_replicas = 2;
+  sample.draft.rules.replica_bandwidth = 2;
+  sample.draft.cluster.spaces = {{"card", 20}};
+  sample.draft.cluster.devices[1].space = sample.draft.cluster.devices[2].space = SpaceId{0};
+  sample.plan.stages = {{devices({0}), ops({0, 3}), 8.5}, {devices({1, 2}), ops({1, 2}), 5.75}};
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+// The backward op b1 on acc2 reads f0's tensor, which f1 beside it in the same space reads forward:
+// the transfer is forward, to acc1; acc2 takes the tensor in backward.
+TEST(PipelineValue, TransfersBelongToAPassBySpaceAndReceivesByDevice) {
+  Sample sample = training();
+  ProblemDraft& draft = sample.draft;
+  draft.rules.training = TrainingMode::phased;
+  draft.colocated.clear();
+  draft.tensors = {tensor(0, {1, 2}, 1, 1)};
+  draft.cluster.spaces = {{"card", kInfinity}};
+  draft.cluster.devices[1].space = draft.cluster.devices[2].space = SpaceId{0};
+  draft.tensors[0].cuts = {{KindId{0}, 0.25, 0.5}};
+  sample.plan.placement = placed({0, 1, 2, 0});
+  // forward: acc0 2 + 0.25 + 1, acc1 3 + 0.5 + 1; backward: acc0 5, acc2 7 + 0.5
+  EXPECT_DOUBLE_EQ(value_of(sample), 4.5 + 7.5);
+}
+
 }  // namespace
 }  // namespace placewright::testing

@@ -27,7 +27,8 @@ TEST(RandomProblem, EveryDraftIsAProblem) {
     for (bool* flag :
          {&options.congestion, &options.binding_memory, &options.unsupported, &options.pins,
           &options.colocation, &options.shared_weights, &options.lanes, &options.overheads,
-          &options.training, &options.missing_links, &options.integer_times, &options.zero_times}) {
+          &options.training, &options.missing_links, &options.integer_times, &options.zero_times,
+          &options.resources, &options.spaces, &options.cuts}) {
       *flag = random.chance(0.5);
     }
     const ProblemDraft draft = random_draft(options, seed);

@@ -179,4 +179,108 @@ inline Sample device_calls() {
   return sample;
 }
 
+// Two cores as three devices in one memory space, and a device with memory of its own.
+//
+//   c0  |                 y 3-7.25
+//   c1  |                 z 3-6.25     v 7-8.5
+//   c01 | x 0-3                               u 8.5-10
+//   gpu |                     w 4-6                  q 8.25-11.25
+//   ram -> gpu   t0 3-4   t3 6.25-7.25   t2 7.25-8.25
+//   gpu -> ram   t1 6-7                     (t0: x -> y, z, w; t1: w -> v, u; t2: y -> q; t3: z -> q)
+//
+// x sends t0 to the gpu and hands it over, 0.5 each; y and z take it in for 0.25. Whatever else is
+// taken in costs 0.5 on cores and 1 on the gpu. 8 bytes take 1.
+inline Sample shared_cores() {
+  Sample sample;
+  ProblemDraft& draft = sample.draft;
+  draft.objective = Objective::latency;
+  draft.cluster.interconnect = InterconnectKind::links;
+  draft.cluster.kinds = {{"core"}, {"pair"}, {"gpu"}};
+  draft.cluster.resources = {{"core0", 1}, {"core1", 1}};
+  draft.cluster.spaces = {{"ram", 5 * 10 + 5}};
+  draft.cluster.devices = {
+      {"c0", KindId{0}}, {"c1", KindId{0}}, {"c01", KindId{1}}, {"gpu", KindId{2}}};
+  for (const std::size_t core : {0U, 1U, 2U}) {
+    draft.cluster.devices[core].space = SpaceId{0};
+    draft.cluster.devices[core].receive_overhead = 0.5;
+    draft.cluster.links.push_back({DeviceId{core}, DeviceId{3}, 0, 8});
+    draft.cluster.links.push_back({DeviceId{3}, DeviceId{core}, 0, 8});
+  }
+  draft.cluster.devices[0].uses = {{ResourceId{0}, 1}};
+  draft.cluster.devices[1].uses = {{ResourceId{1}, 1}};
+  draft.cluster.devices[2].uses = {{ResourceId{0}, 1}, {ResourceId{1}, 1}};
+  draft.cluster.devices[3].receive_overhead = 1;
+  draft.models = {{"model", 0, 1, {}}};
+  draft.ops = {op("x", {4, 2, 9}, 10), op("y", {4, 4, 9}, 10), op("z", {3, 3, 9}, 10),
+               op("w", {9, 9, 1}, 10), op("v", {1, 1, 9}, 10), op("u", {1, 1, 9}, 10),
+               op("q", {9, 9, 1}, 10)};
+  draft.tensors = {tensor(0, {1, 2, 3}, 8), tensor(3, {4, 5}, 8), tensor(1, {6}, 8),
+                   tensor(2, {6}, 8)};
+  draft.tensors[0].cuts = {{KindId{0}, 0, 0.25}, {KindId{1}, 0.5, 0}};
+  draft.shared_weights = {{"shared", 5, ops({1, 2})}};
+
+  Plan& plan = sample.plan;
+  plan.placement = placed({2, 0, 1, 3, 1, 2, 3});
+  plan.schedule =
+      Schedule{Table<OpId, double>(std::vector<double>{0, 3, 3, 4, 7, 8.5, 8.25}),
+               Table<OpId, double>(std::vector<double>{3, 7.25, 6.25, 6, 8.5, 10, 11.25}),
+               {direct(0, 2, 3, 3, 4), direct(1, 3, 1, 6, 7), direct(2, 0, 3, 7.25, 8.25),
+                direct(3, 1, 3, 6.25, 7.25)}};
+  plan.value = 11.25;
+  return sample;
+}
+
+// Three cores in pairs, all in one memory space: a -> b -> c, each of load 1, must take turns.
+inline Sample shared_pipeline() {
+  Sample sample;
+  ProblemDraft& draft = sample.draft;
+  draft.objective = Objective::throughput;
+  draft.cluster.interconnect = InterconnectKind::links;
+  draft.cluster.kinds = {{"pair"}};
+  draft.cluster.resources = {{"core0", 1}, {"core1", 1}, {"core2", 1}};
+  draft.cluster.spaces = {{"ram", 30}};
+  draft.cluster.devices = {{"c01", KindId{0}}, {"c12", KindId{0}}, {"c02", KindId{0}}};
+  for (Device& device : draft.cluster.devices) device.space = SpaceId{0};
+  draft.cluster.devices[0].uses = {{ResourceId{0}, 1}, {ResourceId{1}, 1}};
+  draft.cluster.devices[1].uses = {{ResourceId{1}, 1}, {ResourceId{2}, 1}};
+  draft.cluster.devices[2].uses = {{ResourceId{0}, 1}, {ResourceId{2}, 1}};
+  draft.models = {{"model", 0, 1, {}}};
+  draft.ops = {op("a", {1}, 10), op("b", {1}, 10), op("c", {1}, 10)};
+  draft.tensors = {tensor(0, {1}, 5), tensor(1, {2}, 5)};
+
+  Plan& plan = sample.plan;
+  plan.placement = placed({0, 1, 2});
+  plan.stages = {{devices({0}), ops({0}), 1, 0.0},
+                 {devices({1}), ops({1}), 1, 1.0},
+                 {devices({2}), ops({2}), 1, 2.0}};
+  plan.value = 3;
+  return sample;
+}
+
+// Two accelerators that share a bus: only one call at a time.
+//
+//   acc0 | p 0-4           r 8-11
+//   acc1 |        q 4-8
+inline Sample shared_calls() {
+  Sample sample;
+  ProblemDraft& draft = sample.draft;
+  draft.objective = Objective::call_latency;
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.rules.calls_per_device = 2;
+  draft.cluster.kinds = {{"accelerator"}, {"cpu", true}};
+  draft.cluster.resources = {{"bus", 1}};
+  draft.cluster.devices = {{"acc0", KindId{0}}, {"acc1", KindId{0}}, {"cpu", KindId{1}}};
+  draft.cluster.devices[0].uses = draft.cluster.devices[1].uses = {{ResourceId{0}, 1}};
+  draft.models = {{"model", 0, 1, {}}};
+  draft.ops = {op("p", {3, 50}, 10), op("q", {3, 50}, 10), op("r", {3, 50}, 10)};
+  draft.tensors = {tensor(0, {1}, 5, 1)};
+
+  Plan& plan = sample.plan;
+  plan.placement = placed({0, 1, 0});
+  plan.calls = {
+      {DeviceId{0}, ops({0}), 0, 4}, {DeviceId{1}, ops({1}), 4, 8}, {DeviceId{0}, ops({2}), 8, 11}};
+  plan.value = 11;
+  return sample;
+}
+
 }  // namespace placewright::testing

@@ -155,5 +155,76 @@ TEST(ScheduleValue, RoundingErrorsAreForgiven) {
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("value-wrong"));
 }
 
+// v takes half of core 1 and u, on both cores, the other half.
+TEST(ScheduleValue, SharesOfAResourceRunAtOnce) {
+  Sample sample = shared_cores();
+  sample.draft.ops[4].share = {0.5, 1, 1};
+  sample.draft.ops[5].share = {1, 0.5, 1};
+  sample.plan.schedule->start[OpId{5}] = 7.25;  // y has core 0 until then
+  sample.plan.schedule->end[OpId{5}] = 8.75;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+  sample.plan.schedule->start[OpId{5}] = 7;
+  sample.plan.schedule->end[OpId{5}] = 8.5;
+  EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("resource-exceeded"));
+}
+
+TEST(ScheduleValue, OpsOfZeroDurationHoldNoResource) {
+  Sample sample = shared_cores();
+  sample.draft.ops[5].time[1] = 0;
+  sample.draft.cluster.devices[2].receive_overhead = 0;
+  sample.plan.schedule->start[OpId{5}] = sample.plan.schedule->end[OpId{5}] = 7.5;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+// Three host devices, two of them in one space: x on cpu0 hands its tensor over to cpu1 (send 1,
+// receive 2), and cpu2 reads it for nothing.
+TEST(ScheduleValue, HostDevicesHandOverInsideASpaceOnly) {
+  Sample sample;
+  ProblemDraft& draft = sample.draft;
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"cpu", true}};
+  draft.cluster.spaces = {{"node", kInfinity}};
+  draft.cluster.devices = {{"cpu0", KindId{0}}, {"cpu1", KindId{0}}, {"cpu2", KindId{0}}};
+  for (Device& device : draft.cluster.devices) {
+    device.send_overhead = 1;
+    device.receive_overhead = 2;
+  }
+  draft.cluster.devices[0].space = draft.cluster.devices[1].space = SpaceId{0};
+  draft.models = {{"model", 0, 1, {}}};
+  draft.ops = {op("x", {1}), op("y", {1}), op("z", {1})};
+  draft.tensors = {tensor(0, {1, 2}, 4, 9)};
+  sample.plan.placement = placed({0, 1, 2});
+  sample.plan.schedule = Schedule{Table<OpId, double>(std::vector<double>{0, 2, 2}),
+                                  Table<OpId, double>(std::vector<double>{2, 5, 3}),
+                                  {}};
+  sample.plan.value = 5;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+}
+
+// Two accelerators of one space read what a third sends: in once, to the device of y, which comes
+// first; both take it in.
+TEST(ScheduleValue, HostTransfersGoIntoASpaceOnce) {
+  Sample sample;
+  ProblemDraft& draft = sample.draft;
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"accelerator"}};
+  draft.cluster.spaces = {{"card", kInfinity}};
+  draft.cluster.devices = {{"acc0", KindId{0}}, {"acc1", KindId{0}}, {"acc2", KindId{0}}};
+  draft.cluster.devices[1].space = draft.cluster.devices[2].space = SpaceId{0};
+  for (Device& device : draft.cluster.devices) device.receive_overhead = 1;
+  draft.cluster.devices[0].send_overhead = 0.5;
+  draft.models = {{"model", 0, 1, {}}};
+  draft.ops = {op("x", {1}), op("y", {1}), op("z", {1})};
+  draft.tensors = {tensor(0, {1, 2}, 4, 2)};
+  sample.plan.placement = placed({0, 2, 1});
+  sample.plan.schedule = Schedule{Table<OpId, double>(std::vector<double>{0, 5.5, 5.5}),
+                                  Table<OpId, double>(std::vector<double>{1.5, 7.5, 7.5}),
+                                  {out(0, 0, 1.5, 3.5), in(0, 2, 3.5, 5.5)}};
+  sample.plan.value = 7.5;
+  EXPECT_THAT(codes_of(sample), ::testing::IsEmpty());
+  sample.plan.schedule->transfers[1].to = DeviceId{1};
+  EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("transfer-receiver-wrong"));
+}
+
 }  // namespace
 }  // namespace placewright::testing

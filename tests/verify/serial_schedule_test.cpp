@@ -28,18 +28,30 @@ Placement random_placement(const Problem& problem, RandomSource& random) {
   return placement;
 }
 
+// The consumer of smallest rank among those for which `is_there`; not valid if there is none.
+template <class IsThere>
+OpId first_consumer(const Problem& problem, TensorId tensor, IsThere is_there) {
+  OpId first;
+  for (const OpId op : problem.consumers(tensor)) {
+    if (!is_there(op)) continue;
+    if (!first.valid() || problem.topological_rank(op) < problem.topological_rank(first)) {
+      first = op;
+    }
+  }
+  return first;
+}
+
 // Transfers of one tensor without times, straight from the rules, in the order they may happen.
 std::vector<Transfer> transfers_of(const Problem& problem, const Placement& placement,
                                    TensorId tensor) {
   const DeviceId home = placement[problem.producer(tensor)];
   std::vector<Transfer> transfers;
   const bool through_host = problem.interconnect() == InterconnectKind::host;
-  for (const DeviceId device : problem.devices()) {
-    const auto consumers = problem.consumers(tensor);
-    if (device == home || std::none_of(consumers.begin(), consumers.end(),
-                                       [&](OpId op) { return placement[op] == device; })) {
-      continue;
-    }
+  for (const SpaceId space : problem.spaces()) {
+    const OpId reader = first_consumer(
+        problem, tensor, [&](OpId op) { return problem.space(placement[op]) == space; });
+    if (space == problem.space(home) || !reader.valid()) continue;
+    const DeviceId device = placement[reader];
     if (!through_host) {
       const double time = problem.link_time(tensor, home, device);
       transfers.push_back({tensor, Leg::direct, home, device, 0, time});
@@ -56,28 +68,38 @@ std::vector<Transfer> transfers_of(const Problem& problem, const Placement& plac
   return transfers;
 }
 
-bool is_first_consumer(const Problem& problem, const Placement& placement, TensorId tensor,
-                       OpId op) {
+double sends(const Problem& problem, const Placement& placement, TensorId tensor) {
+  const DeviceId home = placement[problem.producer(tensor)];
+  double count = 0;
+  for (const Transfer& transfer : transfers_of(problem, placement, tensor)) {
+    count += transfer.from.valid() ? 1 : 0;
+  }
   const auto consumers = problem.consumers(tensor);
-  return std::none_of(consumers.begin(), consumers.end(), [&](OpId other) {
-    return placement[other] == placement[op] &&
-           problem.topological_rank(other) < problem.topological_rank(op);
+  const bool handed_over = std::any_of(consumers.begin(), consumers.end(), [&](OpId op) {
+    return placement[op] != home && problem.same_space(placement[op], home);
   });
+  return (count + (handed_over ? 1 : 0)) * problem.send_overhead(tensor, home);
+}
+
+bool pays_for_receiving(const Problem& problem, const Placement& placement, TensorId tensor,
+                        OpId op) {
+  const DeviceId home = placement[problem.producer(tensor)];
+  const DeviceId device = placement[op];
+  if (device == home) return false;
+  const bool in_host_memory =
+      problem.interconnect() == InterconnectKind::host && problem.on_host(device);
+  if (in_host_memory && !problem.same_space(device, home)) return false;
+  return op ==
+         first_consumer(problem, tensor, [&](OpId other) { return placement[other] == device; });
 }
 
 double duration(const Problem& problem, const Placement& placement, OpId op) {
-  const Device& device = problem.device(placement[op]);
-  double time = problem.time(op, placement[op]);
-  for (const TensorId tensor : problem.outputs(op)) {
-    for (const Transfer& transfer : transfers_of(problem, placement, tensor)) {
-      if (transfer.from.valid()) time += device.send_overhead;
-    }
-  }
+  const DeviceId device = placement[op];
+  double time = problem.time(op, device);
+  for (const TensorId tensor : problem.outputs(op)) time += sends(problem, placement, tensor);
   for (const TensorId tensor : problem.inputs(op)) {
-    for (const Transfer& transfer : transfers_of(problem, placement, tensor)) {
-      if (transfer.to == placement[op] && is_first_consumer(problem, placement, tensor, op)) {
-        time += device.receive_overhead;
-      }
+    if (pays_for_receiving(problem, placement, tensor, op)) {
+      time += problem.receive_overhead(tensor, device);
     }
   }
   return time;
@@ -127,7 +149,10 @@ RandomProblemOptions varied_options(std::uint64_t seed) {
           .overheads = random.chance(0.5),
           .training = random.chance(0.3),
           .integer_times = random.chance(0.5),
-          .zero_times = random.chance(0.5)};
+          .zero_times = random.chance(0.5),
+          .resources = random.chance(0.5),
+          .spaces = random.chance(0.5),
+          .cuts = random.chance(0.5)};
 }
 
 TEST(SerialSchedule, IsAlwaysAccepted) {

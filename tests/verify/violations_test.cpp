@@ -74,6 +74,41 @@ void go_back_to_first(Sample& sample) {
   sample.plan.value = 10;
 }
 
+// Tensors of 8 bytes: t0 to t3 in ram from 6 to 7.25, two at a time on the gpu.
+Sample peak_shared_cores() {
+  Sample sample = shared_cores();
+  sample.draft.rules.memory = MemoryModel::peak;
+  sample.draft.cluster.spaces[0].memory = 55 + 4 * 8;
+  sample.draft.cluster.devices[3].memory = 20 + 2 * 8;
+  return sample;
+}
+
+// a and b in one stage on two devices of the space, which may use core 1 at once: half the load,
+// weights once.
+Sample shared_replicas() {
+  Sample sample = shared_pipeline();
+  sample.draft.rules.max_replicas = 2;
+  sample.draft.cluster.resources[1].capacity = 2;
+  sample.plan.placement = placed({0, 0, 2});
+  sample.plan.stages = {{devices({0, 1}), ops({0, 1}), 1, 0.0}, {devices({2}), ops({2}), 1, 1.0}};
+  sample.plan.value = 2;
+  return sample;
+}
+
+Sample peak_shared_pipeline() {
+  Sample sample = shared_pipeline();
+  sample.draft.rules.memory = MemoryModel::peak;
+  sample.draft.cluster.spaces[0].memory = 30 + 2 * 5;
+  return sample;
+}
+
+Sample shared_calls_in_one_space() {
+  Sample sample = shared_calls();
+  sample.draft.cluster.spaces = {{"hbm", 30}};
+  sample.draft.cluster.devices[0].space = sample.draft.cluster.devices[1].space = SpaceId{0};
+  return sample;
+}
+
 Sample per_device(Sample sample) {
   sample.draft.rules.contiguity = Contiguity::per_device;
   return sample;
@@ -318,6 +353,79 @@ std::span<const Case> cases() {
          s.plan.calls[1] = {DeviceId{0}, ops({3}), 3, 6};
        }},
 
+      {Code::resource_exceeded, "u while v has core 1", shared_cores,
+       [](Sample& s) { move_op(s.plan, 5, 8, 9.5); }},
+      {Code::resource_exceeded, "shares of core 1 that add up to 1.25", shared_cores,
+       [](Sample& s) {
+         s.draft.ops[4].share = {0.75, 0.75, 0.75};
+         s.draft.ops[5].share = {0.5, 0.5, 0.5};
+         move_op(s.plan, 5, 7.5, 9);
+       }},
+      {Code::resource_exceeded, "stages in a period too short for them", shared_pipeline,
+       [](Sample& s) { s.plan.value = 2.5; }},
+      {Code::resource_exceeded, "an offset that collides", shared_pipeline,
+       [](Sample& s) { s.plan.stages[2].offset = 1.5; }},
+      {Code::resource_exceeded, "replicas by themselves", shared_replicas,
+       [](Sample& s) { s.draft.cluster.resources[1].capacity = 1; }},
+      {Code::resource_exceeded, "r during q", shared_calls,
+       [](Sample& s) {
+         s.plan.calls[2] = {DeviceId{0}, ops({2}), 7, 10};
+         s.plan.value = 10;
+       }},
+      {Code::not_a_number, "offset", shared_pipeline,
+       [](Sample& s) { s.plan.stages[1].offset = -1.0; }},
+      {Code::value_wrong, "period", shared_pipeline, [](Sample& s) { s.plan.value = kNan; }},
+      {Code::period_too_short, "below the loads", shared_pipeline,
+       [](Sample& s) { s.plan.value = 0.5; }},
+      {Code::op_duration_wrong, "hand-over left out", shared_cores,
+       [](Sample& s) { move_op(s.plan, 0, 0, 2.5); }},
+      {Code::op_duration_wrong, "receive after a hand-over left out", shared_cores,
+       [](Sample& s) { move_op(s.plan, 2, 3, 6); }},
+      {Code::op_duration_wrong, "receive on the second device of a space left out", shared_cores,
+       [](Sample& s) { move_op(s.plan, 5, 8.5, 9.5); }},
+      {Code::op_duration_wrong, "the tensor states what the cut costs", shared_cores,
+       [](Sample& s) { s.draft.tensors[0].cuts[1].send = 0.25; }},
+      {Code::stage_load_wrong, "hand-over left out", shared_pipeline,
+       [](Sample& s) {
+         s.draft.tensors[0].cuts = {{KindId{0}, 0.125, 0}};
+         s.plan.stages[1].offset = 1.5;
+         s.plan.stages[2].offset = 2.5;
+         s.plan.value = 4;
+       }},
+      {Code::input_not_arrived, "in its space", shared_cores,
+       [](Sample& s) { move_op(s.plan, 4, 6.5, 8); }},
+      {Code::transfer_missing, "into a space", shared_cores,
+       [](Sample& s) { s.plan.schedule->transfers.erase(s.plan.schedule->transfers.begin() + 1); }},
+      {Code::transfer_duplicate, "to two devices of a space", shared_cores,
+       [](Sample& s) { s.plan.schedule->transfers.push_back(direct(1, 3, 2, 7, 8)); }},
+      {Code::transfer_unneeded, "inside a space", shared_cores,
+       [](Sample& s) { s.plan.schedule->transfers.push_back(direct(0, 2, 0, 3, 3)); }},
+      {Code::transfer_receiver_wrong, "u comes after v", shared_cores,
+       [](Sample& s) { s.plan.schedule->transfers[1] = direct(1, 3, 2, 6, 7); }},
+      {Code::no_link, "out of a space", shared_cores,
+       [](Sample& s) {
+         std::erase_if(s.draft.cluster.links,
+                       [](const Link& link) { return link.from == DeviceId{3}; });
+       }},
+      {Code::port_overlap, "of two devices of a space", shared_cores,
+       [](Sample& s) {
+         s.plan.schedule->transfers[3] = direct(3, 1, 3, 6.5, 7.5);  // t2 leaves c0 at 7.25
+       }},
+      {Code::memory_exceeded, "of a space, shared weights once", shared_cores,
+       [](Sample& s) { s.draft.cluster.spaces[0].memory = 54; }},
+      {Code::memory_exceeded, "of a space, stages", shared_pipeline,
+       [](Sample& s) { s.draft.cluster.spaces[0].memory = 29; }},
+      {Code::memory_exceeded, "of a space, replicas once", shared_replicas,
+       [](Sample& s) { s.draft.cluster.spaces[0].memory = 29; }},
+      {Code::memory_exceeded, "of a space, calls", shared_calls_in_one_space,
+       [](Sample& s) { s.draft.cluster.spaces[0].memory = 29; }},
+      {Code::peak_memory_exceeded, "of a space", peak_shared_cores,
+       [](Sample& s) { s.draft.cluster.spaces[0].memory -= 1; }},
+      {Code::peak_memory_exceeded, "beside a space", peak_shared_cores,
+       [](Sample& s) { s.draft.cluster.devices[3].memory -= 1; }},
+      {Code::peak_memory_exceeded, "of a space, stages: each tensor once", peak_shared_pipeline,
+       [](Sample& s) { s.draft.cluster.spaces[0].memory -= 1; }},
+
       {Code::further_violations, "all too long", long_chain,
        [](Sample& s) {
          for (const OpId id : s.plan.placement.keys()) s.plan.schedule->start[id] += 0.5;
@@ -405,6 +513,37 @@ TEST(Violations, AllAreReportedWithTheOpsConcerned) {
   EXPECT_EQ(violations[1].devices, devices({0}));
   EXPECT_EQ(violations[2].code, Code::value_wrong);
   EXPECT_EQ(violations[2].message, "the plan states the value 10, it is 9");
+}
+
+TEST(Violations, ResourcesAreNamedWithWhoHoldsThem) {
+  Sample schedule = shared_cores();
+  move_op(schedule.plan, 5, 8, 9.5);
+  const auto ops_at_once = verify(Problem(schedule.draft), schedule.plan);
+  ASSERT_EQ(ops_at_once.size(), 1U) << told(ops_at_once);
+  EXPECT_EQ(
+      ops_at_once[0].message,
+      "op 'u' on device 'c01', op 'v' on device 'c1' take 2 of resource 'core1' at 8, it has 1");
+  EXPECT_EQ(ops_at_once[0].ops, ops({5, 4}));
+  EXPECT_EQ(ops_at_once[0].devices, devices({2, 1}));
+
+  Sample stages = shared_pipeline();
+  stages.plan.value = 2.5;  // the last stage wraps round to 0-0.5, when the first has core 0
+  const auto stages_at_once = verify(Problem(stages.draft), stages.plan);
+  ASSERT_EQ(stages_at_once.size(), 1U) << told(stages_at_once);
+  EXPECT_EQ(
+      stages_at_once[0].message,
+      "stage 2 on device 'c02', stage 0 on device 'c01' take 2 of resource 'core0' at 0, it has "
+      "1");
+
+  Sample calls = shared_calls();
+  calls.plan.calls[2] = {DeviceId{0}, ops({2}), 7, 10};
+  calls.plan.value = 10;
+  const auto calls_at_once = verify(Problem(calls.draft), calls.plan);
+  ASSERT_EQ(calls_at_once.size(), 1U) << told(calls_at_once);
+  EXPECT_EQ(
+      calls_at_once[0].message,
+      "the call of device 'acc0' that holds op 'r', the call of device 'acc1' that holds op 'q' "
+      "take 2 of resource 'bus' at 7, it has 1");
 }
 
 TEST(Violations, CirclesAreNamed) {

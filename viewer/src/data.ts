@@ -20,7 +20,7 @@ export interface DeviceWork {
 }
 
 export type ChainLink = [kind: 'op' | 'transfer' | 'call', index: number,
-                         reason: 'first' | 'input' | 'device' | 'port'];
+                         reason: 'first' | 'input' | 'device' | 'resource' | 'port'];
 
 // Times in the problem's unit, as everywhere.
 export interface Measured {

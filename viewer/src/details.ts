@@ -125,7 +125,8 @@ export class DetailsPanel {
     const link = plan.critical.find(([kind, index]: ChainLink) => kind === 'op' && index === op);
     if (!link) return null;
     const reason = { first: 'it waits for nothing', input: 'it starts when its input arrives',
-                     device: 'it waits for the device', port: 'it waits for a port' }[link[2]];
+                     device: 'it waits for the device', resource: 'it waits for resources that another device holds',
+                     port: 'it waits for a port' }[link[2]];
     return `On the critical path: ${reason}.`;
   }
 

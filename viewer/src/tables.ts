@@ -27,7 +27,7 @@ export class Tables {
     const { report, currentPlan: plan } = this.state;
     if (plan.critical.length === 0) return null;
     const { unit } = report.problem;
-    const why = { first: 'start', input: 'input', device: 'device was busy', port: 'port was busy' };
+    const why = { first: 'start', input: 'input', device: 'device was busy', resource: 'resources were held', port: 'port was busy' };
     const rows = plan.critical.slice(0, SHOWN).map(([kind, index, reason]) => {
       const tensor = kind === 'transfer' ? plan.transfers.tensor[index] : -1;
       const name = kind === 'op' ? report.ops.name[index]

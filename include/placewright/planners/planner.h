@@ -172,12 +172,16 @@ struct PlannerEntry {
   Effort effort = Effort::quick;
   // In a portfolio: the weight of its claim on the time that is left when its turn comes.
   double share = 1;
+  // Whether it plans for shared resources, memory spaces and cut costs by tensor.
+  bool knows_sharing = false;
   std::vector<Option> options = {};
   // Why it cannot serve this problem although it serves the objective; empty: it can.
   std::function<std::string(const Problem&)> refuses = {};
   std::function<Answer(const Problem&, const Settings&, Control&)> plan;
 
   [[nodiscard]] bool serves(Objective objective) const;
+  // `refuses`, and what follows from the record itself.
+  [[nodiscard]] std::string refusal(const Problem& problem) const;
 };
 
 }  // namespace placewright

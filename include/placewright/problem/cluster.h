@@ -21,13 +21,40 @@ struct DeviceKind {
   friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
 };
 
+// What several devices may use, such as cores or multiprocessors: the ops that run at any moment
+// take at most `capacity` of it.
+struct Resource {
+  std::string name;
+  double capacity = 1;
+
+  friend bool operator==(const Resource&, const Resource&) = default;
+};
+
+// Memory that several devices share: weights and tensors count once, nothing travels inside.
+struct Space {
+  std::string name;
+  double memory = kInfinity;  // bytes
+
+  friend bool operator==(const Space&, const Space&) = default;
+};
+
+// What an op with a share of 1 takes of a resource while it runs on a device.
+struct ResourceUse {
+  ResourceId resource;
+  double amount = 1;
+
+  friend bool operator==(const ResourceUse&, const ResourceUse&) = default;
+};
+
 struct Device {
   std::string name;
   KindId kind;
-  double memory = kInfinity;    // bytes
+  double memory = kInfinity;    // bytes; in a shared space: without limit, the space has one
   int lanes = 1;                // ops it runs at once
   double send_overhead = 0;     // time added to the device for each tensor it sends
   double receive_overhead = 0;  // ... and for each that it receives
+  std::vector<ResourceUse> uses = {};
+  SpaceId space = {};  // not valid: a memory space of its own
 
   friend bool operator==(const Device&, const Device&) = default;
 };
@@ -54,6 +81,8 @@ struct Cluster {
   std::vector<Device> devices;
   InterconnectKind interconnect = InterconnectKind::links;
   std::vector<Link> links;
+  std::vector<Resource> resources = {};
+  std::vector<Space> spaces = {};
 
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };

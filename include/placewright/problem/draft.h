@@ -22,14 +22,24 @@ struct Op {
   std::string name;  // unique within the problem
   std::string type;  // "Convolution", ...; may be empty
   ModelId model{0};
-  double memory = 0;         // resident bytes of its own
-  double flops = 0;          // estimated work; information only
-  double spread = 0;         // of measured times, relative; information only
-  bool backward = false;     // belongs to the backward pass of training
-  DeviceId pinned_to;        // valid: it must run there
-  std::vector<double> time;  // by kind; kUnsupported where the kind cannot run it
+  double memory = 0;               // resident bytes of its own
+  double flops = 0;                // estimated work; information only
+  double spread = 0;               // of measured times, relative; information only
+  bool backward = false;           // belongs to the backward pass of training
+  DeviceId pinned_to;              // valid: it must run there
+  std::vector<double> time;        // by kind; kUnsupported where the kind cannot run it
+  std::vector<double> share = {};  // by kind, of the resources that its device uses; empty: all
 
   friend bool operator==(const Op&, const Op&) = default;
+};
+
+// What handing a tensor over costs a kind of device, in place of the device's own overheads.
+struct CutOverhead {
+  KindId kind;
+  double send = 0;
+  double receive = 0;
+
+  friend bool operator==(const CutOverhead&, const CutOverhead&) = default;
 };
 
 struct Tensor {
@@ -37,10 +47,11 @@ struct Tensor {
   OpId producer;
   std::vector<OpId> consumers;
   double bytes = 0;
-  double host_time = 0;            // host interconnect: time out of, and into, an accelerator
-  std::vector<double> link_times;  // links interconnect: devices x devices, row = sender;
-                                   // empty: the links' latency and bandwidth decide
-  std::string shape = {};          // "1x64x56x56 f32"; information only
+  double host_time = 0;                // host interconnect: time out of, and into, an accelerator
+  std::vector<double> link_times;      // links interconnect: devices x devices, row = sender;
+                                       // empty: the links' latency and bandwidth decide
+  std::string shape = {};              // "1x64x56x56 f32"; information only
+  std::vector<CutOverhead> cuts = {};  // one for each kind at most
 
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };

@@ -40,6 +40,8 @@ using KindId = Id<struct KindNoun>;
 using ModelId = Id<struct ModelNoun>;
 using GroupId = Id<struct GroupNoun>;
 using WeightId = Id<struct WeightNoun>;
+using ResourceId = Id<struct ResourceNoun>;
+using SpaceId = Id<struct SpaceNoun>;
 
 // The ids 0 .. count-1, for range-based loops: `for (const OpId op : ids<OpId>(count))`.
 template <class IdType>

@@ -47,6 +47,10 @@ struct Stage {
   std::vector<DeviceId> devices;
   std::vector<OpId> ops;
   double load = 0;
+  // Where devices share resources: when in each period the stage holds them; phased: in the forward
+  // pass, and in the backward pass. Not stated: as early as the stages before it in the list allow.
+  std::optional<double> offset = {};
+  std::optional<double> backward_offset = {};
 
   friend bool operator==(const Stage&, const Stage&) = default;
 };

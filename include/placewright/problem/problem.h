@@ -12,6 +12,8 @@
 //     distinct
 //   * numbers are finite and not negative (memory and bandwidth may be infinite, times
 //     "unsupported"); every op is supported by some device it may use
+//   * a device that uses resources has one lane; the devices of a memory space are all host devices
+//     or all accelerators, and reach those of another space by like links
 //   * `call-latency` has a host interconnect and at most one host device
 
 #pragma once
@@ -31,7 +33,19 @@
 namespace placewright {
 
 // Which record of the draft is at fault, so that a reader can name the place in its file.
-enum class DraftPart { problem, kind, device, link, model, op, tensor, colocation, shared_weight };
+enum class DraftPart {
+  problem,
+  kind,
+  resource,
+  space,
+  device,
+  link,
+  model,
+  op,
+  tensor,
+  colocation,
+  shared_weight
+};
 
 class InvalidProblem : public std::runtime_error {
  public:
@@ -126,6 +140,43 @@ class Problem {
     return interconnect() == InterconnectKind::host || link_time(id, from, to) < kInfinity;
   }
 
+  // Shared resources and memory spaces. Every device is in one space; most have one of their own.
+  [[nodiscard]] std::size_t resource_count() const { return draft_.cluster.resources.size(); }
+  [[nodiscard]] IdRange<ResourceId> resources() const { return ids<ResourceId>(resource_count()); }
+  [[nodiscard]] const Resource& resource(ResourceId id) const {
+    return draft_.cluster.resources[id.index()];
+  }
+  [[nodiscard]] std::span<const ResourceUse> uses(DeviceId id) const { return device(id).uses; }
+  // What the op takes of a resource of the device, relative to the device's amount.
+  [[nodiscard]] double share(OpId op, DeviceId device) const {
+    return shares_.empty() ? 1 : shares_[op.index() * kind_count() + kind_index_[device]];
+  }
+  [[nodiscard]] std::size_t space_count() const { return space_memory_.size(); }
+  [[nodiscard]] IdRange<SpaceId> spaces() const { return ids<SpaceId>(space_count()); }
+  [[nodiscard]] SpaceId space(DeviceId device) const { return space_[device]; }
+  [[nodiscard]] double space_memory(SpaceId space) const { return space_memory_[space]; }
+  // As messages call it: the name of the space, or of its only device.
+  [[nodiscard]] const std::string& space_name(SpaceId space) const;
+  [[nodiscard]] bool same_space(DeviceId a, DeviceId b) const { return space_[a] == space_[b]; }
+  [[nodiscard]] bool has_shared_spaces() const { return space_count() < device_count(); }
+  // What version 2 of the format brought: planners must say that they know about it.
+  [[nodiscard]] bool has_sharing() const {
+    return resource_count() > 0 || has_shared_spaces() || has_tensor_cuts();
+  }
+
+  // The overheads of handing a tensor out of a device, and of taking it in.
+  [[nodiscard]] double send_overhead(TensorId tensor, DeviceId device) const {
+    const CutOverhead* cut = cut_of(tensor, device);
+    return cut != nullptr ? cut->send : this->device(device).send_overhead;
+  }
+  [[nodiscard]] double receive_overhead(TensorId tensor, DeviceId device) const {
+    const CutOverhead* cut = cut_of(tensor, device);
+    return cut != nullptr ? cut->receive : this->device(device).receive_overhead;
+  }
+  [[nodiscard]] bool has_overheads() const { return has_overheads_; }
+  // Whether the overheads are those of the devices, whatever the tensor.
+  [[nodiscard]] bool has_tensor_cuts() const { return has_tensor_cuts_; }
+
   // Colocation: every op belongs to one group; most groups have one op. A pin on one op of a
   // group pins them all.
   [[nodiscard]] std::size_t group_count() const { return group_ops_.size(); }
@@ -145,10 +196,15 @@ class Problem {
  private:
   void check_names_and_numbers() const;
   void check_cluster() const;
+  void check_resources() const;
+  void build_spaces();
+  void check_links_of_spaces() const;
   void build_graph();
   void build_groups();
   void build_costs();
+  void build_cuts();
   void check_support() const;
+  [[nodiscard]] const CutOverhead* cut_of(TensorId tensor, DeviceId device) const;
 
   ProblemDraft draft_;
   std::unordered_map<std::string_view, OpId> op_by_name_;
@@ -173,6 +229,13 @@ class Problem {
   Table<TensorId, const double*> link_tables_;
   std::vector<double> link_latency_;
   std::vector<double> link_inverse_bandwidth_;
+
+  std::vector<double> shares_;  // op x kind; empty: all are 1
+  Table<DeviceId, SpaceId> space_;
+  Table<SpaceId, double> space_memory_;
+  Table<SpaceId, DeviceId> space_device_;  // its first
+  bool has_overheads_ = false;
+  bool has_tensor_cuts_ = false;
 
   Table<OpId, GroupId> groups_;
   Rows<GroupId, OpId> group_ops_;

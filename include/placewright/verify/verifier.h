@@ -33,6 +33,7 @@ enum class ViolationCode {
   no_link,               // a tensor is needed on a device that it cannot reach
   memory_exceeded,       // weights do not fit
   peak_memory_exceeded,  // weights fit, but not with the tensors alive at some moment
+  resource_exceeded,     // ops, stages or calls that run at once take more than there is
   value_wrong,           // the plan's value is not what its schedule, stages or calls give
   bound_above_value,     // the plan states a lower bound that its own value disproves
   gap_wrong,             // the stated gap is not that of value and bound
@@ -40,14 +41,16 @@ enum class ViolationCode {
 
   // latency, total-completion
   schedule_missing,          // no schedule, or not a start and an end for each op
-  not_a_number,              // a time is negative, infinite or not a number (also in calls)
+  not_a_number,              // a time is negative, infinite or not a number (also in calls and
+                             // stages)
   op_duration_wrong,         // end - start is not what the op takes
   starts_before_arrival,     // an op starts before its model arrives
-  input_not_arrived,         // an op starts before an input is on its device
+  input_not_arrived,         // an op starts before an input is in its space
   device_overlap,            // a device runs more ops at once than it has lanes
-  transfer_missing,          // a tensor is read on another device and does not travel there
+  transfer_missing,          // a tensor is read in another space and does not travel there
   transfer_duplicate,        // ... travels there twice
-  transfer_unneeded,         // ... travels to a device where nobody reads it
+  transfer_unneeded,         // ... travels to a space where nobody reads it, or to its own
+  transfer_receiver_wrong,   // ... travels to another device of the space than its first reader's
   transfer_endpoints_wrong,  // a transfer names no tensor, a wrong leg, or not the producer's
                              // device
   transfer_duration_wrong,   // end - start is not what the transfer takes
@@ -60,6 +63,7 @@ enum class ViolationCode {
   replicas_not_allowed,  // too many devices share a stage, or devices of different kinds
   not_contiguous,        // devices wait for each other in a circle
   stage_load_wrong,      // the load that the plan states is not the stage's
+  period_too_short,      // shared resources: the period is below the load of a stage
 
   // call-latency
   calls_inconsistent,    // a call names what it must not, or an op is in two calls
@@ -105,7 +109,8 @@ struct Statement {
 std::vector<Violation> verify(const Statement& statement, double value);
 
 // The value by the plan's own schedule, stages or calls, whatever `plan.value` says; infinite where
-// the plan is too broken to have one.
+// the plan is too broken to have one. Where the stages of a pipeline share resources the plan
+// chooses its period: `plan.value` if the stages fit into it, else the end of the last stage.
 double verified_value(const Problem& problem, const Plan& plan);
 
 // The loads of the plan's stages in their order, whatever the plan says; empty where it has none or
@@ -115,7 +120,8 @@ std::vector<double> verified_loads(const Problem& problem, const Plan& plan);
 // The calls of a placement that comes without: the call of an op on an accelerator is the largest
 // number of times that a path ending in it has left the device's ops and come back. Timed as early
 // as possible and listed in order of start; all times are infinite where calls and host ops wait
-// for each other in a circle.
+// for each other in a circle. Where devices use resources each call starts as early as they are free
+// beside the calls before it: of those that wait for no other, the one of the smallest device first.
 std::vector<Call> timed_calls_of(const Problem& problem, const Placement& placement);
 
 }  // namespace placewright

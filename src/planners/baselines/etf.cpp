@@ -28,6 +28,7 @@ PlannerEntry etf() {
   return PlannerEntry{.name = "etf",
                       .summary = "the ready op and device with the earliest start (m-ETF)",
                       .objectives = {Objective::latency, Objective::total_completion},
+                      .knows_sharing = true,
                       .plan = plan};
 }
 

@@ -32,6 +32,7 @@ PlannerEntry heft() {
       .name = "heft",
       .summary = "upward rank, then the device where the op ends first (HEFT, insertion based)",
       .objectives = {Objective::latency, Objective::total_completion},
+      .knows_sharing = true,
       .plan = plan};
 }
 

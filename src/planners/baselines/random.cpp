@@ -63,6 +63,7 @@ PlannerEntry random_placement() {
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
                       .role = Role::yardstick,
+                      .knows_sharing = true,
                       .options = {{.name = "samples",
                                    .text = "how many placements are tried",
                                    .standard = std::int64_t{100},

@@ -35,6 +35,7 @@ PlannerEntry single() {
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
                       .role = Role::yardstick,
+                      .knows_sharing = true,
                       .plan = plan};
 }
 

@@ -68,7 +68,7 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   if (done()) return answer;
   if (CompletionLabels::obstacle(problem).empty()) search_labels(problem, answer, control);
   const PlannerEntry second = cpsat_schedule();
-  if (done() || !second.refuses(problem).empty()) return answer;
+  if (done() || !second.refusal(problem).empty()) return answer;
   Control rest = control.part(second.name, control.remaining());
   if (answer.plan) rest.start = &*answer.plan;
   Answer proved = second.plan(problem, Settings{second.options}, rest);

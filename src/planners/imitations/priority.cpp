@@ -41,6 +41,7 @@ PlannerEntry priority() {
       .objectives = {Objective::throughput, Objective::call_latency, Objective::latency,
                      Objective::total_completion},
       .role = Role::imitation,
+      .knows_sharing = true,
       .plan = plan};
 }
 

@@ -33,6 +33,9 @@ std::string refuses(const Problem& problem) {
   if (problem.rules().memory == MemoryModel::peak) {
     return "its model knows resident memory only, not peak memory";
   }
+  if (problem.has_shared_spaces() && problem.space_count() > 1) {
+    return "its model knows one memory space for all devices, or one for each";
+  }
   const auto devices = static_cast<double>(problem.device_count());
   const double pairs = static_cast<double>(problem.edge_count()) * devices * devices;
   if (pairs > kMostPairs) {
@@ -134,6 +137,7 @@ PlannerEntry cpsat_schedule() {
                       .objectives = {Objective::latency, Objective::total_completion},
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
+                      .knows_sharing = true,
                       .refuses = refuses,
                       .plan = plan};
 }

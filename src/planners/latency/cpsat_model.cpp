@@ -3,7 +3,6 @@
 
 #include "evaluate/schedule.h"
 #include "planners/latency/cpsat_model_state.h"
-#include "problem/overheads.h"
 
 namespace placewright {
 namespace {
@@ -24,6 +23,7 @@ ScheduleModel::State::State(const Problem& problem, ScheduleScope scope, double 
       scope_(std::move(scope)),
       latency_(problem.objective() == Objective::latency),
       congestion_(problem.rules().congestion),
+      one_space_(problem.device_count() > 1 && problem.space_count() == 1),
       yes_(model_.add_integer(1, 1)),
       inside_(problem.op_count(), 0),
       choices_(problem.group_count()),
@@ -32,9 +32,10 @@ ScheduleModel::State::State(const Problem& problem, ScheduleScope scope, double 
       tails_(problem.op_count()),
       routes_(problem.tensor_count()),
       compute_(problem.device_count()),
+      computing_(problem.device_count()),
       out_(problem.device_count()),
       in_(problem.device_count()) {
-  overheads_ = has_overheads(problem);
+  overheads_ = problem.has_overheads();
   for (const OpId op : scope_.ops) inside_[op] = 1;
   order_ = scope_.ops;
   std::sort(order_.begin(), order_.end(), [&](OpId a, OpId b) {
@@ -55,6 +56,7 @@ ScheduleModel::State::State(const Problem& problem, ScheduleScope scope, double 
   add_movements();
   add_after();
   add_resources();
+  add_shared_resources();
   add_work();
   if (scope_.memory) add_memory();
   model_.minimize(objective_);
@@ -187,7 +189,7 @@ CpExpression ScheduleModel::State::end_of(OpId op) const {
 
 // How long a tensor is under way at least.
 Units ScheduleModel::State::move(TensorId tensor, DeviceId from, DeviceId to) const {
-  if (from == to) return 0;
+  if (problem_.same_space(from, to)) return 0;
   if (problem_.interconnect() == InterconnectKind::links) {
     return grid_.units(problem_.link_time(tensor, from, to));
   }

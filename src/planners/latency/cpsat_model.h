@@ -8,7 +8,8 @@
 // per device (no overlap where a device has one lane, cumulative otherwise); per tensor a literal
 // for each pair of devices it may travel between, with intervals on the sender's out-port and the
 // receiver's in-port under congestion (host: one `out`, one `in` per accelerator). Cut overheads
-// make lengths depend on those literals. Memory rows count shared weights once. The rows
+// make lengths depend on those literals. Memory rows count shared weights once. Resources that
+// devices share are cumulative over the intervals of all their devices. The rows
 //
 //   start(v) >= sum over d of head(v, d) x[v, d]
 //   makespan >= start(v) + sum over d of tail(v, d) x[v, d]
@@ -24,7 +25,9 @@
 // plan's value is its true value.
 //
 // Supports: links (with missing links) and host interconnect, congestion or not, lanes, cut
-// overheads, pins, unsupported ops, colocation, resident memory, shared weights, arrivals, weights.
+// overheads, pins, unsupported ops, colocation, resident memory, shared weights, arrivals, weights,
+// shared resources, cut costs by tensor; one memory space for each device, or one for all (then
+// nothing travels, and a hand-over costs overheads alone).
 // Does not know peak memory: its bounds hold there, its plans may not fit.
 //
 // Cost: O(edges x devices^2) variables and constraints. The search is exponential: a module of 14
@@ -47,7 +50,7 @@
 
 namespace placewright {
 
-enum class Resource { compute, out_port, in_port };
+enum class Facility { compute, out_port, in_port };
 
 // What is decided and what is given.
 //
@@ -59,7 +62,7 @@ enum class Resource { compute, out_port, in_port };
 struct ScheduleScope {
   // A time when a resource is taken by something outside.
   struct Busy {
-    Resource resource = Resource::compute;
+    Facility resource = Facility::compute;
     DeviceId device;
     double start = 0;
     double end = 0;
@@ -67,7 +70,7 @@ struct ScheduleScope {
   // What follows on a resource after its last use inside: it takes `time` until the end of
   // everything.
   struct Tail {
-    Resource resource = Resource::compute;
+    Facility resource = Facility::compute;
     DeviceId device;
     double time = 0;
   };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <tuple>
 
 #include "planners/latency/cpsat_model_state.h"
@@ -47,7 +48,11 @@ class FreeTimes {
  public:
   FreeTimes(const Problem& problem, const std::vector<ScheduleScope::Busy>& busy,
             const TimeGrid& grid)
-      : lanes_(problem.device_count()), out_(problem.device_count()), in_(problem.device_count()) {
+      : problem_(problem),
+        lanes_(problem.device_count()),
+        held_(problem.resource_count(), 0),
+        out_(problem.device_count()),
+        in_(problem.device_count()) {
     for (const DeviceId device : problem.devices()) {
       lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem, device)), 0);
     }
@@ -57,11 +62,21 @@ class FreeTimes {
     }
   }
 
+  // Those of which nothing is left for others; the rest may be wrong in a hint.
+  [[nodiscard]] auto whole_uses(DeviceId device) const {
+    return problem_.uses(device) | std::views::filter([this](const ResourceUse& use) {
+             return use.amount >= problem_.resource(use.resource).capacity;
+           });
+  }
+
   Units take_lane(DeviceId device, Units ready, Units length) {
     if (length == 0) return ready;
     auto& lanes = lanes_[device];
     Units& free = *std::min_element(lanes.begin(), lanes.end());
-    const Units start = past_busy(Resource::compute, device, std::max(ready, free), length);
+    Units start = std::max(ready, free);
+    for (const ResourceUse& use : whole_uses(device)) start = std::max(start, held_[use.resource]);
+    start = past_busy(Facility::compute, device, start, length);
+    for (const ResourceUse& use : whole_uses(device)) held_[use.resource] = start + length;
     free = start + length;
     return start;
   }
@@ -73,8 +88,8 @@ class FreeTimes {
     if (to.valid()) start = std::max(start, in_[to]);
     for (Units before = -1; before != start;) {
       before = start;
-      if (from.valid()) start = past_busy(Resource::out_port, from, start, length);
-      if (to.valid()) start = past_busy(Resource::in_port, to, start, length);
+      if (from.valid()) start = past_busy(Facility::out_port, from, start, length);
+      if (to.valid()) start = past_busy(Facility::in_port, to, start, length);
     }
     if (from.valid()) out_[from] = start + length;
     if (to.valid()) in_[to] = start + length;
@@ -83,13 +98,13 @@ class FreeTimes {
 
  private:
   struct Taken {
-    Resource resource;
+    Facility resource;
     DeviceId device;
     Units start;
     Units end;
   };
 
-  [[nodiscard]] Units past_busy(Resource resource, DeviceId device, Units start,
+  [[nodiscard]] Units past_busy(Facility resource, DeviceId device, Units start,
                                 Units length) const {
     for (Units before = -1; before != start;) {
       before = start;
@@ -101,7 +116,9 @@ class FreeTimes {
     return start;
   }
 
+  const Problem& problem_;
   Table<DeviceId, std::vector<Units>> lanes_;
+  Table<ResourceId, Units> held_;
   Table<DeviceId, Units> out_;
   Table<DeviceId, Units> in_;
   std::vector<Taken> busy_;

@@ -56,14 +56,17 @@ void ScheduleModel::State::measure_ops(Extent& extent) const {
 
 void ScheduleModel::State::measure_tensors(Extent& extent) const {
   const bool host = problem_.interconnect() == InterconnectKind::host;
-  double overhead = 0;
-  for (const Device& device : problem_.draft().cluster.devices) {
-    extent.times.insert(extent.times.end(), {device.send_overhead, device.receive_overhead});
-    overhead = std::max({overhead, device.send_overhead, device.receive_overhead});
-  }
   for (const TensorId tensor : tensors_) {
     double most = 0;
+    double overhead = 0;
+    for (const DeviceId device : problem_.devices()) {
+      const double send = problem_.send_overhead(tensor, device);
+      const double receive = problem_.receive_overhead(tensor, device);
+      extent.times.insert(extent.times.end(), {send, receive});
+      overhead = std::max({overhead, send, receive});
+    }
     for (const DeviceId from : problem_.devices()) {
+      if (one_space_) break;
       for (const DeviceId to : problem_.devices()) {
         if (from == to || !problem_.reachable(tensor, from, to)) continue;
         const double time =
@@ -274,6 +277,7 @@ void ScheduleModel::State::add_compute() {
       if (!variables.length_variable) {
         const Units length = variables.length.terms.empty() ? variables.length.offset : time;
         if (length == 0) continue;
+        computing_[choice.device].push_back(op);
         compute_[choice.device].push_back(
             is_true(choice.here) ? model_.add_interval(variables.start, length)
                                  : model_.add_interval(variables.start, length, choice.here));
@@ -288,6 +292,7 @@ void ScheduleModel::State::add_compute() {
         occupies = both(choice.here, any(longer));
       }
       if (is_false(occupies)) continue;
+      computing_[choice.device].push_back(op);
       compute_[choice.device].push_back(
           model_.add_interval(variables.start, CpExpression(*variables.length_variable),
                               CpExpression(*variables.end_variable),
@@ -301,7 +306,7 @@ void ScheduleModel::State::add_compute() {
   }
 }
 
-Units ScheduleModel::State::after(Resource resource, DeviceId device) const {
+Units ScheduleModel::State::after(Facility resource, DeviceId device) const {
   double time = 0;
   for (const ScheduleScope::Tail& tail : scope_.after) {
     if (tail.resource == resource && tail.device == device) time = std::max(time, tail.time);
@@ -312,7 +317,7 @@ Units ScheduleModel::State::after(Resource resource, DeviceId device) const {
 void ScheduleModel::State::add_after() {
   if (scope_.after.empty()) return;
   for (const DeviceId device : problem_.devices()) {
-    const Units rest = after(Resource::compute, device);
+    const Units rest = after(Facility::compute, device);
     for (const OpId op : order_) {
       const CpLiteral here = on(op, device);
       if (rest == 0 || is_false(here)) continue;
@@ -322,8 +327,8 @@ void ScheduleModel::State::add_after() {
   for (const Sending& sending : sendings_) {
     for (const Route& route : sending.routes) {
       Units rest = 0;
-      if (route.from.valid()) rest = std::max(rest, after(Resource::out_port, route.from));
-      if (route.to.valid()) rest = std::max(rest, after(Resource::in_port, route.to));
+      if (route.from.valid()) rest = std::max(rest, after(Facility::out_port, route.from));
+      if (route.to.valid()) rest = std::max(rest, after(Facility::in_port, route.to));
       if (rest == 0 || route.length == 0) continue;
       CpExpression end(sending.start);
       end.offset = route.length + rest;
@@ -337,8 +342,8 @@ void ScheduleModel::State::add_resources() {
     const Units start = grid_.units(busy.start) + (grid_.exact() ? 0 : 1);
     const Units length = grid_.units(busy.end) - start;
     if (length <= 0) continue;
-    auto& intervals = busy.resource == Resource::compute    ? compute_
-                      : busy.resource == Resource::out_port ? out_
+    auto& intervals = busy.resource == Facility::compute    ? compute_
+                      : busy.resource == Facility::out_port ? out_
                                                             : in_;
     intervals[busy.device].push_back(model_.add_interval(CpExpression(start), length));
   }
@@ -352,6 +357,35 @@ void ScheduleModel::State::add_resources() {
     }
     if (out_[device].size() > 1) model_.add_no_overlap(out_[device]);
     if (in_[device].size() > 1) model_.add_no_overlap(in_[device]);
+  }
+}
+
+// Demands are rounded down, so that every real schedule is one of the model.
+void ScheduleModel::State::add_shared_resources() {
+  constexpr double kCapacityUnits = 1e6;
+  for (const ResourceId resource : problem_.resources()) {
+    const double capacity = problem_.resource(resource).capacity;
+    std::vector<CpInterval> intervals;
+    std::vector<CpExpression> demands;
+    bool whole = true;
+    for (const DeviceId device : problem_.devices()) {
+      for (const ResourceUse& use : problem_.uses(device)) {
+        if (use.resource != resource) continue;
+        for (std::size_t i = 0; i < computing_[device].size(); ++i) {
+          const double part = problem_.share(computing_[device][i], device) * use.amount / capacity;
+          const auto units = static_cast<Units>(std::floor(part * kCapacityUnits));
+          whole = whole && units >= static_cast<Units>(kCapacityUnits);
+          intervals.push_back(compute_[device][i]);
+          demands.emplace_back(units);
+        }
+      }
+    }
+    if (intervals.size() < 2) continue;
+    if (whole) {
+      model_.add_no_overlap(intervals);
+    } else {
+      model_.add_cumulative(CpExpression(static_cast<Units>(kCapacityUnits)), intervals, demands);
+    }
   }
 }
 
@@ -403,37 +437,40 @@ void ScheduleModel::State::add_memory() {
     if (!inside(op) && !scope_.given.empty()) outside[op] = scope_.given[op];
   }
   const MemoryLedger ledger(problem_, outside);
-  Table<DeviceId, CpExpression> load(problem_.device_count());
+  Table<SpaceId, CpExpression> load(problem_.space_count());
   Table<GroupId, double> bytes(problem_.group_count(), 0);
   for (const OpId op : order_) bytes[problem_.group(op)] += problem_.memory(op);
   for (const GroupId group : problem_.groups()) {
     for (const Choice& choice : choices_[group]) {
-      add_term(load[choice.device], choice.here, grid.size(bytes[group]));
+      add_term(load[problem_.space(choice.device)], choice.here, grid.size(bytes[group]));
     }
   }
   add_shared_weights(load, grid);
-  for (const DeviceId device : problem_.devices()) {
-    const double capacity = problem_.device(device).memory;
+  for (const SpaceId space : problem_.spaces()) {
+    const double capacity = problem_.space_memory(space);
     if (capacity == kInfinity) continue;
-    const double room = capacity * (1 + kMemoryTolerance) - ledger.used(device);
-    model_.add_linear(load[device], {kCpMinimum, grid.room(room)});
+    const double room = capacity * (1 + kMemoryTolerance) - ledger.used(space);
+    model_.add_linear(load[space], {kCpMinimum, grid.room(room)});
   }
 }
 
-void ScheduleModel::State::add_shared_weights(Table<DeviceId, CpExpression>& load,
+void ScheduleModel::State::add_shared_weights(Table<SpaceId, CpExpression>& load,
                                               const MemoryGrid& grid) {
   for (const SharedWeight& weight : problem_.draft().shared_weights) {
-    for (const DeviceId device : problem_.devices()) {
-      bool there_already = false;
-      std::vector<CpLiteral> here;
-      for (const OpId op : weight.ops) {
-        if (inside(op)) {
-          here.push_back(on(op, device));
-        } else if (!scope_.given.empty() && scope_.given[op] == device) {
-          there_already = true;
+    Table<SpaceId, char> there_already(problem_.space_count(), 0);
+    Table<SpaceId, std::vector<CpLiteral>> here(problem_.space_count());
+    for (const OpId op : weight.ops) {
+      if (inside(op)) {
+        for (const Choice& choice : choices(op)) {
+          here[problem_.space(choice.device)].push_back(choice.here);
         }
+      } else if (!scope_.given.empty() && scope_.given[op].valid()) {
+        there_already[problem_.space(scope_.given[op])] = 1;
       }
-      if (!there_already) add_term(load[device], any(here), grid.size(weight.bytes));
+    }
+    for (const SpaceId space : problem_.spaces()) {
+      if (there_already[space] != 0) continue;
+      add_term(load[space], any(here[space]), grid.size(weight.bytes));
     }
   }
 }

@@ -113,6 +113,7 @@ class ScheduleModel::State {
   void add_tails();
   void add_routes(TensorId tensor);
   void add_send_overheads(TensorId tensor);
+  void add_hand_over(TensorId tensor, std::span<const OpId> readers);
   void add_receive_overhead(TensorId tensor, std::vector<OpId> readers, DeviceId device);
   void add_links(TensorId tensor, std::span<const OpId> readers);
   void add_link_edge(TensorId tensor, OpId reader);
@@ -124,11 +125,12 @@ class ScheduleModel::State {
   void move_by_host(const std::vector<OpId>& readers, TensorId tensor);
   void occupy_ports(const Sending& sending);
   void add_resources();
+  void add_shared_resources();
   void add_work();
   void add_memory();
-  void add_shared_weights(Table<DeviceId, CpExpression>& load, const MemoryGrid& grid);
+  void add_shared_weights(Table<SpaceId, CpExpression>& load, const MemoryGrid& grid);
   void add_after();
-  [[nodiscard]] Units after(Resource resource, DeviceId device) const;
+  [[nodiscard]] Units after(Facility resource, DeviceId device) const;
   [[nodiscard]] std::vector<OpId> readers_of(TensorId tensor) const;
   [[nodiscard]] bool touches(TensorId tensor) const;
   [[nodiscard]] CpVariable completion(OpId op) const {
@@ -161,6 +163,7 @@ class ScheduleModel::State {
   bool latency_;
   bool congestion_;
   bool overheads_ = false;
+  bool one_space_;  // for several devices: nothing travels
   TimeGrid grid_;
   double weight_scale_ = 1;
   Units heaviest_ = 1;  // factor of a completion in the objective
@@ -180,6 +183,7 @@ class ScheduleModel::State {
   Table<TensorId, std::vector<Route>> routes_;
   std::vector<Sending> sendings_;
   Table<DeviceId, std::vector<CpInterval>> compute_;
+  Table<DeviceId, std::vector<OpId>> computing_;  // whose intervals those are, where they are ops
   Table<DeviceId, std::vector<CpInterval>> out_;
   Table<DeviceId, std::vector<CpInterval>> in_;
   std::vector<CpVariable> completions_;

@@ -17,6 +17,10 @@ using Units = std::int64_t;
 void ScheduleModel::State::add_routes(TensorId tensor) {
   const std::vector<OpId> readers = readers_of(tensor);
   if (readers.empty()) return;
+  if (one_space_) {
+    if (overheads_) add_hand_over(tensor, readers);
+    return;
+  }
   const bool alone = !congestion_ && !overheads_;
   if (alone) {
     for (const OpId reader : readers) add_link_edge(tensor, reader);
@@ -32,12 +36,30 @@ void ScheduleModel::State::add_routes(TensorId tensor) {
   for (const DeviceId device : problem_.devices()) add_receive_overhead(tensor, readers, device);
 }
 
+// Nothing travels; the producer pays once if anybody on another device reads the tensor.
+void ScheduleModel::State::add_hand_over(TensorId tensor, std::span<const OpId> readers) {
+  const OpId producer = problem_.producer(tensor);
+  for (const Choice& from : choices(producer)) {
+    const Units send = grid_.units(problem_.send_overhead(tensor, from.device));
+    if (send == 0 || !inside(producer)) continue;
+    std::vector<CpLiteral> elsewhere;
+    for (const OpId reader : readers) elsewhere.push_back(!on(reader, from.device));
+    const CpLiteral handed_over = both(from.here, any(elsewhere));
+    if (is_false(handed_over)) continue;
+    add_term(ops_[producer].length, handed_over, send);
+    ops_[producer].overheads.push_back(handed_over);
+  }
+  for (const DeviceId device : problem_.devices()) {
+    add_receive_overhead(tensor, {readers.begin(), readers.end()}, device);
+  }
+}
+
 void ScheduleModel::State::add_send_overheads(TensorId tensor) {
   const OpId producer = problem_.producer(tensor);
   if (!inside(producer)) return;
   for (const Route& route : routes_[tensor]) {
     if (!route.from.valid() || is_false(route.taken)) continue;
-    const Units send = grid_.units(problem_.device(route.from).send_overhead);
+    const Units send = grid_.units(problem_.send_overhead(tensor, route.from));
     if (send == 0) continue;
     add_term(ops_[producer].length, route.taken, send);
     ops_[producer].overheads.push_back(route.taken);
@@ -48,9 +70,10 @@ void ScheduleModel::State::add_send_overheads(TensorId tensor) {
 // file.
 void ScheduleModel::State::add_receive_overhead(TensorId tensor, std::vector<OpId> readers,
                                                 DeviceId device) {
-  const Units receive = grid_.units(problem_.device(device).receive_overhead);
-  const bool enters = std::any_of(routes_[tensor].begin(), routes_[tensor].end(),
-                                  [&](const Route& route) { return route.to == device; });
+  const Units receive = grid_.units(problem_.receive_overhead(tensor, device));
+  const bool enters =
+      one_space_ || std::any_of(routes_[tensor].begin(), routes_[tensor].end(),
+                                [&](const Route& route) { return route.to == device; });
   if (receive == 0 || !enters) return;
   std::sort(readers.begin(), readers.end(), [&](OpId a, OpId b) {
     return problem_.topological_rank(a) < problem_.topological_rank(b);
@@ -161,14 +184,14 @@ void ScheduleModel::State::add_movements() {
     const OpId producer = problem_.producer(tensor);
     const std::vector<OpId> readers = readers_of(tensor);
     // Routes of a single reader say this already.
-    const bool said = readers.size() == 1 || (!congestion_ && !overheads_);
+    const bool said = !one_space_ && (readers.size() == 1 || (!congestion_ && !overheads_));
     for (const OpId reader : problem_.consumers(tensor)) {
       if (!inside(reader) && !inside(producer)) continue;
       if (!said || problem_.group(reader) == problem_.group(producer)) {
         reach(reader, end_of(producer));
       }
     }
-    if (readers.empty()) continue;
+    if (readers.empty() || one_space_) continue;
     if (!congestion_ && !overheads_) {
       // Each reader has its own routes, in the order in which they were added.
       std::size_t next = 0;

@@ -38,7 +38,6 @@
 #include "planners/latency/latency.h"
 #include "planners/latency/module.h"
 #include "planners/latency/module_search.h"
-#include "problem/overheads.h"
 
 namespace placewright {
 namespace {
@@ -88,7 +87,7 @@ class Decomposition {
       split = {std::move(whole)};
       with_memory_ = true;
     }
-    exact_ = !has_overheads(problem) && (!binds || with_memory_);
+    exact_ = !problem.has_overheads() && (!binds || with_memory_);
     for (const CutSegment& segment : split) {
       if (control_.should_stop()) {
         parts_.clear();

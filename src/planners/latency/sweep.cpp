@@ -7,7 +7,6 @@
 #include "evaluate/schedule.h"
 #include "problem/lanes.h"
 #include "problem/move_time.h"
-#include "problem/overheads.h"
 
 namespace placewright {
 namespace {
@@ -16,18 +15,33 @@ constexpr std::size_t kWindow = 48;
 constexpr double kNotSent = -1;
 constexpr std::size_t kLargestBlock = 12;
 
+bool takes_whole(const Problem& problem) {
+  for (const DeviceId device : problem.devices()) {
+    for (const ResourceUse& use : problem.uses(device)) {
+      if (use.amount < problem.resource(use.resource).capacity) return false;
+      for (const OpId op : problem.ops()) {
+        if (problem.share(op, device) < 1) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Sweep::Sweep(const Problem& problem, std::uint64_t seed)
     : problem_(problem),
       devices_(problem.device_count()),
+      spaces_(problem.space_count()),
+      takes_whole_(takes_whole(problem)),
       host_(problem.interconnect() == InterconnectKind::host),
       congestion_(problem.rules().congestion),
-      has_overheads_(has_overheads(problem)),
+      has_overheads_(problem.has_overheads()),
       memory_binds_(!memory_cannot_bind(problem)),
       total_completion_(problem.objective() == Objective::total_completion),
       random_(seed),
-      ledger_(problem) {
+      ledger_(problem),
+      levels_(problem) {
   const std::size_t ops = problem.op_count();
   look_at_whole(false);
   lane_begin_.push_back(0);
@@ -36,12 +50,12 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
                           static_cast<std::size_t>(useful_lanes(problem, device)));
   }
   position_.resize(ops);
-  sent_stamp_.assign(devices_, 0);
+  sent_stamp_.assign(spaces_, 0);
   start_.assign(ops, 0);
   end_.assign(ops, 0);
   op_tail_.assign(ops, 0);
   after_end_.assign(ops, 0);
-  const std::size_t slots = problem.tensor_count() * (devices_ + 1);
+  const std::size_t slots = problem.tensor_count() * (spaces_ + 1);
   arrival_.assign(slots, 0);
   stamp_.assign(slots, 0);
   sender_.assign(slots, OpId{});
@@ -60,7 +74,8 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
 
 void Sweep::look_at_whole(bool whole) {
   const std::size_t ops = problem_.op_count();
-  const bool one_window = whole || total_completion_ || ops <= kWindow + kWindow / 2;
+  const bool one_window =
+      whole || total_completion_ || !takes_whole_ || ops <= kWindow + kWindow / 2;
   width_ = one_window ? ops : kWindow;
   step_ = one_window ? ops : kWindow / 2;
 }
@@ -94,29 +109,35 @@ double Sweep::duration(OpId op) {
   const DeviceId device = now_.placement[op];
   double time = problem_.time(op, device);
   if (!has_overheads_) return time;
-  const auto leaves = [&](DeviceId from, DeviceId to) {
-    return from != to && !(host_ && problem_.on_host(from));
-  };
   for (const TensorId output : problem_.outputs(op)) {
     const std::uint64_t tensor_stamp = ++last_sent_stamp_;
+    int sends = 0;
+    bool handed_over = false;
     for (const OpId consumer : problem_.consumers(output)) {
       const DeviceId to = now_.placement[consumer];
-      if (!leaves(device, to)) continue;
+      if (to == device) continue;
+      if (problem_.same_space(device, to)) {
+        handed_over = true;
+        continue;
+      }
+      if (host_ && problem_.on_host(device)) continue;
       // Through the host it is sent once, whoever reads it.
-      std::uint64_t& stamp = sent_stamp_[host_ ? 0 : to.index()];
-      if (stamp != tensor_stamp) time += problem_.device(device).send_overhead;
+      std::uint64_t& stamp = sent_stamp_[host_ ? 0 : port(to)];
+      sends += stamp != tensor_stamp ? 1 : 0;
       stamp = tensor_stamp;
     }
+    sends += handed_over ? 1 : 0;
+    if (sends > 0) time += sends * problem_.send_overhead(output, device);
   }
   for (const TensorId input : problem_.inputs(op)) {
-    if (now_.placement[problem_.producer(input)] == device) continue;
-    if (host_ && problem_.on_host(device)) continue;
-    bool first = true;
-    for (const OpId other : problem_.consumers(input)) {
-      first = first && !(now_.placement[other] == device &&
-                         problem_.topological_rank(other) < problem_.topological_rank(op));
-    }
-    if (first) time += problem_.device(device).receive_overhead;
+    const DeviceId from = now_.placement[problem_.producer(input)];
+    if (from == device) continue;
+    if (host_ && problem_.on_host(device) && !problem_.same_space(from, device)) continue;
+    const bool first = std::ranges::none_of(problem_.consumers(input), [&](OpId other) {
+      return now_.placement[other] == device &&
+             problem_.topological_rank(other) < problem_.topological_rank(op);
+    });
+    if (first) time += problem_.receive_overhead(input, device);
   }
   return time;
 }
@@ -138,8 +159,8 @@ double Sweep::send(TensorId tensor, OpId sender, DeviceId from, DeviceId to) {
     const double length = problem_.link_time(tensor, from, to);
     double begin = there;
     if (length > 0 && congestion_) {
-      begin = std::max({begin, state_.out[from.index()], state_.in[to.index()]});
-      state_.out[from.index()] = state_.in[to.index()] = begin + length;
+      begin = std::max({begin, state_.out[port(from)], state_.in[port(to)]});
+      state_.out[port(from)] = state_.in[port(to)] = begin + length;
     }
     record(Leg::direct, from, to, begin, begin + length);
     return note(place, begin + length);
@@ -152,16 +173,16 @@ double Sweep::send(TensorId tensor, OpId sender, DeviceId from, DeviceId to) {
       there = arrival_[in_host];
     } else {
       double begin = there;
-      if (congested) begin = std::max(begin, state_.out[from.index()]);
-      if (congested) state_.out[from.index()] = begin + length;
+      if (congested) begin = std::max(begin, state_.out[port(from)]);
+      if (congested) state_.out[port(from)] = begin + length;
       record(Leg::out, from, DeviceId{}, begin, begin + length);
       there = note(in_host, begin + length);
     }
   }
   if (problem_.on_host(to)) return note(place, there);
   double begin = there;
-  if (congested) begin = std::max(begin, state_.in[to.index()]);
-  if (congested) state_.in[to.index()] = begin + length;
+  if (congested) begin = std::max(begin, state_.in[port(to)]);
+  if (congested) state_.in[port(to)] = begin + length;
   record(Leg::in, DeviceId{}, to, begin, begin + length);
   return note(place, begin + length);
 }
@@ -173,20 +194,11 @@ void Sweep::process(OpId op) {
   for (const TensorId input : problem_.inputs(op)) {
     const OpId producer = problem_.producer(input);
     const DeviceId from = now_.placement[producer];
-    const double there = from == device ? end_[producer.index()] : send(input, op, from, device);
-    ready = std::max(ready, there);
+    const bool here = problem_.same_space(from, device);
+    ready = std::max(ready, here ? end_[producer.index()] : send(input, op, from, device));
   }
   const double length = duration(op);
-  double begin = ready;
-  if (length > 0) {
-    double* const first = state_.lanes.data() + lane_begin_[device.index()];
-    double* const last = state_.lanes.data() + lane_begin_[device.index() + 1];
-    begin = std::max(begin, *first);
-    *first = begin + length;
-    for (double* lane = first; lane + 1 < last && lane[0] > lane[1]; ++lane) {
-      std::swap(lane[0], lane[1]);
-    }
-  }
+  const double begin = length > 0 ? occupy(op, device, ready, length) : ready;
   start_[op.index()] = begin;
   end_[op.index()] = begin + length;
   double& done = state_.done[total_completion_ ? model.index() : 0];
@@ -195,9 +207,29 @@ void Sweep::process(OpId op) {
   for (const TensorId output : problem_.outputs(op)) {
     for (const OpId consumer : problem_.consumers(output)) {
       const DeviceId to = now_.placement[consumer];
-      if (to != device) (void)send(output, op, device, to);
+      if (!problem_.same_space(device, to)) (void)send(output, op, device, to);
     }
   }
+}
+
+// When the op starts on the device, which is taken from then on, with its resources.
+double Sweep::occupy(OpId op, DeviceId device, double ready, double length) {
+  double* const first = state_.lanes.data() + lane_begin_[device.index()];
+  double* const last = state_.lanes.data() + lane_begin_[device.index() + 1];
+  double begin = std::max(ready, *first);
+  const auto uses = problem_.uses(device);
+  if (takes_whole_) {
+    for (const ResourceUse& use : uses) begin = std::max(begin, state_.held[use.resource.index()]);
+    for (const ResourceUse& use : uses) state_.held[use.resource.index()] = begin + length;
+  } else if (!uses.empty()) {
+    begin = levels_.earliest(op, device, begin, length);
+    levels_.hold(op, device, begin, length);
+  }
+  *first = begin + length;
+  for (double* lane = first; lane + 1 < last && lane[0] > lane[1]; ++lane) {
+    std::swap(lane[0], lane[1]);
+  }
+  return begin;
 }
 
 double Sweep::value_of(const Resources& resources) const {
@@ -218,8 +250,9 @@ void Sweep::backward() {
   std::fill(after_end_.begin(), after_end_.end(), 0.0);
   std::fill(arrival_tail_.begin(), arrival_tail_.end(), 0.0);
   std::fill(send_tail_.begin(), send_tail_.end(), kNotSent);
-  const std::vector<double> none(devices_, 0);
-  Tails tails{none, none, none};
+  const std::vector<double> no_port(spaces_, 0);
+  Tails tails{std::vector<double>(devices_, 0), std::vector<double>(problem_.resource_count(), 0),
+              no_port, no_port};
   tails_at_.resize(now_.order.size() / step_ + 1);
   for (std::size_t i = now_.order.size(); i-- > 0;) {
     if ((i + 1) % step_ == 0) tails_at_[(i + 1) / step_] = tails;
@@ -228,9 +261,14 @@ void Sweep::backward() {
     const double length = end_[op.index()] - start_[op.index()];
     double& device_tail = tails.device[now_.placement[op].index()];
     double tail = after_end_[op.index()];
-    if (length > 0) tail = std::max(tail, device_tail);
+    if (length > 0) {
+      tail = std::max(tail, device_tail);
+      const auto uses = problem_.uses(now_.placement[op]);
+      for (const ResourceUse& use : uses) tail = std::max(tail, tails.held[use.resource.index()]);
+      for (const ResourceUse& use : uses) tails.held[use.resource.index()] = tail + length;
+      device_tail = tail + length;
+    }
     op_tail_[op.index()] = tail + length;
-    if (length > 0) device_tail = tail + length;
     backward_inputs(op, tails);
   }
 }
@@ -242,7 +280,7 @@ void Sweep::backward_inputs(OpId op, Tails& tails) {
     const OpId producer = problem_.producer(*input);
     const DeviceId from = now_.placement[producer];
     double& after = after_end_[producer.index()];
-    if (from == device) {
+    if (problem_.same_space(from, device)) {
       after = std::max(after, op_tail_[op.index()]);
       continue;
     }
@@ -261,7 +299,10 @@ void Sweep::backward_outputs(OpId op, Tails& tails) {
     for (const OpId consumer : problem_.consumers(*output)) {
       const DeviceId to = now_.placement[consumer];
       const std::size_t place = slot(*output, to);
-      if (to == device || sender_[place] != op || send_tail_[place] != kNotSent) continue;
+      if (problem_.same_space(device, to) || sender_[place] != op ||
+          send_tail_[place] != kNotSent) {
+        continue;
+      }
       double& after = after_end_[op.index()];
       after = std::max(after, backward_send(*output, op, device, to, tails));
     }
@@ -283,17 +324,17 @@ double Sweep::backward_send(TensorId tensor, OpId sender, DeviceId from, DeviceI
     if (congested && second != nullptr) *second = tail;
   };
   if (!host_) {
-    pass(problem_.link_time(tensor, from, to), &tails.out[from.index()], &tails.in[to.index()]);
+    pass(problem_.link_time(tensor, from, to), &tails.out[port(from)], &tails.in[port(to)]);
     return tail;
   }
   const double length = problem_.host_time(tensor);
-  if (!problem_.on_host(to)) pass(length, nullptr, &tails.in[to.index()]);
+  if (!problem_.on_host(to)) pass(length, nullptr, &tails.in[port(to)]);
   if (!problem_.on_host(from)) {
     double& in_host = arrival_tail_[host_slot(tensor)];
     in_host = std::max(in_host, tail);
     tail = in_host;
     if (sender_[host_slot(tensor)] == sender)
-      pass(length, &tails.out[from.index()], nullptr);
+      pass(length, &tails.out[port(from)], nullptr);
     else
       tail += length;
   }
@@ -308,8 +349,9 @@ void Sweep::begin_forward() {
   }
   settled_ = trial_ = ++last_stamp_;
   base_.lanes.assign(lane_begin_.back(), 0);
-  base_.out.assign(devices_, 0);
-  base_.in.assign(devices_, 0);
+  base_.held.assign(problem_.resource_count(), 0);
+  base_.out.assign(spaces_, 0);
+  base_.in.assign(spaces_, 0);
   base_.done.assign(total_completion_ ? problem_.model_count() : 1, 0);
   if (total_completion_) {
     for (const ModelId model : problem_.models()) {
@@ -330,6 +372,7 @@ void Sweep::open_window(std::size_t first) {
 
 void Sweep::settle(std::size_t last) {
   state_ = base_;
+  if (!takes_whole_) levels_.clear();  // the window is the whole order
   writing_ = trial_ = settled_;
   for (std::size_t i = first_; i < last; ++i) {
     const OpId op = now_.order[i];
@@ -341,7 +384,7 @@ void Sweep::settle(std::size_t last) {
         const DeviceId to = now_.placement[consumer];
         double head = end_[op.index()];
         double tail = op_tail_[consumer.index()];
-        if (to != now_.placement[op]) {
+        if (!problem_.same_space(to, now_.placement[op])) {
           const std::size_t place = slot(output, to);
           if (known(place)) {
             head = arrival_[place];
@@ -361,6 +404,8 @@ void Sweep::settle(std::size_t last) {
 // The value when the window is as it is now.
 double Sweep::evaluate() {
   state_.lanes.assign(base_.lanes.begin(), base_.lanes.end());
+  state_.held.assign(base_.held.begin(), base_.held.end());
+  if (!takes_whole_) levels_.clear();
   state_.out.assign(base_.out.begin(), base_.out.end());
   state_.in.assign(base_.in.begin(), base_.in.end());
   state_.done.assign(base_.done.begin(), base_.done.end());
@@ -375,8 +420,13 @@ double Sweep::evaluate() {
     if (tails.device[device] > 0) {
       value = std::max(value, state_.lanes[lane_begin_[device]] + tails.device[device]);
     }
-    if (tails.out[device] > 0) value = std::max(value, state_.out[device] + tails.out[device]);
-    if (tails.in[device] > 0) value = std::max(value, state_.in[device] + tails.in[device]);
+  }
+  for (std::size_t i = 0; i < tails.held.size(); ++i) {
+    if (tails.held[i] > 0) value = std::max(value, state_.held[i] + tails.held[i]);
+  }
+  for (std::size_t i = 0; i < spaces_; ++i) {
+    if (tails.out[i] > 0) value = std::max(value, state_.out[i] + tails.out[i]);
+    if (tails.in[i] > 0) value = std::max(value, state_.in[i] + tails.in[i]);
   }
   for (std::size_t i = first_; i < last_; ++i) {
     const OpId op = now_.order[i];
@@ -387,7 +437,7 @@ double Sweep::evaluate() {
         const DeviceId to = now_.placement[consumer];
         double head = end_[op.index()];
         double tail = op_tail_[consumer.index()];
-        if (to != from) {
+        if (!problem_.same_space(from, to)) {
           const std::size_t place = slot(output, to);
           if (known(place)) {
             head = arrival_[place];

@@ -16,6 +16,10 @@
 // has to send, tails are estimates; the true value is known at the end of each sweep, which costs
 // O(ops + edges). `total-completion` has one tail for each model, so there the window is the whole
 // order.
+//
+// Resources that an op takes whole (cores) are like devices that it occupies too, with heads and
+// tails of their own. Where ops take parts of a resource (streams of a GPU), its level over time
+// has no single head, so there too the window is the whole order.
 
 #pragma once
 
@@ -24,6 +28,7 @@
 #include <vector>
 
 #include "evaluate/memory.h"
+#include "evaluate/resource_profile.h"
 #include "planners/random_numbers.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
@@ -84,12 +89,14 @@ class Sweep {
 
   struct Resources {
     std::vector<double> lanes;  // sorted for each device
-    std::vector<double> out;
+    std::vector<double> held;   // by resource taken whole: until when
+    std::vector<double> out;    // by space
     std::vector<double> in;
     std::vector<double> done;  // by model
   };
   struct Tails {
     std::vector<double> device;
+    std::vector<double> held;
     std::vector<double> out;
     std::vector<double> in;
   };
@@ -99,11 +106,12 @@ class Sweep {
     bool operator<(const Crossing& other) const { return total < other.total; }
   };
 
+  [[nodiscard]] std::size_t port(DeviceId device) const { return problem_.space(device).index(); }
   [[nodiscard]] std::size_t slot(TensorId tensor, DeviceId device) const {
-    return tensor.index() * (devices_ + 1) + device.index();
+    return tensor.index() * (spaces_ + 1) + port(device);
   }
   [[nodiscard]] std::size_t host_slot(TensorId tensor) const {
-    return tensor.index() * (devices_ + 1) + devices_;
+    return tensor.index() * (spaces_ + 1) + spaces_;
   }
   [[nodiscard]] bool known(std::size_t place) const {
     return stamp_[place] == settled_ || stamp_[place] == trial_;
@@ -112,6 +120,7 @@ class Sweep {
   [[nodiscard]] double duration(OpId op);
   double send(TensorId tensor, OpId sender, DeviceId from, DeviceId to);
   void process(OpId op);
+  [[nodiscard]] double occupy(OpId op, DeviceId device, double ready, double length);
   [[nodiscard]] double value_of(const Resources& resources) const;
   [[nodiscard]] double settled_value() const { return value_of(base_); }
 
@@ -139,6 +148,8 @@ class Sweep {
 
   const Problem& problem_;
   std::size_t devices_;
+  std::size_t spaces_;
+  bool takes_whole_;  // every op takes all of each resource of its device
   bool host_;
   bool congestion_;
   bool has_overheads_;
@@ -153,7 +164,7 @@ class Sweep {
   Sequence now_;
   std::vector<std::size_t> position_;  // by op
   std::vector<std::size_t> lane_begin_;
-  std::vector<std::uint64_t> sent_stamp_;  // by device: the last tensor that was sent there
+  std::vector<std::uint64_t> sent_stamp_;  // by space: the last tensor that was sent there
   std::uint64_t last_sent_stamp_ = 0;
 
   // Forward: ends of ops, arrivals of tensors on devices (and in host memory), valid when stamped.
@@ -166,8 +177,9 @@ class Sweep {
   std::uint32_t trial_ = 0;
   std::uint32_t last_stamp_ = 0;
   std::uint32_t writing_ = 0;
-  Resources base_;   // at the window's left edge
-  Resources state_;  // while processing
+  Resources base_;           // at the window's left edge
+  Resources state_;          // while processing
+  ResourceProfiles levels_;  // of resources that are taken in parts
   std::priority_queue<Crossing> crossing_;
   double crossing_value_ = 0;
   std::size_t first_ = 0;

@@ -35,7 +35,7 @@ void Incumbent::take_contiguous_plan(double share) {
 }
 
 void Incumbent::take_plan_of(const PlannerEntry& planner, double share) {
-  if (planner.refuses && !planner.refuses(problem_).empty()) return;
+  if (!planner.refusal(problem_).empty()) return;
   Control part = control_.part(planner.name, control_.remaining() * share);
   const Answer found = planner.plan(problem_, Settings{planner.options}, part);
   if (found.plan) offer(found.plan->placement);

@@ -9,6 +9,7 @@ void register_throughput(Registry& registry) {
   registry.add(cpsat_throughput());
   registry.add(refine());
   registry.add(exhaustive_throughput());
+  registry.add(shared_stages());
 }
 
 }  // namespace placewright

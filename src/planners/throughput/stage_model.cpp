@@ -5,7 +5,6 @@
 
 #include "bounds/rounding.h"
 #include "evaluate/pipeline.h"
-#include "problem/overheads.h"
 
 namespace placewright::throughput {
 namespace {
@@ -83,7 +82,7 @@ void StageModel::build_classes() {
 void StageModel::build_nets() {
   std::vector<std::pair<BlockId, std::uint32_t>> members;
   std::vector<NetReader> readers;
-  const bool overheads = has_overheads(*problem_);
+  const bool overheads = problem_->has_overheads();
   const bool host = problem_->interconnect() == InterconnectKind::host;
   for (const TensorId tensor : problem_->tensors()) {
     if (host && problem_->host_time(tensor) == 0 && !overheads) continue;

@@ -11,5 +11,6 @@ PlannerEntry ideals_linear();
 PlannerEntry cpsat_throughput();
 PlannerEntry refine();
 PlannerEntry exhaustive_throughput();
+PlannerEntry shared_stages();
 
 }  // namespace placewright

@@ -61,17 +61,17 @@ ScheduleSolution solved(const Problem& problem, const ScheduleScope& scope) {
 // The resources that an activity of the plan takes outside.
 void take_op(const Plan& plan, OpId op, std::vector<ScheduleScope::Busy>& busy) {
   busy.push_back(
-      {Resource::compute, plan.placement[op], plan.schedule->start[op], plan.schedule->end[op]});
+      {Facility::compute, plan.placement[op], plan.schedule->start[op], plan.schedule->end[op]});
 }
 
 void take_transfer(const Problem& problem, const Transfer& transfer,
                    std::vector<ScheduleScope::Busy>& busy) {
   if (!problem.rules().congestion) return;
   if (transfer.from.valid()) {
-    busy.push_back({Resource::out_port, transfer.from, transfer.start, transfer.end});
+    busy.push_back({Facility::out_port, transfer.from, transfer.start, transfer.end});
   }
   if (transfer.to.valid()) {
-    busy.push_back({Resource::in_port, transfer.to, transfer.start, transfer.end});
+    busy.push_back({Facility::in_port, transfer.to, transfer.start, transfer.end});
   }
 }
 
