@@ -1,7 +1,6 @@
 #include "backends/target_devices.h"
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -61,8 +60,8 @@ Target target_of_cores(std::vector<int> cores) {
 std::vector<Target> all_targets(const BackendEntry& backend) {
   std::vector<Target> targets;
   if (!backend.core_device.empty()) {
-    for (const int core : allowed_cores()) {
-      targets.push_back({backend.name, backend.core_device, {core}});
+    for (std::vector<int>& cores : nested_core_sets(allowed_cores())) {
+      targets.push_back({backend.name, backend.core_device, std::move(cores)});
     }
     return targets;
   }
@@ -80,19 +79,12 @@ std::vector<Target> targets_named(const std::vector<std::string>& names) {
 }
 
 std::optional<std::string> obstacle(const std::vector<Target>& targets) {
-  std::map<int, std::string> owners;  // by core
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const Target& target = targets[i];
     if (auto reason = obstacle(target)) return reason;
     if (std::find(targets.begin(), targets.begin() + static_cast<std::ptrdiff_t>(i), target) !=
         targets.begin() + static_cast<std::ptrdiff_t>(i)) {
       return fmt::format("the device '{}' is given twice", name_of(target));
-    }
-    for (const int core : target.cores) {
-      const auto [owner, added] = owners.emplace(core, name_of(target));
-      if (added) continue;
-      return fmt::format("'{}' and '{}' share core {}: a core belongs to one device", owner->second,
-                         name_of(target), core);
     }
   }
   return std::nullopt;

@@ -23,11 +23,11 @@ Target target_named(std::string_view name);
 // These cores under the default backend.
 Target target_of_cores(std::vector<int> cores);
 
-// One target for each core that this process may use; of a backend that does not run on cores, one
-// for each of its devices.
+// Nested sets of the cores that this process may use, down to single ones; of a backend that does
+// not run on cores, one target for each of its devices.
 std::vector<Target> all_targets(const BackendEntry& backend);
 
-// Reads and checks the names: each can be used here, none twice, no core in two of them. Throws
+// Reads and checks the names: each can be used here, none twice. Throws
 // std::invalid_argument with one sentence.
 std::vector<Target> targets_named(const std::vector<std::string>& names);
 

@@ -95,6 +95,18 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
+std::vector<std::vector<int>> nested_core_sets(const std::vector<int>& cores) {
+  std::vector<std::vector<int>> sets;
+  for (std::size_t width = 1; width < cores.size(); width *= 2) {
+    for (auto first = cores.begin(); cores.end() - first >= static_cast<std::ptrdiff_t>(width);
+         first += static_cast<std::ptrdiff_t>(width)) {
+      sets.emplace_back(first, first + static_cast<std::ptrdiff_t>(width));
+    }
+  }
+  if (!cores.empty()) sets.push_back(cores);
+  return sets;
+}
+
 std::optional<std::string> obstacle(const std::vector<int>& cores) {
   const std::vector<int> allowed = allowed_cores();
   for (const int core : cores) {

@@ -56,6 +56,10 @@ std::string kind_of(const Target& target);
 // The cores that this process may use.
 std::vector<int> allowed_cores();
 
+// Each core, then neighbours by two, four and so on, then all: sets of which any two are disjoint or
+// one within the other.
+std::vector<std::vector<int>> nested_core_sets(const std::vector<int>& cores);
+
 // Why these cores cannot be used here; nullopt if they can.
 std::optional<std::string> obstacle(const std::vector<int>& cores);
 

@@ -1,5 +1,6 @@
 #include "machine/workers.h"
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <thread>
@@ -17,6 +18,19 @@ void Waiting::pause() {
     std::this_thread::yield();
   } else {
     std::this_thread::sleep_for(kSleep);
+  }
+}
+
+Workers::Workers(std::vector<Target> targets, const std::atomic<bool>* stop)
+    : targets_(std::move(targets)), shares_cores_(targets_.size(), 0), outside_(stop) {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    bells_.push_back(std::make_unique<Doorbell>());
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto& a = targets_[i].cores;
+      const bool shared = std::ranges::any_of(
+          targets_[j].cores, [&](int core) { return std::ranges::binary_search(a, core); });
+      if (shared) shares_cores_[i] = shares_cores_[j] = 1;
+    }
   }
 }
 
@@ -66,9 +80,17 @@ bool Workers::wait(std::size_t worker, const std::atomic<std::uint64_t>& word,
 
 bool Workers::meet(std::size_t worker, std::uint64_t number) {
   const std::uint64_t all = number * targets_.size();
+  const auto complete = [&] { return arrived_.load(std::memory_order_acquire) >= all; };
   arrived_.fetch_add(1, std::memory_order_acq_rel);
+  if (complete()) {
+    for (std::size_t other = 0; other < targets_.size(); ++other) {
+      if (shares_cores(other)) ring(other);
+    }
+    return !stopped();
+  }
+  if (shares_cores(worker)) return sleep_until(worker, complete);
   Waiting waiting(targets_[worker]);
-  while (arrived_.load(std::memory_order_acquire) < all) {
+  while (!complete()) {
     if (stopped()) return false;
     waiting.pause();
   }

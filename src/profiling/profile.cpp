@@ -12,6 +12,7 @@
 #include "backends/target_devices.h"
 #include "formats/input_error.h"
 #include "machine/target_cluster.h"
+#include "profiling/crowding.h"
 #include "profiling/op_times.h"
 
 namespace placewright {
@@ -103,6 +104,8 @@ class Profiler {
     ProblemDraft& draft = profile_.draft;
     draft.unit = TimeUnit::milliseconds;
     draft.objective = request_.files.size() > 1 ? Objective::total_completion : Objective::latency;
+    // Replicas on sets of cores have their weights in one memory.
+    if (shares_cores()) draft.rules.max_replicas = static_cast<int>(cluster_.resources.size());
     draft.origin.push_back(fmt::format("measured by placewright profile with {} on {}",
                                        runtime_.version(), processor_name()));
     for (std::size_t file = 0; file < request_.files.size(); ++file) add_model(file);
@@ -110,7 +113,11 @@ class Profiler {
     for (const Model& model : draft.models) names.push_back(model.name);
     draft.name = fmt::format("{}", fmt::join(names, "+"));
     add_links();
-    add_cut_overheads();
+    if (shares_cores()) {
+      add_tensor_cuts();
+    } else {
+      add_cut_overheads();
+    }
     draft.cluster = cluster_;
     for (const std::string& doubt : profile_.doubts) draft.origin.push_back("not valid: " + doubt);
     return std::move(profile_);
@@ -120,6 +127,8 @@ class Profiler {
   [[nodiscard]] const Target& target_of(std::size_t kind) const {
     return request_.targets[first_[kind]];
   }
+
+  [[nodiscard]] bool shares_cores() const { return !cluster_.resources.empty(); }
 
   // Two models of one name would give two ops of one name.
   std::string unique_name(const std::string& path) {
@@ -178,8 +187,9 @@ class Profiler {
     for (const OpGroup& node : ops_of_nodes(model.graph(), times.executed)) {
       if (!node.empty()) ++found.executed;
     }
+    found.crowded = crowded_by(model, kind, times.latency);
     for (std::size_t op = 0; op < part.ops.size(); ++op) {
-      part.ops[op].time.push_back(times.milliseconds[op]);
+      part.ops[op].time.push_back(times.milliseconds[op] * found.crowded);
       part.ops[op].spread = std::max(part.ops[op].spread, times.spread[op]);
     }
     for (const std::size_t op : unsupported) part.ops[op].time.back() = kUnsupported;
@@ -190,6 +200,18 @@ class Profiler {
     }
     doubt(fmt::format("{} on {}", entry.name, found.device), doubt_of(times.latency));
     return times;
+  }
+
+  // How many times the latency one inference takes beside busy cores.
+  double crowded_by(const NeuralModel& model, std::size_t kind, const Measured& alone) {
+    if (!shares_cores() || target_of(kind).cores.empty() || alone.median <= 0) return 1;
+    const std::vector<Target> targets = side_by_side(request_.targets, first_[kind]);
+    if (targets.size() < 2) return 1;
+    request_.measure.tell(
+        fmt::format("{} sets of {} side by side", targets.size(), cluster_.kinds[kind].name));
+    const Measured crowded = measure_crowded(model, targets, request_.measure);
+    doubt(fmt::format("{} beside busy cores", name_of(targets.front())), doubt_of(crowded));
+    return std::max(1.0, crowded.median / alone.median);
   }
 
   void measure_cut_costs(const NeuralModel& model, ModelProfile& entry,
@@ -217,15 +239,20 @@ class Profiler {
                       "microseconds), scaled by {:.3f} so that they sum up to it",
                       entry.name, kind.kind, kind.latency.median, kind.device,
                       runs_text(kind.latency), kind.scale));
+      if (kind.crowded > 1) {
+        origin.push_back(fmt::format("{} on {}: {:.3f} times as long while the other cores work",
+                                     entry.name, kind.kind, kind.crowded));
+      }
       if (kind.unsupported > 0) {
         origin.push_back(fmt::format("{} on {}: {} ops are not supported", entry.name, kind.kind,
                                      kind.unsupported));
       }
       for (const CutTrial& trial : kind.cut.trials) {
         origin.push_back(fmt::format(
-            "{} on {} in {} segments with {} transfers: {:.4g} ms, in one piece {:.4g} ms",
-            entry.name, kind.kind, trial.segments, trial.transfers, trial.time.median,
-            kind.cut.whole.median));
+            "{} on {} in {} segments with {} transfers of {:.0f} KiB: {:.4g} ms, in one piece "
+            "{:.4g} ms",
+            entry.name, kind.kind, trial.segments, trial.transfers, trial.bytes / 1024,
+            trial.time.median, kind.cut.whole.median));
       }
     }
   }
@@ -251,6 +278,51 @@ class Profiler {
                       "to the sender and half to the receiver",
                       cluster_.kinds[kind].name, cost));
     }
+  }
+
+  // What a cut costs each tensor on each kind: half to who sends, half to who receives, who also
+  // bears the hand-over.
+  void add_tensor_cuts() {
+    const HandOver hand_over = hand_over_of_cores();
+    for (Tensor& tensor : profile_.draft.tensors) {
+      const std::size_t model = profile_.draft.ops[tensor.producer.index()].model.index();
+      for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) {
+        const CutCost& cut = profile_.models[model].kinds[kind].cut;
+        const double half = cut.of(tensor.bytes) / 2;
+        const double moved =
+            hand_over.points.empty() ? 0 : hand_over.latency + tensor.bytes / hand_over.bandwidth;
+        tensor.cuts.push_back({KindId{kind}, half, half + moved});
+      }
+    }
+    for (const ModelProfile& model : profile_.models) {
+      for (const KindProfile& kind : model.kinds) {
+        if (kind.cut.trials.empty()) continue;
+        profile_.draft.origin.push_back(fmt::format(
+            "cuts of {} on {}: {:.4g} ms and {:.4g} ms for each MiB of a tensor that crosses a "
+            "border, off by {:.0f} % in the median",
+            model.name, kind.kind, kind.cut.fixed, kind.cut.per_byte * 1024 * 1024,
+            100 * kind.cut.error));
+      }
+    }
+  }
+
+  // Between the first two sets that have no core in common; none: without points.
+  HandOver hand_over_of_cores() {
+    for (std::size_t from = 0; from < request_.targets.size(); ++from) {
+      if (request_.targets[from].cores.empty()) continue;
+      const std::vector<Target> apart = side_by_side(request_.targets, from);
+      if (apart.size() < 2) continue;
+      request_.measure.tell(
+          fmt::format("hand-over from {} to {}", name_of(apart[0]), name_of(apart[1])));
+      HandOver cost = measure_hand_over(apart[0], apart[1], request_.measure);
+      profile_.draft.origin.push_back(fmt::format(
+          "hand-over from {} to {}: {:.4g} ms + bytes / ({:.4g} bytes per ms), off by {:.0f} %",
+          name_of(apart[0]), name_of(apart[1]), cost.latency, cost.bandwidth, 100 * cost.error));
+      doubt(fmt::format("hand-over from {} to {}", name_of(apart[0]), name_of(apart[1])),
+            cost.doubt());
+      return cost;
+    }
+    return {};
   }
 
   void add_links() {

@@ -3,7 +3,13 @@
 // Devices of one kind are measured once, on the first of them. For each model and kind: the times
 // of the ops (op_times.h), what the backend fused (fused_ops.h: colocation groups) and the cost of
 // a cut (cut_cost.h; half of it to who sends and half to who receives). For each pair of kinds: the
-// hand-over of tensors (hand_over.h). Where a measurement was disturbed the profile says so in
+// hand-over of tensors (hand_over.h).
+//
+// Where sets of cores overlap (machine/target_cluster.h), tensors do not travel between them: what a
+// cut and the hand-over cost is stated for each tensor. A plan that uses a part of the cores uses
+// the others too, so there the times of a set are those beside busy ones (crowding.h).
+//
+// Where a measurement was disturbed the profile says so in
 // `doubts` and in the problem's `origin`; it is never silently wrong.
 
 #pragma once
@@ -32,6 +38,7 @@ struct KindProfile {
   std::string device;        // that was measured
   Measured latency;          // of the whole model
   double scale = 1;          // of the counters to the latency
+  double crowded = 1;        // times the latency while the other cores work too
   std::size_t executed = 0;  // nodes of the backend that stand for ops
   std::size_t unsupported = 0;
   CutCost cut;

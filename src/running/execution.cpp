@@ -2,17 +2,45 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "backends/opened_models.h"
 #include "backends/part_inputs.h"
 #include "backends/target_devices.h"
 #include "machine/workers.h"
+#include "problem/exclusion.h"
 #include "problem/time_unit.h"
 #include "running/run_log.h"
 
 namespace placewright {
 namespace {
+
+// Which devices are at work, so that no two use the same cores: for pipelines, where the plan does
+// not say who comes first.
+class Claims {
+ public:
+  explicit Claims(const Problem& problem)
+      : excluded_(excluded_devices(problem)), working_(problem.device_count(), 0) {}
+
+  bool take(DeviceId device) {
+    const std::lock_guard lock(mutex_);
+    const bool free = std::ranges::none_of(excluded_[device],
+                                           [&](DeviceId other) { return working_[other] != 0; });
+    if (free) working_[device] = 1;
+    return free;
+  }
+  void release(DeviceId device) {
+    const std::lock_guard lock(mutex_);
+    working_[device] = 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  Table<DeviceId, std::vector<DeviceId>> excluded_;
+  Table<DeviceId, char> working_;
+};
 
 class Execution {
  public:
@@ -24,9 +52,18 @@ class Execution {
         streams_(!plan.schedule),
         unit_(milliseconds_in(problem.unit())),
         plan_(problem, plan, models, options.slots, options.seed),
-        done_(plan_.step_count()) {
+        done_(plan_.step_count()),
+        claims_(problem),
+        wakes_(plan_.step_count()) {
     for (auto& words : done_) words = std::vector<Word>(plan_.slots());
-    for (const PlanWorker& worker : plan_.workers()) targets_.push_back(worker.target);
+    for (const PlanWorker& worker : plan_.workers()) {
+      for (const std::size_t step : worker.steps) {
+        for (const std::size_t holder : plan_.holders(step)) {
+          wakes_[holder].push_back(targets_.size());
+        }
+      }
+      targets_.push_back(worker.target);
+    }
   }
 
   RunResult run();
@@ -38,22 +75,39 @@ class Execution {
     Word(const Word&) : Word() {}  // for the vector; never copied in use
   };
 
-  // Time that the device of a worker gave to others, as far as it can tell.
-  class Loss {
+  // A worker at one of its devices: bound to it, and watching what it gives to others, as far as it
+  // can tell.
+  class Seat {
    public:
-    explicit Loss(const PlanWorker& worker)
-        : probe_(worker.copies ? nullptr : probe_of(worker.target)) {}
-
-    void begin() {
-      if (probe_) probe_->begin();
+    Seat(const PreparedPlan& plan, const PlanWorker& worker) : plan_(plan), worker_(worker) {
+      if (!worker.copies) take(worker.devices.front());
     }
-    [[nodiscard]] double milliseconds() const { return probe_ ? probe_->lost() : 0; }
+
+    void take(DeviceId device) {
+      if (worker_.copies || device == device_) return;
+      device_ = device;
+      const Target& target = plan_.target(device);
+      if (worker_.devices.size() > 1) bind_this_thread(target.cores);
+      auto& probe = probes_[device];
+      if (!probe) probe = probe_of(target);
+      probe_ = probe.get();
+    }
+    void begin() {
+      if (probe_ != nullptr) probe_->begin();
+    }
+    [[nodiscard]] double lost() const { return probe_ != nullptr ? probe_->lost() : 0; }
 
    private:
-    std::unique_ptr<DisturbanceProbe> probe_;
+    const PreparedPlan& plan_;
+    const PlanWorker& worker_;
+    DeviceId device_;
+    std::map<DeviceId, std::unique_ptr<DisturbanceProbe>> probes_;
+    DisturbanceProbe* probe_ = nullptr;
   };
 
-  double run_step(std::size_t step, std::size_t worker, std::size_t sample, WorkerLog& log);
+  double run_step(std::size_t step, std::size_t sample, WorkerLog& log);
+  [[nodiscard]] bool wait_for_cores(std::size_t worker, std::size_t step, std::size_t sample,
+                                    Workers& workers) const;
   void follow_schedule(std::size_t worker, std::size_t samples, Workers& workers, WorkerLog& log);
   void follow_pipeline(std::size_t worker, std::size_t samples, Workers& workers, WorkerLog& log);
   [[nodiscard]] bool wait_for_inputs(std::size_t worker, std::size_t step, std::size_t sample,
@@ -76,21 +130,34 @@ class Execution {
   PreparedPlan plan_;
   std::vector<Target> targets_;          // by worker
   std::vector<std::vector<Word>> done_;  // by step, slot: the sample that ran last, from 1
+  Claims claims_;
+  std::vector<std::vector<std::size_t>> wakes_;  // by step: the workers that may wait for its cores
+  std::atomic<std::uint64_t> changes_{0};        // steps that ended, in a pipeline
   Clock::time_point origin_;
   std::atomic<std::uint64_t> progress_{0};
 };
 
 // Its end.
-double Execution::run_step(std::size_t step, std::size_t worker, std::size_t sample,
-                           WorkerLog& log) {
+double Execution::run_step(std::size_t step, std::size_t sample, WorkerLog& log) {
   const std::size_t slot = sample % plan_.slots();
   const Clock::time_point start = Clock::now();
   plan_.run(step, slot);
   const Clock::time_point end = Clock::now();
   done_[step][slot].samples.store(sample + 1, std::memory_order_release);
-  log.add({step, plan_.workers()[worker].device, sample, milliseconds(start - origin_),
+  log.add({step, plan_.device(step, slot), sample, milliseconds(start - origin_),
            milliseconds(end - origin_)});
   return milliseconds(end - origin_);
+}
+
+// Asleep: others compute on them.
+bool Execution::wait_for_cores(std::size_t worker, std::size_t step, std::size_t sample,
+                               Workers& workers) const {
+  const auto& holders = plan_.holders(step);
+  return workers.sleep_until(worker, [&] {
+    return std::ranges::all_of(holders, [&](std::size_t holder) {
+      return done_[holder][0].samples.load(std::memory_order_acquire) == sample + 1;
+    });
+  });
 }
 
 bool Execution::wait_for_inputs(std::size_t worker, std::size_t step, std::size_t sample,
@@ -111,18 +178,28 @@ void Execution::wait_for_arrival(std::size_t worker, std::size_t step, Clock::ti
 
 void Execution::follow_schedule(std::size_t worker, std::size_t samples, Workers& workers,
                                 WorkerLog& log) {
-  Loss loss(plan_.workers()[worker]);
+  const PlanWorker& self = plan_.workers()[worker];
+  const bool sleeps = workers.shares_cores(worker);
+  Seat seat(plan_, self);
   for (std::size_t sample = 0; sample < samples; ++sample) {
     if (!workers.meet(worker, sample + 1)) return;
     const Clock::time_point begin = Clock::now();
-    loss.begin();
-    for (const std::size_t step : plan_.workers()[worker].steps) {
+    double lost = 0;
+    seat.begin();
+    for (const std::size_t step : self.steps) {
+      if (!wait_for_cores(worker, step, sample, workers)) return;
       if (!wait_for_inputs(worker, step, sample, workers)) return;
       wait_for_arrival(worker, step, begin, workers);
-      run_step(step, worker, sample, log);
+      const DeviceId device = plan_.device(step, 0);
+      seat.take(device);
+      if (sleeps) seat.begin();
+      run_step(step, sample, log);
+      if (sleeps) lost += seat.lost();
+      for (const std::size_t other : wakes_[step]) workers.ring(other);
     }
-    // Waiting counts too: a worker spins while it waits, and one that lost its core comes late.
-    log.end_sample({sample, milliseconds(begin - origin_), loss.milliseconds()});
+    // Waiting counts too where a worker spins: one that lost its core comes late.
+    if (!sleeps) lost = seat.lost();
+    log.end_sample({sample, milliseconds(begin - origin_), lost});
     if (worker == 0) progress_.store(sample + 1, std::memory_order_relaxed);
   }
 }
@@ -161,9 +238,11 @@ void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers
   const PlanWorker& self = plan_.workers()[worker];
   std::vector<std::size_t> next;
   for (const std::size_t step : self.steps) next.push_back(next_sample(self, step, 0));
-  Loss loss(self);
+  Seat seat(plan_, self);
   Waiting waiting(self.target);
+  const bool sleeps = workers.shares_cores(worker);
   while (!workers.stopped()) {
+    const std::uint64_t seen = changes_.load(std::memory_order_acquire);
     std::size_t chosen = next.size();
     bool more = false;
     // Of the runnable ones the oldest sample, and of one sample the step nearest to the end.
@@ -174,14 +253,27 @@ void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers
       if (runnable(self.steps[i], next[i])) chosen = i;
     }
     if (!more) return;
-    if (chosen == next.size()) {
-      waiting.pause();
+    const DeviceId device = chosen == next.size()
+                                ? DeviceId{}
+                                : plan_.device(self.steps[chosen], next[chosen] % plan_.slots());
+    if (!device.valid() || (sleeps && !claims_.take(device))) {
+      if (sleeps) {
+        (void)workers.sleep_until(worker, [&] { return changes_.load() != seen; });
+      } else {
+        waiting.pause();
+      }
       continue;
     }
     waiting.reset();
-    loss.begin();
-    const double end = run_step(self.steps[chosen], worker, next[chosen], log);
-    log.end_step(next[chosen], end, loss.milliseconds());
+    seat.take(device);
+    seat.begin();
+    const double end = run_step(self.steps[chosen], next[chosen], log);
+    log.end_step(next[chosen], end, seat.lost());
+    if (sleeps) claims_.release(device);
+    changes_.fetch_add(1, std::memory_order_release);
+    for (std::size_t other = 0; other < targets_.size(); ++other) {
+      if (other != worker && workers.shares_cores(other)) workers.ring(other);
+    }
     next[chosen] = next_sample(self, self.steps[chosen], next[chosen] + 1);
     log.completed(std::min(samples, *std::min_element(next.begin(), next.end())));
     if (worker == 0) progress_.store(next[chosen], std::memory_order_relaxed);
@@ -248,7 +340,10 @@ std::size_t Execution::samples_to_count(std::size_t warm_up, bool& interrupted) 
 void Execution::state_who_watched(RunResult& result) const {
   std::vector<DeviceId> unwatched;
   for (const PlanWorker& worker : plan_.workers()) {
-    if (!worker.copies && !probe_of(worker.target)) unwatched.push_back(worker.device);
+    if (worker.copies) continue;
+    for (const DeviceId device : worker.devices) {
+      if (!probe_of(plan_.target(device))) unwatched.push_back(device);
+    }
   }
   const auto watched = [&](DeviceId device) {
     return std::find(unwatched.begin(), unwatched.end(), device) == unwatched.end();

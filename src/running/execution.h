@@ -4,8 +4,10 @@
 //
 //   schedule  Each sample (one inference of every model) starts when the one before has ended.
 //             Every worker runs its segments in the plan's order and waits only for the segments
-//             that it reads from. What counts is the end of the last segment.
-//   pipeline  Samples stream: a worker takes the runnable segment with the oldest sample. At most
+//             that it reads from, and for those that have its cores before. What counts is the end
+//             of the last segment.
+//   pipeline  Samples stream: a worker takes the runnable segment with the oldest sample, as soon
+//             as nobody else has its cores. At most
 //             `slots` samples are on their way; each has memory of its own. What counts is the time
 //             between two finished samples.
 //

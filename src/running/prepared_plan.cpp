@@ -1,7 +1,9 @@
 #include "running/prepared_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -9,6 +11,7 @@
 
 #include "backends/opened_models.h"
 #include "backends/target_devices.h"
+#include "problem/exclusion.h"
 
 namespace placewright {
 
@@ -32,6 +35,7 @@ PreparedPlan::PreparedPlan(const Problem& problem, const Plan& plan,
     for (std::size_t slot = 0; slot < slots_; ++slot) bind(segment, slot);
   }
   add_workers();
+  find_holders();
 }
 
 void PreparedPlan::find_targets() {
@@ -201,12 +205,22 @@ void PreparedPlan::connect(std::size_t from, std::size_t to) {
 }
 
 void PreparedPlan::add_workers() {
-  std::map<DeviceId, std::size_t> of_device;
+  std::map<std::string, std::size_t> of_home;
   for (std::size_t segment = 0; segment < segments_.size(); ++segment) {
     for (const DeviceId id : segments_[segment].devices) {
-      const auto [found, added] = of_device.emplace(id, workers_.size());
-      if (added) workers_.push_back({.target = targets_.at(id), .device = id, .steps = {}});
-      workers_[found->second].steps.push_back(segment);
+      const Target& target = targets_.at(id);
+      Target home = target;
+      if (!home.cores.empty()) home.cores.resize(1);
+      const auto [found, added] = of_home.emplace(name_of(home), workers_.size());
+      if (added) workers_.push_back({.target = target, .devices = {}, .steps = {}});
+      PlanWorker& worker = workers_[found->second];
+      if (std::ranges::find(worker.devices, id) == worker.devices.end()) {
+        worker.devices.push_back(id);
+        std::vector<int> cores;
+        std::ranges::set_union(worker.target.cores, target.cores, std::back_inserter(cores));
+        worker.target.cores = std::move(cores);
+      }
+      if (worker.steps.empty() || worker.steps.back() != segment) worker.steps.push_back(segment);
     }
   }
   std::vector<std::size_t> order(copies_.size());
@@ -222,14 +236,38 @@ void PreparedPlan::add_workers() {
                                       described_.at(copies_[copy].to).space.owner},
                             workers_.size());
     if (added) {
-      workers_.push_back({.target = {}, .device = copies_[copy].to, .copies = true, .steps = {}});
+      workers_.push_back(
+          {.target = {}, .devices = {copies_[copy].to}, .copies = true, .steps = {}});
     }
     workers_[found->second].steps.push_back(segments_.size() + copy);
   }
 }
 
+// A worker keeps to the order of its own segments, so others need to wait for the last one only.
+void PreparedPlan::find_holders() {
+  holders_.resize(segments_.size());
+  if (streams_) return;
+  std::vector<std::size_t> worker_of(segments_.size());
+  for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
+    if (workers_[worker].copies) continue;
+    for (const std::size_t segment : workers_[worker].steps) worker_of[segment] = worker;
+  }
+  for (std::size_t segment = 0; segment < segments_.size(); ++segment) {
+    std::set<std::size_t> found{worker_of[segment]};
+    for (std::size_t before = segment; before-- > 0;) {
+      if (found.contains(worker_of[before]) ||
+          !exclude_each_other(problem_, device(before, 0), device(segment, 0))) {
+        continue;
+      }
+      found.insert(worker_of[before]);
+      holders_[segment].push_back(before);
+    }
+  }
+}
+
 bool PreparedPlan::does(const PlanWorker& worker, std::size_t step, std::size_t slot) const {
-  return is_copy(step) ? needed(step, slot) : device(step, slot) == worker.device;
+  if (is_copy(step)) return needed(step, slot);
+  return std::ranges::find(worker.devices, device(step, slot)) != worker.devices.end();
 }
 
 std::string PreparedPlan::describe(std::size_t step, std::size_t slot) const {

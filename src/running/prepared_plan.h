@@ -7,7 +7,9 @@
 //   copy     brings one tensor from the memory of the device that made it to the memory of one that
 //            reads it. Devices with the same memory need none.
 //
-// Each device has a worker, and each pair of memories between which something is copied has one
+// Each device has a worker; core sets that begin with the same core share one, which takes turns
+// between them. A segment whose cores the plan gives to others before waits for those (`holders`).
+// Each pair of memories between which something is copied has one
 // too: copies go on while the devices compute, one after the other between the same two memories,
 // as the cost model has it for links. What the model reads is in the memory of its readers before
 // the run starts: the cost model knows no transfer for it.
@@ -45,8 +47,8 @@ struct TensorCopy {
 
 // One thread of a run.
 struct PlanWorker {
-  Target target;                   // without cores for one that copies
-  DeviceId device;                 // of the problem; of one that copies: the receiver
+  Target target;                   // with all cores of its devices; none for one that copies
+  std::vector<DeviceId> devices;   // of the problem; of one that copies: the receiver
   bool copies = false;             // tensors, instead of running segments
   std::vector<std::size_t> steps;  // in the order of the segments
 };
@@ -78,6 +80,16 @@ class PreparedPlan {
     return outputs_[step];
   }
   [[nodiscard]] bool is_copy(std::size_t step) const { return step >= segments_.size(); }
+  // The segments of other workers that have cores of this one before it.
+  [[nodiscard]] const std::vector<std::size_t>& holders(std::size_t step) const {
+    return is_copy(step) ? no_steps_ : holders_[step];
+  }
+  // Whose work a step is in a slot; of a copy: the receiver's.
+  [[nodiscard]] DeviceId device(std::size_t step, std::size_t slot) const {
+    if (is_copy(step)) return copies_[step - segments_.size()].to;
+    return segments_[step].devices[slot % segments_[step].devices.size()];
+  }
+  [[nodiscard]] const Target& target(DeviceId device) const { return targets_.at(device); }
   // Whether a step is carried out in a slot, and whether by this worker.
   [[nodiscard]] bool needed(std::size_t step, std::size_t slot) const {
     return !is_copy(step) || copying_[step - segments_.size()][slot].transfer != nullptr;
@@ -117,10 +129,8 @@ class PreparedPlan {
   std::size_t copy_for(const Origin& origin, DeviceId reader, std::size_t slot);
   void connect(std::size_t from, std::size_t to);
   void add_workers();
+  void find_holders();
   [[nodiscard]] Origin origin_of(std::size_t segment, const TensorKey& tensor) const;
-  [[nodiscard]] DeviceId device(std::size_t segment, std::size_t slot) const {
-    return segments_[segment].devices[slot % segments_[segment].devices.size()];
-  }
   [[nodiscard]] std::string describe(std::size_t step, std::size_t slot) const;
 
   const Problem& problem_;
@@ -141,6 +151,8 @@ class PreparedPlan {
   std::vector<std::vector<std::size_t>> inputs_;
   std::vector<std::vector<std::size_t>> outputs_;
   std::vector<PlanWorker> workers_;
+  std::vector<std::vector<std::size_t>> holders_;  // by segment
+  std::vector<std::size_t> no_steps_;
 };
 
 }  // namespace placewright

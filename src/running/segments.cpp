@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "evaluate/schedule.h"
+#include "problem/exclusion.h"
 
 namespace placewright {
 namespace {
@@ -137,7 +138,10 @@ class Joining {
  public:
   // In an order in which they can run one after the other.
   Joining(const Problem& problem, std::vector<Piece> pieces)
-      : problem_(problem), pieces_(std::move(pieces)), end_(pieces_.size()) {
+      : problem_(problem),
+        excluded_(excluded_devices(problem)),
+        pieces_(std::move(pieces)),
+        end_(pieces_.size()) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) order_.push_back(i);
   }
 
@@ -167,12 +171,14 @@ class Joining {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  // The place of the next piece on the same device; none where that is of another model.
+  // The place of the next piece on the same device; none where that is of another model, or where
+  // a device that needs the same resources comes first.
   [[nodiscard]] std::size_t next_on_device(std::size_t place) const {
     const Piece& piece = pieces_[order_[place]];
     for (std::size_t i = place + 1; i < order_.size(); ++i) {
       const Piece& other = pieces_[order_[i]];
       if (other.device == piece.device) return other.model == piece.model ? i : kNone;
+      if (exclude_each_other(problem_, other.device, piece.device)) return kNone;
     }
     return kNone;
   }
@@ -225,7 +231,7 @@ class Joining {
       }
       end_[id] = start + length;
       if (id == first) end_[second] = end_[id];
-      free[piece.device.index()] = end_[id];
+      for (const DeviceId device : excluded_[piece.device]) free[device.index()] = end_[id];
       double& last = completion[piece.model.index()];
       last = std::max(last, end_[id]);
     }
@@ -259,6 +265,7 @@ class Joining {
   static std::ptrdiff_t offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }
 
   const Problem& problem_;
+  Table<DeviceId, std::vector<DeviceId>> excluded_;
   std::vector<Piece> pieces_;
   std::vector<std::size_t> order_;
   std::vector<double> end_;
@@ -282,6 +289,7 @@ class Cutting {
 
   // Schedules: a segment ends where another device waits, and begins where it waits for another.
   void cut_schedule(const std::vector<std::size_t>& order) {
+    const Table<DeviceId, std::vector<DeviceId>> excluded = excluded_devices(problem_);
     std::vector<std::size_t> open(problem_.device_count(), kNone);
     // The number of segments of each other device that a device knows to be finished.
     std::vector<std::vector<std::size_t>> known(
@@ -295,6 +303,9 @@ class Cutting {
         const std::size_t segment = segment_of_[producer];
         const std::size_t other = device_of(producer).index();
         awaited[other] = std::max(awaited[other], rank[segment]);
+      }
+      for (const DeviceId other : excluded[device_of(unit)]) {
+        if (other.index() != device) open[other.index()] = kNone;
       }
       std::size_t& current = open[device];
       const bool waits = awaited != known[device];

@@ -7,7 +7,9 @@
 //   schedules  The ops go in the order of their start. A segment ends after an op that another
 //              device waits for and begins before one that waits for another device, unless that
 //              is known to have come already. Then neighbours on a device are joined wherever the
-//              end, simulated on segments with the cost of a cut, does not come later.
+//              end, simulated on segments with the cost of a cut, does not come later. A segment
+//              has its cores from its start to its end, so one ends where the plan gives any of
+//              them to another device.
 //   pipelines  As few as the order of the stages allows: one for each device where the plan is
 //              contiguous.
 //

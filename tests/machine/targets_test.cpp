@@ -42,5 +42,28 @@ TEST(Machine, ClusterHasOneKindForEachSizeOfCoreSet) {
   EXPECT_THAT(first_of_each_kind(cluster), ElementsAre(0, 1, 3));
 }
 
+TEST(Machine, CoreSetsAreNestedInHalves) {
+  using Sets = std::vector<std::vector<int>>;
+  EXPECT_EQ(nested_core_sets({}), Sets{});
+  EXPECT_EQ(nested_core_sets({3}), Sets{{3}});
+  EXPECT_EQ(nested_core_sets({0, 1}), (Sets{{0}, {1}, {0, 1}}));
+  EXPECT_EQ(nested_core_sets({0, 1, 2, 4, 5}),
+            (Sets{{0}, {1}, {2}, {4}, {5}, {0, 1}, {2, 4}, {0, 1, 2, 4}, {0, 1, 2, 4, 5}}));
+}
+
+TEST(Machine, SetsWithCoresInCommonUseThemAsResourcesOfOneMemory) {
+  const Cluster cluster =
+      cluster_of_targets({cores({0}), cores({2}), cores({0, 2}), {"openvino", "GPU.0", {}}},
+                         {{}, {}, {}, {"GPU.0", "a card", 4e9, {}}});
+  ASSERT_EQ(cluster.resources.size(), 2U);
+  EXPECT_EQ(cluster.resources[1].name, "core 2");
+  EXPECT_EQ(cluster.devices[1].uses, (std::vector<ResourceUse>{{ResourceId{1}, 1}}));
+  EXPECT_EQ(cluster.devices[2].uses.size(), 2U);
+  ASSERT_EQ(cluster.spaces.size(), 1U);
+  EXPECT_EQ(cluster.devices[2].space, SpaceId{0});
+  EXPECT_FALSE(cluster.devices[3].space.valid());
+  EXPECT_EQ(cluster.links.size(), 6U);  // between the card and each set
+}
+
 }  // namespace
 }  // namespace placewright

@@ -12,6 +12,8 @@
 #include "backends/target_devices.h"
 #include "formats/input_error.h"
 #include "formats/run_file.h"
+#include "machine/target_cluster.h"
+#include "problem/exclusion.h"
 #include "running/run_record.h"
 #include "support/backend_case.h"
 #include "support/folder.h"
@@ -120,6 +122,73 @@ TEST_P(Execution, PipelinesKeepSamplesApart) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Execution, ::testing::ValuesIn(backend_cases()), name_of_case);
+
+// Two cores, each alone and both together.
+class SharedCores : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (allowed_cores().size() < 2) GTEST_SKIP() << "needs two cores";
+  }
+
+  [[nodiscard]] Problem problem(Objective objective) const {
+    const BackendCase each{"openvino", GetParam()};
+    ProblemDraft draft =
+        model_draft(each, folder_.file("models"), devices_for("openvino", 2), objective);
+    const std::vector<int> cores = allowed_cores();
+    const std::vector<Target> targets = {target_of_cores({cores[0]}), target_of_cores({cores[1]}),
+                                         target_of_cores({cores[0], cores[1]})};
+    draft.cluster = cluster_of_targets(targets, devices_of(targets));
+    for (Op& op : draft.ops) op.time.push_back(op.time.front() * 0.6);
+    return Problem(std::move(draft));
+  }
+
+  Folder folder_;
+};
+
+// No two segments of the median sample have a core at the same time.
+void expect_cores_have_one_holder(const Problem& problem, const RunResult& result) {
+  for (const StepEvent& a : result.events) {
+    for (const StepEvent& b : result.events) {
+      if (a.step == b.step || !exclude_each_other(problem, a.device, b.device)) continue;
+      EXPECT_TRUE(a.end <= b.start || b.end <= a.start)
+          << "segments " << a.step << " and " << b.step;
+    }
+  }
+}
+
+TEST_P(SharedCores, SchedulesGiveTheOutputsOfTheWholeModelAndNobodyTakesAnothersCores) {
+  const Problem latency = problem(Objective::latency);
+  const auto models = models_of(latency);
+  RandomSource random(3);
+  for (int i = 0; i < 4; ++i) {
+    const Plan plan = random_cut_plan(latency, 6, random);
+    const RunResult result = run_plan(latency, plan, models, {.warm_up = 1, .repeat = 5});
+    EXPECT_TRUE(result.outputs.equal())
+        << result.outputs.worst_output << " differs by " << result.outputs.largest_difference;
+    EXPECT_EQ(result.value.kept + result.value.rejected, 5U);
+    expect_cores_have_one_holder(latency, result);
+  }
+}
+
+TEST_P(SharedCores, PipelinesTakeTurnsOnTheCores) {
+  const Problem throughput = problem(Objective::throughput);
+  const auto models = models_of(throughput);
+  RandomSource random(4);
+  for (int i = 0; i < 3; ++i) {
+    const Plan plan = random_cut_plan(throughput, 3, random);
+    const RunResult result =
+        run_plan(throughput, plan, models, {.warm_up = 4, .repeat = 20, .slots = 3});
+    EXPECT_TRUE(result.outputs.equal())
+        << result.outputs.worst_output << " differs by " << result.outputs.largest_difference;
+    EXPECT_FALSE(result.events.empty());
+  }
+}
+
+std::string name_of_model(const ::testing::TestParamInfo<std::string>& model) {
+  return placewright::testing::test_name(model.param);
+}
+INSTANTIATE_TEST_SUITE_P(OpenVino, SharedCores, ::testing::Values("tiny-branches", "tiny-bert"),
+                         name_of_model);
 
 // The real model, but the part with its last op fails at its third run.
 class FailingModel final : public NeuralModel {
