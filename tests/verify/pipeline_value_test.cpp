@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -314,6 +315,31 @@ TEST(PipelineValue, WithoutAPeriodItIsTheEndOfTheLastStage) {
   EXPECT_DOUBLE_EQ(value_of(sample), 7);
   sample.plan.value = 4;  // and 2 modulo 4
   EXPECT_DOUBLE_EQ(value_of(sample), 4);
+}
+
+// Five stages of load 1 in a ring, each sharing a core with the next: any list ends at 3, but in a
+// period of 2.5 two of them run at every moment.
+TEST(PipelineValue, StagesThatWrapRoundCanBeatEveryList) {
+  Sample sample = shared_pipeline();
+  ProblemDraft& draft = sample.draft;
+  draft.cluster.resources.clear();
+  draft.cluster.devices.clear();
+  draft.ops.clear();
+  draft.tensors.clear();
+  draft.cluster.spaces.clear();
+  sample.plan = Plan{};
+  for (std::size_t i = 0; i < 5; ++i) {
+    draft.cluster.resources.push_back({fmt::format("core{}", i), 1});
+    draft.cluster.devices.push_back({fmt::format("pair{}", i), KindId{0}});
+    draft.cluster.devices[i].uses = {{ResourceId{i}, 1}, {ResourceId{(i + 1) % 5}, 1}};
+    draft.ops.push_back(op(fmt::format("op{}", i), {1}));
+    sample.plan.placement.push_back(DeviceId{i});
+    sample.plan.stages.push_back({devices({i}), ops({i}), 1, static_cast<double>(i)});
+  }
+  EXPECT_THAT(codes_at(sample, 2.5), ::testing::IsEmpty());
+  EXPECT_THAT(codes_at(sample, 2.4), ::testing::Contains("resource-exceeded"));
+  for (Stage& stage : sample.plan.stages) stage.offset.reset();
+  EXPECT_DOUBLE_EQ(value_of(sample), 3);
 }
 
 TEST(PipelineValue, OffsetsThatAreLeftOutAreThoseOfAList) {

@@ -44,6 +44,13 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
       levels_(problem) {
   const std::size_t ops = problem.op_count();
   look_at_whole(false);
+  if (problem.resource_count() > 0) {
+    crews_.resize(problem.kind_count());
+    for (const DeviceId device : problem.devices()) {
+      if (!problem.uses(device).empty()) crews_[problem.kind_of(device).index()].push_back(device);
+    }
+    std::erase_if(crews_, [](const auto& crew) { return crew.empty(); });
+  }
   lane_begin_.push_back(0);
   for (const DeviceId device : problem.devices()) {
     lane_begin_.push_back(lane_begin_.back() +
@@ -598,6 +605,37 @@ bool Sweep::swap_devices() {
   return true;
 }
 
+// A stretch of the order leaves one set of cores for another, or for several small ones side by
+// side: one op that moves alone only makes the others wait.
+bool Sweep::move_stretch() {
+  constexpr std::size_t kLongestStretch = 32;
+  const std::vector<DeviceId>& crew = crews_[random_.below(crews_.size())];
+  const std::size_t begin = first_ + random_.below(last_ - first_);
+  const std::size_t end = std::min(last_, begin + 2 + random_.below(kLongestStretch));
+  const DeviceId only = random_.unit() < 0.3 ? crew[random_.below(crew.size())] : DeviceId{};
+  std::vector<double> load(crew.size(), 0);
+  for (std::size_t i = begin; i < end; ++i) {
+    const OpId op = now_.order[i];
+    if (!place(op, only.valid() ? only : nearest_free(op, crew, load))) return false;
+  }
+  return !moved_.empty();
+}
+
+// Where a producer of the op is, unless another device of the crew has much less to do.
+DeviceId Sweep::nearest_free(OpId op, std::span<const DeviceId> crew,
+                             std::vector<double>& load) const {
+  std::size_t best = static_cast<std::size_t>(std::ranges::min_element(load) - load.begin());
+  const double time = problem_.time(op, crew[best]);
+  for (const OpId before : problem_.predecessors(op)) {
+    const auto found = std::ranges::find(crew, now_.placement[before]);
+    if (found == crew.end()) continue;
+    const auto near = static_cast<std::size_t>(found - crew.begin());
+    if (load[near] <= load[best] + time) best = near;
+  }
+  load[best] += time;
+  return crew[best];
+}
+
 void Sweep::try_move(double temperature) {
   moved_.clear();
   rotated_from_ = rotated_to_ = 0;
@@ -606,6 +644,8 @@ void Sweep::try_move(double temperature) {
   bool changed = false;
   if (memory_binds_ && kind < 0.2) {
     changed = swap_devices();
+  } else if (!crews_.empty() && kind > 0.8) {
+    changed = move_stretch();
   } else if (kind < 0.55) {
     changed = move_block();
     if (changed && random_.unit() < 0.3) (void)move_in_order();

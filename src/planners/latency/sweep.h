@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <queue>
+#include <span>
 #include <vector>
 
 #include "evaluate/memory.h"
@@ -140,6 +141,8 @@ class Sweep {
   bool move_in_order();
   bool flip_eager();
   bool swap_devices();
+  bool move_stretch();
+  DeviceId nearest_free(OpId op, std::span<const DeviceId> crew, std::vector<double>& load) const;
   bool place(OpId op, DeviceId device);
   void undo();
   [[nodiscard]] bool movable(OpId op) const;
@@ -149,7 +152,8 @@ class Sweep {
   const Problem& problem_;
   std::size_t devices_;
   std::size_t spaces_;
-  bool takes_whole_;  // every op takes all of each resource of its device
+  std::vector<std::vector<DeviceId>> crews_;  // by kind: devices that share resources with others
+  bool takes_whole_;                          // every op takes all of each resource of its device
   bool host_;
   bool congestion_;
   bool has_overheads_;
