@@ -12,6 +12,7 @@
 #include "analysis/generate.h"
 #include "cli/exit_code.h"
 #include "cli/interruption.h"
+#include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/status_line.h"
 #include "cli/verbs.h"
@@ -43,8 +44,10 @@ constexpr const char* kExamples =
 struct TrainOptions {
   std::vector<std::string> paths;
   std::vector<std::string> families;  // NAME=COUNT
-  std::size_t ops = 100;
-  std::size_t devices = 3;
+  std::uint64_t ops = 100;
+  std::uint64_t devices = 3;
+  std::uint64_t samples = 64;
+  std::uint64_t channels = 64;
   TrainingOptions training;
   double checkpoint_seconds = 30;
   bool resume = false;
@@ -239,22 +242,23 @@ void add_train(CLI::App& program, Action& action) {
   CLI::App* verb =
       program.add_subcommand("train", "Train a policy for the planner hsdag on many problems");
   const auto options = std::make_shared<TrainOptions>();
-  options->training.learner.samples = 64;
   verb->add_option("problems", options->paths, "Problems to train on")->type_name("FILE");
   verb->add_option("--generate", options->families, "So many generated problems: FAMILY=COUNT")
       ->type_name("FAMILY=COUNT");
-  const auto number = [&](const char* flag, auto& value, const char* help) {
-    verb->add_option(flag, value, help)->capture_default_str();
-  };
-  number("--ops", options->ops, "Size of generated problems, in the mean");
-  number("--devices", options->devices, "Most devices of generated problems");
-  number("--episodes", options->training.episodes, "Length of the training");
-  number("--samples", options->training.learner.samples, "Placements of each episode");
-  number("--channels", options->training.learner.channels, "Width of the network");
-  number("--learning-rate", options->training.learner.learning_rate, "Of the optimiser Adam");
-  number("--seed", options->training.learner.seed, "Seed of every random choice");
-  number("--threads", options->training.learner.threads, "Threads");
-  number("--checkpoint", options->checkpoint_seconds, "Seconds between two checkpoints");
+  add_number(*verb, "--ops", options->ops, {4, 1'000'000},
+             "Size of generated problems, in the mean");
+  add_number(*verb, "--devices", options->devices, {2, 1024}, "Most devices of generated problems");
+  add_number(*verb, "--episodes", options->training.episodes, {1, 1'000'000'000},
+             "Length of the training");
+  add_number(*verb, "--samples", options->samples, {1, 1'000'000}, "Placements of each episode");
+  add_number(*verb, "--channels", options->channels, {1, 4096}, "Width of the network");
+  add_number(*verb, "--learning-rate", options->training.learner.learning_rate, {1e-9, 10},
+             "Of the optimiser Adam");
+  add_number(*verb, "--seed", options->training.learner.seed, kAnySeed,
+             "Seed of every random choice");
+  add_number(*verb, "--threads", options->training.learner.threads, {1, 1024}, "Threads");
+  add_number(*verb, "--checkpoint", options->checkpoint_seconds, {0, kLargestReal},
+             "Seconds between two checkpoints");
   verb->add_flag("--resume", options->resume, "Go on from the checkpoint, where there is one");
   options->output.add_to(*verb);
   const auto file = [&](const char* flag, std::string& value, const char* help) {
@@ -265,7 +269,11 @@ void add_train(CLI::App& program, Action& action) {
   file("--events", options->events, "The curves for TensorBoard, in this folder");
   file("--page", options->page, "The curves as a page");
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return train(*options); }; });
+  verb->callback([&action, options] {
+    options->training.learner.samples = static_cast<std::int64_t>(options->samples);
+    options->training.learner.channels = static_cast<std::int64_t>(options->channels);
+    action = [options] { return train(*options); };
+  });
 }
 
 }  // namespace placewright::cli

@@ -305,6 +305,7 @@ void Problem::build_spaces() {
     }
     space_.push_back(record.space);
     DeviceId& first = space_device_[record.space];
+    has_shared_spaces_ |= first.valid();
     if (!first.valid()) first = id;
     const auto on_host = [&](DeviceId each) {
       return cluster.kinds[kind_of(each).index()].on_host;

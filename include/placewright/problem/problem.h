@@ -158,7 +158,7 @@ class Problem {
   // As messages call it: the name of the space, or of its only device.
   [[nodiscard]] const std::string& space_name(SpaceId space) const;
   [[nodiscard]] bool same_space(DeviceId a, DeviceId b) const { return space_[a] == space_[b]; }
-  [[nodiscard]] bool has_shared_spaces() const { return space_count() < device_count(); }
+  [[nodiscard]] bool has_shared_spaces() const { return has_shared_spaces_; }
   // What version 2 of the format brought: planners must say that they know about it.
   [[nodiscard]] bool has_sharing() const {
     return resource_count() > 0 || has_shared_spaces() || has_tensor_cuts();
@@ -234,6 +234,7 @@ class Problem {
   Table<DeviceId, SpaceId> space_;
   Table<SpaceId, double> space_memory_;
   Table<SpaceId, DeviceId> space_device_;  // its first
+  bool has_shared_spaces_ = false;
   bool has_overheads_ = false;
   bool has_tensor_cuts_ = false;
 
