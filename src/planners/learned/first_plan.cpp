@@ -6,19 +6,33 @@
 
 namespace placewright::learned {
 
-Answer first_plan(const Problem& problem, Control& control) {
+namespace {
+
+enum class Wanted { any, best };
+
+Answer of_quick_planners(const Problem& problem, Control& control, Wanted wanted) {
   Answer answer;
   if (control.start != nullptr) answer.plan = *control.start;
   for (const PlannerEntry& quick :
        {single(), heft(), memory_first(), topo(), proportional(), priority(), etf()}) {
     if (!quick.serves(problem.objective())) continue;
+    if (answer.plan && control.should_stop()) break;
     Control part = control.part(quick.name, control.remaining());
     Answer found = quick.plan(problem, Settings{quick.options}, part);
-    if (!found.plan && !answer.plan) answer = std::move(found);
-    if (found.plan && found.value() < answer.value()) answer = std::move(found);
-    if (answer.plan) break;
+    if (found.plan ? found.value() < answer.value() : !answer.plan) answer = std::move(found);
+    if (answer.plan && wanted == Wanted::any) break;
   }
   return answer;
+}
+
+}  // namespace
+
+Answer first_plan(const Problem& problem, Control& control) {
+  return of_quick_planners(problem, control, Wanted::any);
+}
+
+Answer quick_plan(const Problem& problem, Control& control) {
+  return of_quick_planners(problem, control, Wanted::best);
 }
 
 Placement heft_placement(const Problem& problem, Control& control) {

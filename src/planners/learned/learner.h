@@ -69,6 +69,7 @@ struct LearnerOptions {
   double entropy = 1e-3;   // weight of the entropy bonus
   double exploration = 2;  // decisions of a placement that are taken at random, in the mean
   double imitation = 0.1;  // weight of the best placement so far
+  double neighbours = 0;   // hsdag: share of the samples that lie near the best placement
   std::uint64_t seed = 1;
   int threads = 1;
 };

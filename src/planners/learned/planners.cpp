@@ -1,7 +1,8 @@
 // hsdag, placeto, rnn: planners that learn to place by playing against the evaluator.
 //
-// Each starts from the best single device and keeps the best placement that it has seen, so it is
-// never worse than one device. It ends with the budget (or after `episodes`) and proves nothing.
+// Each starts from the best single device (hsdag with `costs`, from the best plan of the planners
+// that end at once) and keeps the best placement that it has seen, so it is never worse than one
+// device. It ends with the budget (or after `episodes`) and proves nothing.
 // Time: an episode costs one pass of the network and the evaluation of its samples. Memory:
 // O(samples x ops), and what the network needs.
 //
@@ -67,6 +68,7 @@ void take_published_settings(LearnerOptions& options, const Problem& problem) {
   options.entropy = 0;
   options.exploration = 0;
   options.imitation = 0;
+  options.neighbours = 0;
 }
 
 LearnerOptions common_options(Network network, const Settings& settings, const Control& control) {
@@ -92,6 +94,7 @@ LearnerOptions hsdag_options(const Problem& problem, const Settings& settings,
   options.steps = settings.integer("steps");
   options.imitation = settings.number("imitation");
   options.merge_bias = settings.number("merge-bias");
+  options.neighbours = settings.number("neighbours");
   if (settings.flag("published")) take_published_settings(options, problem);
   return options;
 }
@@ -113,6 +116,7 @@ struct LearningTask {
   PlacementGraphOptions features;
   std::optional<Policy> policy = {};
   bool one_pass = false;
+  bool from_quick = false;  // begin with the best plan of the quick planners, not of one device
   std::int64_t episodes = 0;
   Reward reward = Reward::simulated;
 };
@@ -155,7 +159,7 @@ Answer learn(const Problem& problem, const LearningTask& task, const Measure& me
   if (task.reward != Reward::simulated && !measure) {
     throw SettingsError("plans cannot be measured here: reward must be simulated");
   }
-  Answer answer = first_plan(problem, control);
+  Answer answer = task.from_quick ? quick_plan(problem, control) : first_plan(problem, control);
   if (!answer.plan || control.should_stop()) return answer;
   const PlacementGraph graph =
       placement_graph(problem, task.features, heft_placement(problem, control));
@@ -184,6 +188,7 @@ Answer plan_hsdag(const Problem& problem, const Settings& settings, const FrontE
   task.episodes = settings.integer("episodes");
   if (published && task.episodes == 0) task.episodes = kPublishedEpisodes;
   task.one_pass = settings.flag("one-pass");
+  task.from_quick = task.features.costs;
   task.reward = choice<Reward>(settings, "reward");
   if (const std::string& path = settings.text("policy"); !path.empty()) {
     task.policy = read_policy(path, front_end);
@@ -282,6 +287,7 @@ PlannerEntry hsdag(FrontEnd front_end) {
       {"steps", "passes of the network in an episode", std::int64_t{1}, 1, 1000},
       {"merge-bias", "what the score of an edge begins with; above 0 most nodes are merged", -1.0,
        -100, 100},
+      {"neighbours", "share of the samples drawn around the best placement so far", 0.5, 0, 0.8},
       {"imitation", "pull towards the best placement so far", 0.02, 0, 10}};
   options.insert(options.end(), own.begin(), own.end());
   PlannerEntry entry = entry_of(

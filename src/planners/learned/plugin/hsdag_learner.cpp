@@ -19,6 +19,8 @@ namespace {
 constexpr int kPpoEpochs = 5;
 constexpr double kPpoClip = 0.2;
 constexpr double kMostExploration = 0.5;
+// Of the neighbours of the best placement, those whose new decisions the policy takes.
+constexpr double kPolicyShare = 0.25;
 
 // One pass, what was drawn from it, and what it was worth.
 struct Step {
@@ -85,12 +87,56 @@ class HsdagLearner final : public TorchLearner {
     if (!network_->is_training()) drawn.select(0, 0).copy_(step.probabilities.argmax(1));
     wander(drawn, step.pass.allowed, generator);
     torch::Tensor rows = drawn.index_select(1, step.pass.group_of).to(torch::kInt32).contiguous();
+    const std::int64_t learned_from = samples - wandering(samples) - neighbours(samples);
+    if (neighbours(samples) > 0) {
+      torch::Tensor near = rows.narrow(0, learned_from, neighbours(samples));
+      near.copy_(around_best(environment, graph, step.pass, near, generator));
+    }
     step.values = environment.evaluate(
         {rows.data_ptr<std::int32_t>(), static_cast<std::size_t>(rows.numel())});
-    const std::int64_t learned_from = samples - wandering(samples);
     step.values.resize(static_cast<std::size_t>(learned_from));
     step.actions = actions_of_groups(rows.narrow(0, 0, learned_from), step.pass);
     return step;
+  }
+
+  [[nodiscard]] std::int64_t neighbours(std::int64_t samples) const {
+    if (!network_->is_training()) return 0;
+    return static_cast<std::int64_t>(options().neighbours * static_cast<double>(samples));
+  }
+
+  // The best placement with a few decisions taken anew, by the policy (`drawn`) or at random: whole
+  // groups in every other row, single nodes in the rest.
+  static torch::Tensor around_best(Environment& environment, const GraphTensors& graph,
+                                   const GroupScores& pass, const torch::Tensor& drawn,
+                                   at::Generator& generator) {
+    const std::int64_t count = drawn.size(0);
+    const std::int64_t nodes = drawn.size(1);
+    const std::int64_t groups = pass.scores.size(0);
+    const torch::Tensor row = best_row(environment);
+    const torch::Tensor best = torch::where(row >= 0, row, drawn);
+    // 1, 2, 4, 8 decisions in the mean.
+    const torch::Tensor decisions = torch::pow(2.0, torch::arange(count) / 2 % 4).unsqueeze(1);
+    const torch::Tensor of_groups =
+        (torch::rand({count, groups}, generator) < decisions / static_cast<double>(groups))
+            .index_select(1, pass.group_of);
+    const torch::Tensor of_nodes =
+        torch::rand({count, nodes}, generator) < decisions / static_cast<double>(nodes);
+    const torch::Tensor whole = (torch::arange(count) % 2 == 0).unsqueeze(1);
+    const torch::Tensor anywhere =
+        torch::multinomial(graph.allowed.to(torch::kFloat32), count, true, generator).t();
+    const torch::Tensor group_anywhere =
+        torch::multinomial(pass.allowed.to(torch::kFloat32), count, true, generator)
+            .t()
+            .index_select(1, pass.group_of);
+    const torch::Tensor by_policy = torch::rand({count, 1}, generator) < kPolicyShare;
+    const torch::Tensor other =
+        torch::where(by_policy, drawn, torch::where(whole, group_anywhere, anywhere));
+    return torch::where(torch::where(whole, of_groups, of_nodes), other, best).to(torch::kInt32);
+  }
+
+  static torch::Tensor best_row(Environment& environment) {
+    const auto best = environment.best();
+    return torch::tensor(std::vector<std::int32_t>(best.begin(), best.end())).unsqueeze(0);
   }
 
   // A group's device where all its nodes are there, else -1.
@@ -163,10 +209,7 @@ class HsdagLearner final : public TorchLearner {
     const auto groups = static_cast<double>(pass.scores.size(0));
     torch::Tensor loss = -options().entropy * groups * mean_entropy(probabilities, pass.allowed);
     if (options().imitation == 0) return loss;
-    const auto best = environment.best();
-    const torch::Tensor row =
-        torch::tensor(std::vector<std::int32_t>(best.begin(), best.end())).unsqueeze(0);
-    const torch::Tensor actions = actions_of_groups(row, pass).squeeze(0);
+    const torch::Tensor actions = actions_of_groups(best_row(environment), pass).squeeze(0);
     const torch::Tensor known = (actions >= 0).to(torch::kFloat32);
     const torch::Tensor likely =
         probabilities.gather(1, actions.clamp_min(0).unsqueeze(1)).squeeze(1).clamp_min(1e-9).log();
