@@ -66,12 +66,7 @@ ExitCode explain_op(const ExplainOptions& options, const OpenedPlan& loaded) {
 }
 
 ExitCode explain_plan(const ExplainOptions& options, const OpenedPlan& loaded) {
-  const auto violations = loaded.violations();
-  if (!violations.empty()) {
-    fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
-               printable(violations.front().message));
-    return ExitCode::no;
-  }
+  if (!is_valid(loaded)) return ExitCode::no;
   if (!options.op.empty()) return explain_op(options, loaded);
   PlanExplanation explanation;
   explanation.path = critical_path(loaded.problem, loaded.plan());

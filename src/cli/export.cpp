@@ -97,12 +97,7 @@ ExitCode export_plan(const ExportOptions& options) {
   const bool openvino = options.target == "openvino";
   const Writer write = openvino ? nullptr : writer_for(options.target);
   const OpenedPlan loaded = options.plan.read(options.output);
-  const auto violations = loaded.violations();
-  if (!violations.empty()) {
-    fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
-               printable(violations.front().message));
-    return ExitCode::no;
-  }
+  if (!is_valid(loaded)) return ExitCode::no;
   if (openvino) {
     write_openvino(options, loaded);
     return ExitCode::success;

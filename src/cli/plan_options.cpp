@@ -1,5 +1,9 @@
 #include "cli/plan_options.h"
 
+#include <fmt/format.h>
+
+#include "cli/text.h"
+
 namespace placewright::cli {
 
 void PlanOptions::add_to(CLI::App& verb) {
@@ -17,6 +21,14 @@ OpenedPlan PlanOptions::read(const OutputOptions& output) const {
                        .change = [this](ProblemDraft& draft) { problem.apply_to(draft); }});
   output.warn(opened.file.warnings);
   return opened;
+}
+
+bool is_valid(const OpenedPlan& opened) {
+  const auto violations = opened.violations();
+  if (violations.empty()) return true;
+  fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
+             printable(violations.front().message));
+  return false;
 }
 
 std::optional<Plan> start_plan(const std::string& path, const Problem& problem,

@@ -23,6 +23,9 @@ struct PlanOptions {
   [[nodiscard]] OpenedPlan read(const OutputOptions& output) const;
 };
 
+// Whether the plan keeps the rules; stderr tells the first one that it breaks.
+bool is_valid(const OpenedPlan& opened);
+
 // The plan in a file for `--start`; nullopt for an empty path. Throws InputError.
 std::optional<Plan> start_plan(const std::string& path, const Problem& problem,
                                const std::vector<std::string>& op_ids);

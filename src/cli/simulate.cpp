@@ -192,12 +192,7 @@ void print_document(const Problem& problem, const Plan& plan) {
 
 ExitCode simulate(const SimulateOptions& options) {
   const OpenedPlan loaded = options.plan.read(options.output);
-  const auto violations = loaded.violations();
-  if (!violations.empty()) {
-    fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
-               printable(violations.front().message));
-    return ExitCode::no;
-  }
+  if (!is_valid(loaded)) return ExitCode::no;
   if (options.output.json) {
     print_document(loaded.problem, loaded.plan());
   } else if (!options.output.quiet) {
