@@ -1,10 +1,8 @@
 #include "backends/import.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,27 +10,12 @@
 #include "backends/part_inputs.h"
 #include "backends/registry.h"
 #include "formats/text_file.h"
+#include "problem/cost_source.h"
 
 namespace placewright {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<long> sizes_in(std::string_view text, std::string_view whole) {
-  std::vector<long> sizes;
-  while (true) {
-    const std::string_view word = text.substr(0, text.find('x'));
-    long size = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
-    if (error != std::errc{} || end != word.data() + word.size() || size < 1) {
-      throw std::invalid_argument(
-          fmt::format("'{}' is no shape: expected something like image=1x3x224x224", whole));
-    }
-    sizes.push_back(size);
-    if (word.size() == text.size()) return sizes;
-    text.remove_prefix(word.size() + 1);
-  }
-}
 
 std::string shape_text(const TensorType& type) {
   return fmt::format("{} {}", fmt::join(type.shape, "x"), type.element);
@@ -88,20 +71,6 @@ void add_weights(const ModelGraph& graph, ProblemDraft& draft) {
 
 }  // namespace
 
-Shapes shapes_named(const std::vector<std::string>& texts) {
-  Shapes shapes;
-  for (const std::string& text : texts) {
-    const auto equals = text.rfind('=');
-    const bool named = equals != std::string::npos;
-    const std::string name = named ? text.substr(0, equals) : std::string{};
-    if (!shapes.emplace(name, sizes_in(std::string_view(text).substr(named ? equals + 1 : 0), text))
-             .second) {
-      throw std::invalid_argument(fmt::format("the shape of '{}' is given twice", name));
-    }
-  }
-  return shapes;
-}
-
 ModelSource source_of(const std::string& path, const std::vector<std::string>& shapes,
                       const std::string& folder) {
   ModelSource source;
@@ -110,7 +79,7 @@ ModelSource source_of(const std::string& path, const std::vector<std::string>& s
       folder.empty()
           ? absolute.string()
           : absolute.lexically_proximate(fs::absolute(folder).lexically_normal()).string();
-  source.digest = digest_of(read_whole(path));
+  source.digest = digest_of_file(path);
   source.shapes = shapes;
   if (const BackendEntry* backend = backend_reading(path)) source.backend = backend->name;
   return source;
@@ -143,11 +112,6 @@ Roofline roofline_of(const Target& target) {
   return {.flops_per_second = 1e12, .bytes_per_second = 40e9, .seconds_per_op = 10e-6};
 }
 
-std::string model_name_of(const std::string& path) {
-  const std::string stem = fs::path(path).stem().string();
-  return stem.empty() ? "model" : stem;
-}
-
 void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,
                     const std::vector<Roofline>& kinds) {
   draft.cluster = cluster;
@@ -160,8 +124,8 @@ void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster&
       draft.ops[op].time.push_back(seconds * 1000);
     }
   }
-  draft.origin.emplace_back(
-      "op times: estimated from flops and bytes, not measured ('placewright profile' measures)");
+  draft.origin.push_back(std::string(kEstimatedOrigin) +
+                         " from flops and bytes, not measured ('placewright profile' measures)");
 }
 
 }  // namespace placewright

@@ -15,11 +15,9 @@
 
 namespace placewright {
 
-// "image=1x3x224x224", or "1x3x224x224" for the only input. Throws std::invalid_argument.
-Shapes shapes_named(const std::vector<std::string>& texts);
-
 // The model file as a problem in `folder` refers to it, with the backend that reads it and its
-// digest (of an IR: of the XML, which holds the graph; empty folder: the path stays absolute).
+// digest (of an IR: of the XML, which holds the graph; of a SavedModel: of the folder; empty
+// `folder`: the path stays absolute).
 ModelSource source_of(const std::string& path, const std::vector<std::string>& shapes,
                       const std::string& folder);
 
@@ -38,9 +36,6 @@ Roofline roofline_of_cores(int cores);
 
 // Cores as above; any other device as an integrated GPU.
 Roofline roofline_of(const Target& target);
-
-// What a model is called that came from this file.
-std::string model_name_of(const std::string& path);
 
 // Fills in the cluster, and the times by the rooflines of its kinds.
 void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/import.h"
+#include "backends/model_files.h"
 #include "formats/input_error.h"
 #include "formats/text_file.h"
 
@@ -43,7 +43,7 @@ std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem) {
   std::vector<std::unique_ptr<NeuralModel>> models;
   for (const ModelId id : problem.models()) {
     const ModelSource& source = source_in(problem, id);
-    if (!source.digest.empty() && digest_of(read_whole(source.path)) != source.digest) {
+    if (!source.digest.empty() && digest_of_file(source.path) != source.digest) {
       throw InputError(source.path, "", "has changed since the problem was made: profile it again");
     }
     models.push_back(runtime_named(backend_of(problem.model(id)).name)

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -34,7 +35,7 @@ namespace placewright {
 
 // Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
 // states the number that it was built with, and the loader refuses another one before any call.
-inline constexpr int kBackendInterface = 3;
+inline constexpr int kBackendInterface = 4;
 
 // A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
@@ -187,6 +188,25 @@ class NeuralModel {
   [[nodiscard]] virtual SerialisedModel serialised() const = 0;
 };
 
+// An input or output as the file declares it.
+struct PortSignature {
+  static constexpr long kOpen = -1;
+  std::string name;
+  std::string element;                     // "f32", "i64", …
+  std::optional<std::vector<long>> shape;  // kOpen: any size; nullopt: any number of dimensions
+
+  [[nodiscard]] bool is_open() const;
+};
+
+// What a model takes and gives.
+struct ModelSignature {
+  std::vector<PortSignature> inputs;
+  std::vector<PortSignature> outputs;
+};
+
+// "1x?x8"; "?" for any number of dimensions.
+std::string shape_text(const PortSignature& port);
+
 // The shape of each input, by name; the name "" is the only input. A dimension of -1 is refused.
 using Shapes = std::map<std::string, std::vector<long>>;
 
@@ -197,6 +217,10 @@ class Runtime {
   [[nodiscard]] virtual std::string version() const = 0;
   // The first one computes what outputs are compared with.
   [[nodiscard]] virtual std::vector<RuntimeDevice> devices() const = 0;
+
+  // Whatever is open may stay so. Throws InputError for a file that is no model.
+  [[nodiscard]] virtual ModelSignature signature(const std::string& path,
+                                                 const Shapes& shapes = {}) const = 0;
 
   // A model file of any kind that the backend reads. Throws InputError for a file that is none, and
   // for shapes that stay open.

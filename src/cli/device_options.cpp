@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/import.h"
 #include "backends/target_devices.h"
 #include "cli/exit_code.h"
 
@@ -37,16 +36,16 @@ const BackendEntry& backend_of_models(const std::vector<std::string>& paths) {
 void ShapeOptions::add_to(CLI::App& verb) {
   verb.add_option("--shape", texts,
                   "The shape of an input that leaves it open, or another one: image=1x3x224x224; "
-                  "may be given again")
+                  "of several models, MODEL:image=1x3x224x224; may be given again")
       ->group("Model")
-      ->type_name("[INPUT=]SHAPE")
+      ->type_name("[MODEL:][INPUT=]SHAPE")
       ->allow_extra_args(false)
       ->take_all();
 }
 
-Shapes ShapeOptions::shapes() const {
+std::vector<ModelFile> ShapeOptions::files(const std::vector<std::string>& paths) const {
   try {
-    return shapes_named(texts);
+    return model_files(paths, texts);
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format("--shape: {}", error.what()));
   }

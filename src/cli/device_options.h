@@ -8,8 +8,8 @@
 
 #include <CLI/App.hpp>
 
+#include "backends/model_files.h"
 #include "backends/registry.h"
-#include "backends/runtime.h"
 
 namespace placewright::cli {
 
@@ -30,8 +30,8 @@ struct ShapeOptions {
   std::vector<std::string> texts;
 
   void add_to(CLI::App& verb);
-  // Throws UsageError.
-  [[nodiscard]] Shapes shapes() const;
+  // The models with their shapes. Throws UsageError.
+  [[nodiscard]] std::vector<ModelFile> files(const std::vector<std::string>& paths) const;
 };
 
 }  // namespace placewright::cli

@@ -31,7 +31,6 @@ constexpr const char* kExamples =
 struct ImportOptions {
   ProblemOptions problem;
   DeviceOptions devices;
-  ShapeOptions shapes;
   OutputOptions output;
   std::string path;
 };
@@ -48,13 +47,14 @@ ProblemDraft imported(const ImportOptions& options) {
   if (!options.problem.cluster.empty()) {
     throw UsageError("--cluster: the devices of a model are given by --device");
   }
-  const Shapes shapes = options.shapes.shapes();
   const std::string& path = options.problem.path;
+  const ModelFile file = options.problem.model_files().front();
   const BackendEntry& backend = *backend_reading(path);
   const std::vector<Target> targets = options.devices.targets(backend);
-  const auto model = runtime_named(backend.name).read(path, shapes);
+  require_fixed_shapes({file});
+  const auto model = runtime_named(backend.name).read(path, shapes_named(file.shapes));
   ProblemDraft draft = draft_of(model->graph(), model_name_of(path),
-                                source_of(path, options.shapes.texts, folder_of(options.path)));
+                                source_of(path, file.shapes, folder_of(options.path)));
   const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
   std::vector<Roofline> rooflines;
   for (const std::size_t device : first_of_each_kind(cluster)) {
@@ -83,10 +83,8 @@ ExitCode import_model(const ImportOptions& options) {
 }
 
 ExitCode import(const ImportOptions& options) {
-  if (options.problem.format.empty() && backend_reading(options.problem.path) != nullptr) {
-    return import_model(options);
-  }
-  if (!options.devices.names.empty() || !options.shapes.texts.empty()) {
+  if (options.problem.names_models()) return import_model(options);
+  if (!options.devices.names.empty() || !options.problem.shapes.texts.empty()) {
     throw UsageError("--device and --shape are for models; a problem has its own devices");
   }
   ProblemFile file = options.problem.read();
@@ -110,7 +108,6 @@ void add_import(CLI::App& program, Action& action) {
   const auto options = std::make_shared<ImportOptions>();
   options->problem.add_argument_to(*verb);
   options->devices.add_to(*verb);
-  options->shapes.add_to(*verb);
   options->output.add_to(*verb);
   verb->add_option("-o,--output", options->path, "Where to write it; - is standard output")
       ->required()

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bounds/bounds.h"
+#include "cli/model_info.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
 #include "cli/table.h"
@@ -23,7 +24,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kExamples =
     "Examples:\n"
     "  placewright info examples/moirai/GoogLeNet.json\n"
-    "  placewright info graph.json --objective throughput --json";
+    "  placewright info graph.json --objective throughput --json\n"
+    "  placewright info model.onnx                       inputs, outputs, types and shapes";
 
 struct InfoOptions {
   ProblemOptions problem;
@@ -195,6 +197,9 @@ void print_document(const Problem& problem, const FileFacts& facts,
 }
 
 ExitCode info(const InfoOptions& options) {
+  if (options.problem.names_models()) {
+    return model_info(options.problem.model_files(), options.output);
+  }
   ProblemFile file = options.problem.read();
   options.output.warn(file.warnings);
   const FileFacts facts{file.format, file.digest};
@@ -211,7 +216,8 @@ ExitCode info(const InfoOptions& options) {
 }  // namespace
 
 void add_info(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("info", "What is in a problem: sizes, devices, bounds");
+  CLI::App* verb = program.add_subcommand(
+      "info", "What is in a problem (sizes, devices, bounds) or a model (inputs, outputs)");
   const auto options = std::make_shared<InfoOptions>();
   options->problem.add_argument_to(*verb);
   options->output.add_to(*verb);

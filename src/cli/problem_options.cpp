@@ -42,6 +42,7 @@ void ProblemOptions::add_argument_to(CLI::App& verb) {
   verb.add_option("more", more, "Further models for the same devices, planned together")
       ->type_name("FILE");
   add_flags_to(verb);
+  shapes.add_to(verb);
 }
 
 void ProblemOptions::add_option_to(CLI::App& verb) {
@@ -85,6 +86,21 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
       ->type_name("OP=DEVICE")
       ->allow_extra_args(false)
       ->take_all();
+}
+
+bool ProblemOptions::names_models() const {
+  return format.empty() && path != "-" && backend_reading(path) != nullptr;
+}
+
+std::vector<ModelFile> ProblemOptions::model_files() const {
+  std::vector<std::string> paths = more;
+  paths.insert(paths.begin(), path);
+  for (const std::string& other : paths) {
+    if (backend_reading(other) != nullptr) continue;
+    throw UsageError(
+        fmt::format("{} is no model, {} is one: give models or problems, not both", other, path));
+  }
+  return shapes.files(paths);
 }
 
 void ProblemOptions::check() const {

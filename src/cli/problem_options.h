@@ -8,6 +8,7 @@
 
 #include <CLI/App.hpp>
 
+#include "cli/device_options.h"
 #include "formats/problem_file.h"
 #include "problem/problem.h"
 
@@ -27,6 +28,7 @@ struct ProblemOptions {
   std::optional<int> calls;
   std::optional<int> replicas;
   std::vector<std::string> pins;  // OP=DEVICE
+  ShapeOptions shapes;            // of a model
 
   // The file as the verb's argument.
   void add_argument_to(CLI::App& verb);
@@ -35,6 +37,11 @@ struct ProblemOptions {
 
   // Wrong flags are a UsageError and found before any file is opened.
   [[nodiscard]] ProblemFile read() const;
+
+  // Whether the files are models that a backend reads, not problems.
+  [[nodiscard]] bool names_models() const;
+  // The models with their shapes. Throws UsageError.
+  [[nodiscard]] std::vector<ModelFile> model_files() const;
 
   // The steps of `read`, for verbs that come to the problem through a plan.
   void check() const;

@@ -24,7 +24,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  placewright profile inception-v3.xml --device cpu:0 --device cpu:1 -o inception.json\n"
     "  placewright profile bert.onnx --shape ids=1x128 --shape mask=1x128 -o bert.json\n"
-    "  placewright profile alexnet.xml resnet-50.xml -o both.json    several models at once\n"
+    "  placewright profile alexnet.xml bert.onnx --shape bert:ids=1x128 -o both.json\n"
     "\n"
     "Nothing else should run on the machine. Where a measurement was disturbed the table, the\n"
     "file's origin and a warning say so; with --strict the exit code is 1 and nothing is written.";
@@ -42,13 +42,7 @@ struct ProfileOptions {
 
 ProfileRequest request_of(const ProfileOptions& options) {
   ProfileRequest request;
-  (void)options.shapes.shapes();  // wrong ones are found before anything is measured
-  if (options.models.size() > 1 && !options.shapes.texts.empty()) {
-    throw UsageError("--shape: of several models it is not clear which one is meant");
-  }
-  for (const std::string& path : options.models) {
-    request.files.push_back({path, options.shapes.texts});
-  }
+  request.files = options.shapes.files(options.models);
   request.targets = options.devices.targets(backend_of_models(options.models));
   if (!options.path.empty() && options.path != "-") {
     request.folder = std::filesystem::absolute(options.path).parent_path().string();

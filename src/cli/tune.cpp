@@ -49,17 +49,11 @@ struct TuneOptions {
 };
 
 ProfileRequest profile_request(const TuneOptions& options) {
-  (void)options.shapes.shapes();
-  if (options.models.size() > 1 && !options.shapes.texts.empty()) {
-    throw UsageError("--shape: of several models it is not clear which one is meant");
-  }
   if (options.objective == Objective::call_latency) {
     throw UsageError("--objective: plans for call-latency cannot be run");
   }
   ProfileRequest request;
-  for (const std::string& path : options.models) {
-    request.files.push_back({path, options.shapes.texts});
-  }
+  request.files = options.shapes.files(options.models);
   request.targets = options.devices.targets(backend_of_models(options.models));
   request.measure.repeat = options.repeat;
   return request;

@@ -12,6 +12,7 @@
 #include "backends/target_devices.h"
 #include "formats/input_error.h"
 #include "machine/target_cluster.h"
+#include "problem/cost_source.h"
 #include "profiling/crowding.h"
 #include "profiling/op_times.h"
 
@@ -45,7 +46,7 @@ void require_one_backend(const ProfileRequest& request) {
                                             name_of(request.targets.front()), name_of(target),
                                             backend, target.backend));
   }
-  for (const ProfiledFile& file : request.files) {
+  for (const ModelFile& file : request.files) {
     const BackendEntry* reader = backend_reading(file.path);
     if (reader == nullptr || reader->name == backend) continue;
     throw InputError(file.path, "",
@@ -119,7 +120,8 @@ class Profiler {
       add_cut_overheads();
     }
     draft.cluster = cluster_;
-    for (const std::string& doubt : profile_.doubts) draft.origin.push_back("not valid: " + doubt);
+    for (const std::string& doubt : profile_.doubts)
+      draft.origin.push_back(std::string(kDisturbedOrigin) + doubt);
     return std::move(profile_);
   }
 
@@ -139,7 +141,7 @@ class Profiler {
   }
 
   void add_model(std::size_t number) {
-    const ProfiledFile& file = request_.files[number];
+    const ModelFile& file = request_.files[number];
     request_.measure.check();
     const auto model = runtime_.read(file.path, shapes_named(file.shapes));
     require_no_text_inputs(model->graph(), file.path);
@@ -374,6 +376,7 @@ class Profiler {
 
 std::optional<Profile> profile_models(const ProfileRequest& request) {
   require_one_backend(request);
+  require_fixed_shapes(request.files);
   try {
     return Profiler(request).run();
   } catch (const Stopped&) {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/model_files.h"
 #include "backends/runtime.h"
 #include "machine/targets.h"
 #include "problem/draft.h"
@@ -26,11 +27,6 @@
 #include "profiling/measurement.h"
 
 namespace placewright {
-
-struct ProfiledFile {
-  std::string path;
-  std::vector<std::string> shapes;  // "image=1x3x224x224"; see shapes_named
-};
 
 // One model on one kind.
 struct KindProfile {
@@ -66,7 +62,7 @@ struct Profile {
 };
 
 struct ProfileRequest {
-  std::vector<ProfiledFile> files;
+  std::vector<ModelFile> files;
   std::vector<Target> targets;  // at least one; all of the backend that reads the files
   std::string folder;           // where the problem file will lie
   MeasureOptions measure;

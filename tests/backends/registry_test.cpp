@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/import.h"
+#include "backends/model_files.h"
 #include "backends/target_devices.h"
 #include "formats/problem_file.h"
 #include "support/backend_case.h"

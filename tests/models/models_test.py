@@ -12,6 +12,7 @@ import tempfile
 
 import onnx_models
 
+FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures"  # made by make_fixtures.py
 PROGRAM = os.environ["PLACEWRIGHT_PROGRAM"]
 
 
@@ -52,6 +53,53 @@ def test_names_depend_on_the_file_alone(folder):
         assert op_names(problem) == expected, f"{op_names(problem)}\n{expected}"
     placewright("plan", problem, "--planner", "heft", "-o", plan)
     expect_equal_outputs(plan)
+
+
+SHAPES = ["inputs:ids=1x7", "inputs:mask=1x7", "inputs:vector=1x4", "open:image=2x3x16x16"]
+
+
+def test_open_shapes_are_named_at_once_and_given_by_model(folder):
+    models = [onnx_models.several_inputs(folder / "inputs.onnx"), onnx_models.open_shape(folder / "open.onnx")]
+    problem = folder / "both.json"
+    message = placewright("profile", *models, "-o", problem, code=3)
+    hints = ["inputs:ids=1x128", "inputs:mask=1x128", "inputs:vector=1x4", "open:image=1x3x16x16"]
+    for hint in hints:
+        assert f"--shape '{hint}'" in message, message
+    message = placewright("profile", *models, "--shape", "ids=1x7", "-o", problem, code=2)
+    assert "which model" in message and "inputs, open" in message, message
+    flags = [word for shape in SHAPES for word in ("--shape", shape)]
+    placewright("profile", *models, *flags, "--repeat", 1, "-o", problem)
+    sources = [model["source"]["shapes"] for model in json.loads(problem.read_text())["models"]]
+    assert sources == [["ids=1x7", "mask=1x7", "vector=1x4"], ["image=2x3x16x16"]], sources
+
+
+def test_info_lists_inputs_and_outputs(folder):
+    model = onnx_models.several_inputs(folder / "inputs.onnx")
+    (described,) = json.loads(placewright("info", model, "--json"))["models"]
+    assert described["inputs"][0] == {"name": "ids", "type": "i64", "shape": [None, None]}, described
+    assert described["inputs"][2] == {"name": "vector", "type": "f32", "shape": [None, 4]}, described
+    assert [output["shape"] for output in described["outputs"]] == [[None, 4]], described
+    assert "ids     i64   ?x?" in placewright("info", model)
+
+
+def test_problems_profiled_one_by_one_are_planned_together(folder):
+    problems = []
+    for seed, name in enumerate("ab"):
+        model = onnx_models.convolutional(folder / f"{name}.onnx", opset=17, seed=seed)
+        problems.append(folder / f"{name}.json")
+        placewright("profile", model, "--repeat", 2, "-o", problems[-1])
+    plan = folder / "plan.json"
+    placewright("plan", *problems, "--objective", "total-completion", "--planner", "heft", "-o", plan)
+    assert "the means of what the 2 joined problems state" in plan.read_text()
+    expect_equal_outputs(plan)
+
+
+def test_tensorflow_models(folder):
+    for name in ("saved_model", "classifier.tflite"):
+        problem, plan = folder / "problem.json", folder / "plan.json"
+        placewright("profile", FIXTURES / name, "--repeat", 2, "-o", problem)
+        placewright("plan", problem, "--planner", "heft", "-o", plan)
+        expect_equal_outputs(plan)
 
 
 def main():

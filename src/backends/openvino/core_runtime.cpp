@@ -34,10 +34,23 @@ std::string shape_text(const ov::PartialShape& shape) {
   return text;
 }
 
-std::string input_name_of(const ov::Output<ov::Node>& input) {
-  const auto& names = input.get_names();
-  if (names.empty()) return input.get_node()->get_friendly_name();
+std::string port_name_of(const ov::Output<ov::Node>& port) {
+  const auto& names = port.get_names();
+  if (names.empty()) return port.get_node()->get_friendly_name();
   return *std::min_element(names.begin(), names.end());
+}
+
+PortSignature port_of(const ov::Output<ov::Node>& port) {
+  PortSignature signature{
+      .name = port_name_of(port), .element = port.get_element_type().get_type_name(), .shape = {}};
+  const ov::PartialShape& shape = port.get_partial_shape();
+  if (shape.rank().is_dynamic()) return signature;
+  signature.shape.emplace();
+  for (const ov::Dimension& dimension : shape) {
+    signature.shape->push_back(dimension.is_static() ? dimension.get_length()
+                                                     : PortSignature::kOpen);
+  }
+  return signature;
 }
 
 bool is_called(const ov::Output<ov::Node>& input, const std::string& name) {
@@ -54,7 +67,7 @@ void reshape(ov::Model& model, const std::string& path, const Shapes& shapes) {
     });
     if (found == inputs.end()) {
       std::vector<std::string> names;
-      for (const auto& input : inputs) names.push_back(input_name_of(input));
+      for (const auto& input : inputs) names.push_back(port_name_of(input));
       throw InputError(
           path, "",
           name.empty()
@@ -75,12 +88,8 @@ void reshape(ov::Model& model, const std::string& path, const Shapes& shapes) {
 void require_static_shapes(ov::Model& model, const std::string& path) {
   for (const auto& input : model.inputs()) {
     if (input.get_partial_shape().is_static()) continue;
-    const std::string shape = shape_text(input.get_partial_shape());
-    throw InputError(
-        path, "",
-        fmt::format("the input '{}' has the open shape {}: say which one is meant, as "
-                    "in --shape {}=1x3x224x224",
-                    input_name_of(input), shape.empty() ? "?" : shape, input_name_of(input)));
+    throw InputError(path, "",
+                     fmt::format("the shape of the input '{}' is open", port_name_of(input)));
   }
   for (const auto& node : model.get_ordered_ops()) {
     for (const auto& output : node->outputs()) {
@@ -117,8 +126,8 @@ void require_signature(const std::string& path) {
   if (ending == ".onnx" && text) throw InputError(path, "", "is no ONNX model: it holds text");
 }
 
-// The model as the file has it, with the shapes asked for and constants folded.
-std::shared_ptr<ov::Model> opened(ov::Core& core, const std::string& path, const Shapes& shapes) {
+// The model as the file has it, with the shapes asked for.
+std::shared_ptr<ov::Model> declared(ov::Core& core, const std::string& path, const Shapes& shapes) {
   if (!std::filesystem::exists(path)) throw InputError(path, "", "there is no such file");
   require_signature(path);
   std::shared_ptr<ov::Model> model;
@@ -128,6 +137,12 @@ std::shared_ptr<ov::Model> opened(ov::Core& core, const std::string& path, const
     throw InputError(path, "", fmt::format("OpenVINO cannot read it: {}", sentence_of(error)));
   }
   reshape(*model, path, shapes);
+  return model;
+}
+
+// The same with its constants folded, and only if it can be cut.
+std::shared_ptr<ov::Model> opened(ov::Core& core, const std::string& path, const Shapes& shapes) {
+  std::shared_ptr<ov::Model> model = declared(core, path, shapes);
   ov::pass::Manager passes;
   passes.register_pass<ov::pass::ConstantFolding>();
   passes.run_passes(model);
@@ -159,6 +174,14 @@ std::vector<RuntimeDevice> CoreRuntime::devices() const {
   std::stable_partition(result.begin(), result.end(),
                         [](const RuntimeDevice& device) { return device.name == "CPU"; });
   return result;
+}
+
+ModelSignature CoreRuntime::signature(const std::string& path, const Shapes& shapes) const {
+  const std::shared_ptr<ov::Model> model = declared(core_, path, shapes);
+  ModelSignature signature;
+  for (const auto& input : model->inputs()) signature.inputs.push_back(port_of(input));
+  for (const auto& output : model->outputs()) signature.outputs.push_back(port_of(output));
+  return signature;
 }
 
 std::unique_ptr<NeuralModel> CoreRuntime::read(const std::string& path,

@@ -12,6 +12,8 @@ class CoreRuntime final : public Runtime {
  public:
   [[nodiscard]] std::string version() const override;
   [[nodiscard]] std::vector<RuntimeDevice> devices() const override;
+  [[nodiscard]] ModelSignature signature(const std::string& path,
+                                         const Shapes& shapes) const override;
   [[nodiscard]] std::unique_ptr<NeuralModel> read(const std::string& path,
                                                   const Shapes& shapes) const override;
   [[nodiscard]] std::unique_ptr<Buffer> allocate(const std::string& device,

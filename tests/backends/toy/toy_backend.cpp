@@ -378,6 +378,23 @@ class ToyRuntime final : public Runtime {
  public:
   [[nodiscard]] std::string version() const override { return "toy 1"; }
   [[nodiscard]] std::vector<RuntimeDevice> devices() const override { return toy_devices(); }
+  [[nodiscard]] ModelSignature signature(const std::string& path,
+                                         const Shapes& shapes) const override {
+    const ToyModel model(path, shapes);
+    ModelSignature signature;
+    const auto port = [](const std::string& name, const TensorType& type) {
+      return PortSignature{name, type.element,
+                           std::vector<long>(type.shape.begin(), type.shape.end())};
+    };
+    for (const GraphInput& input : model.graph().inputs) {
+      signature.inputs.push_back(port(input.name, input.type));
+    }
+    for (const GraphOutput& output : model.graph().outputs) {
+      const TensorType& type = model.graph().ops[output.tensor.op].outputs[output.tensor.port];
+      signature.outputs.push_back(port(output.name, type));
+    }
+    return signature;
+  }
   [[nodiscard]] std::unique_ptr<NeuralModel> read(const std::string& path,
                                                   const Shapes& shapes) const override {
     return std::make_unique<ToyModel>(path, shapes);

@@ -1,0 +1,140 @@
+#include "backends/model_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/registry.h"
+#include "formats/input_error.h"
+
+namespace placewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<long> sizes_in(std::string_view text, std::string_view whole) {
+  std::vector<long> sizes;
+  while (true) {
+    const std::string_view word = text.substr(0, text.find('x'));
+    long size = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
+    if (error != std::errc{} || end != word.data() + word.size() || size < 1) {
+      throw std::invalid_argument(
+          fmt::format("'{}' is no shape: expected something like image=1x3x224x224", whole));
+    }
+    sizes.push_back(size);
+    if (word.size() == text.size()) return sizes;
+    text.remove_prefix(word.size() + 1);
+  }
+}
+
+// The length of "MODEL:" at the begin of the text, if it names the model of this path; else 0.
+// Input names may hold colons too ("image:0").
+std::size_t prefix_for(const std::string& path, const std::string& text) {
+  for (const std::string& name : {path, fs::path(path).filename().string(), model_name_of(path)}) {
+    if (text.starts_with(name + ":")) return name.size() + 1;
+  }
+  return 0;
+}
+
+// A shape that the input might have: a batch of one, and usual sizes of images and sequences.
+std::string example_shape(const PortSignature& port) {
+  if (!port.shape) return "1x3x224x224";
+  std::vector<long> sizes = *port.shape;
+  const bool image = sizes.size() == 4;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != PortSignature::kOpen) continue;
+    sizes[i] = i == 0 ? 1 : !image ? 128 : i == 1 ? 3 : 224;
+  }
+  return fmt::format("{}", fmt::join(sizes, "x"));
+}
+
+}  // namespace
+
+bool PortSignature::is_open() const {
+  return !shape || std::find(shape->begin(), shape->end(), kOpen) != shape->end();
+}
+
+std::string shape_text(const PortSignature& port) {
+  if (!port.shape) return "any shape";
+  if (port.shape->empty()) return "one value";
+  std::vector<std::string> sizes;
+  for (const long size : *port.shape) {
+    sizes.push_back(size == PortSignature::kOpen ? "?" : fmt::format("{}", size));
+  }
+  return fmt::format("{}", fmt::join(sizes, "x"));
+}
+
+Shapes shapes_named(const std::vector<std::string>& texts) {
+  Shapes shapes;
+  for (const std::string& text : texts) {
+    const auto equals = text.rfind('=');
+    const bool named = equals != std::string::npos;
+    const std::string name = named ? text.substr(0, equals) : std::string{};
+    if (!shapes.emplace(name, sizes_in(std::string_view(text).substr(named ? equals + 1 : 0), text))
+             .second) {
+      throw std::invalid_argument(fmt::format("the shape of '{}' is given twice", name));
+    }
+  }
+  return shapes;
+}
+
+std::vector<ModelFile> model_files(const std::vector<std::string>& paths,
+                                   const std::vector<std::string>& shapes) {
+  std::vector<ModelFile> files;
+  for (const std::string& path : paths) files.push_back({path, {}});
+  for (const std::string& text : shapes) {
+    bool used = false;
+    for (ModelFile& file : files) {
+      const std::size_t prefix = prefix_for(file.path, text);
+      if (prefix == 0 && files.size() > 1) continue;
+      file.shapes.push_back(text.substr(prefix));
+      used = true;
+    }
+    if (used) continue;
+    std::vector<std::string> names;
+    for (const ModelFile& file : files) names.push_back(model_name_of(file.path));
+    throw std::invalid_argument(
+        fmt::format("'{}' does not say which model it is for; write {}:INPUT=SHAPE (the models "
+                    "are: {})",
+                    text, names.front(), fmt::join(names, ", ")));
+  }
+  for (const ModelFile& file : files) (void)shapes_named(file.shapes);
+  return files;
+}
+
+void require_fixed_shapes(const std::vector<ModelFile>& files) {
+  std::vector<std::string> open;
+  std::vector<std::string> flags;
+  std::string path;
+  for (const ModelFile& file : files) {
+    const BackendEntry* reader = backend_reading(file.path);
+    const Runtime& runtime = runtime_named(reader != nullptr ? reader->name : kDefaultBackend);
+    const std::string model = files.size() > 1 ? model_name_of(file.path) + ":" : std::string{};
+    for (const PortSignature& input :
+         runtime.signature(file.path, shapes_named(file.shapes)).inputs) {
+      if (!input.is_open()) continue;
+      if (open.empty()) path = file.path;
+      open.push_back(fmt::format("'{}{}' ({})", model, input.name, shape_text(input)));
+      flags.push_back(fmt::format("--shape '{}{}={}'", model, input.name, example_shape(input)));
+    }
+  }
+  if (open.empty()) return;
+  throw InputError(
+      path, "",
+      fmt::format("open input shapes: {}; fix {}, for example with {}", fmt::join(open, ", "),
+                  open.size() == 1 ? "it" : "them", fmt::join(flags, " ")));
+}
+
+std::string model_name_of(const std::string& path) {
+  fs::path file = fs::path(path).lexically_normal();
+  if (!file.has_filename()) file = file.parent_path();  // a folder, written with a slash
+  const std::string stem = file.stem().string();
+  return stem.empty() || stem == "." ? "model" : stem;
+}
+
+}  // namespace placewright

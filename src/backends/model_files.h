@@ -1,0 +1,33 @@
+// Model files as a command names them: paths, and shapes for the inputs that leave theirs open.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/runtime.h"
+
+namespace placewright {
+
+struct ModelFile {
+  std::string path;
+  std::vector<std::string> shapes;  // "image=1x3x224x224"; see shapes_named
+};
+
+// "image=1x3x224x224", or "1x3x224x224" for the only input. Throws std::invalid_argument.
+Shapes shapes_named(const std::vector<std::string>& texts);
+
+// Gives each shape to its model. With several models a shape begins with its model's name or path:
+// "bert:ids=1x128"; with one it may. Throws std::invalid_argument for a shape that cannot be read or
+// names none of the models.
+std::vector<ModelFile> model_files(const std::vector<std::string>& paths,
+                                   const std::vector<std::string>& shapes);
+
+// Throws InputError if an input of any of the files has an open shape: one sentence that names all
+// such inputs and a shape of the right rank for each. `Runtime::read` stops at the first.
+void require_fixed_shapes(const std::vector<ModelFile>& files);
+
+// What a model is called that came from this file.
+std::string model_name_of(const std::string& path);
+
+}  // namespace placewright
