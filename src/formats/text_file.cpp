@@ -1,5 +1,6 @@
 #include "formats/text_file.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -7,9 +8,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <random>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -102,9 +105,35 @@ void replace_file(const std::string& path, const fs::path& target, std::optional
   }
 }
 
-// FIPS 180-4, section 6.2.
+// FIPS 180-4, section 6.2, of bytes that come in pieces.
 class Sha256 {
  public:
+  void add(std::string_view bytes) {
+    length_ += bytes.size();
+    while (!bytes.empty()) {
+      const std::size_t count = std::min(bytes.size(), block_.size() - filled_);
+      std::memcpy(block_.data() + filled_, bytes.data(), count);
+      filled_ += count;
+      bytes.remove_prefix(count);
+      if (filled_ < block_.size()) return;
+      add_block(block_.data());
+      filled_ = 0;
+    }
+  }
+
+  // As hexadecimal digits. Nothing can be added after it.
+  [[nodiscard]] std::string finish() {
+    const std::uint64_t bits = std::uint64_t{length_} * 8;
+    std::string padding(1, '\x80');
+    while ((length_ + padding.size()) % 64 != 56) padding += '\0';
+    for (int shift = 56; shift >= 0; shift -= 8) padding += static_cast<char>(bits >> shift);
+    add(padding);
+    std::string text;
+    for (const std::uint32_t word : state_) text += fmt::format("{:08x}", word);
+    return text;
+  }
+
+ private:
   void add_block(const unsigned char* block) {
     std::array<std::uint32_t, 64> words;
     for (std::size_t i = 0; i < 16; ++i) {
@@ -136,9 +165,6 @@ class Sha256 {
     for (std::size_t i = 0; i < 8; ++i) state_[i] += sum[i];
   }
 
-  [[nodiscard]] const std::array<std::uint32_t, 8>& state() const { return state_; }
-
- private:
   static constexpr std::array<std::uint32_t, 64> kConstants{
       0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
       0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
@@ -153,7 +179,46 @@ class Sha256 {
 
   std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<unsigned char, 64> block_{};
+  std::size_t filled_ = 0;  // bytes of block_
+  std::size_t length_ = 0;  // of everything so far
 };
+
+// For reading. Throws InputError.
+Descriptor opened(const std::string& path) {
+  const int number = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (number >= 0) return Descriptor(number);
+  throw InputError(input_name(path), "", fmt::format("cannot be read: {}", reason_of(errno)));
+}
+
+// Hands what the descriptor gives to `take`, in pieces. Throws InputError.
+void read_pieces(const Descriptor& file, const std::string& name,
+                 const std::function<void(std::string_view)>& take) {
+  std::string piece(std::size_t{1} << 20, '\0');
+  for (;;) {
+    const ssize_t count = ::read(file.number(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      throw InputError(name, "", fmt::format("cannot be read: {}", reason_of(errno)));
+    }
+    if (count == 0) return;
+    take(std::string_view(piece).substr(0, static_cast<std::size_t>(count)));
+  }
+}
+
+// Relative to the folder, in alphabetical order.
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> names;
+  try {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      if (entry.is_regular_file()) names.push_back(fs::relative(entry.path(), folder).string());
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw InputError(folder, "", fmt::format("cannot be read: {}", error.code().message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 }  // namespace
 
@@ -163,36 +228,24 @@ std::string input_name(const std::string& path) {
 
 std::string read_whole(const std::string& path, std::size_t limit) {
   const std::string name = input_name(path);
-  const bool standard_input = path == "-";
-  const Descriptor file(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.number() < 0) {
-    throw InputError(name, "", fmt::format("cannot be read: {}", reason_of(errno)));
-  }
+  const Descriptor file = opened(path);
   struct stat about {};
   if (::fstat(file.number(), &about) == 0 && S_ISDIR(about.st_mode)) {
     throw InputError(name, "", "is a directory, expected a file");
   }
-
-  constexpr std::size_t kStep = std::size_t{1} << 20;
-  std::string text;
-  std::size_t length = 0;
+  const auto require_at_most_limit = [&](std::size_t length) {
+    if (length <= limit) return;
+    throw InputError(name, "",
+                     fmt::format("is larger than {} bytes, the most that is read", limit));
+  };
   const auto stated = static_cast<std::size_t>(about.st_size > 0 ? about.st_size : 0);
-  if (stated <= limit) text.reserve(stated + kStep);
-  for (;;) {
-    text.resize(length + kStep);
-    const ssize_t count = ::read(file.number(), text.data() + length, kStep);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      throw InputError(name, "", fmt::format("cannot be read: {}", reason_of(errno)));
-    }
-    length += static_cast<std::size_t>(count);
-    if (length > limit || stated > limit) {
-      throw InputError(name, "",
-                       fmt::format("is larger than {} bytes, the most that is read", limit));
-    }
-    if (count == 0) break;
-  }
-  text.resize(length);
+  require_at_most_limit(stated);
+  std::string text;
+  text.reserve(stated);
+  read_pieces(file, name, [&](std::string_view piece) {
+    text += piece;
+    require_at_most_limit(text.size());
+  });
   return text;
 }
 
@@ -218,24 +271,21 @@ void write_whole(const std::string& path, std::string_view text) {
 
 std::string digest_of(std::string_view bytes) {
   Sha256 sum;
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  const std::size_t whole_blocks = bytes.size() / 64;
-  for (std::size_t i = 0; i < whole_blocks; ++i) sum.add_block(data + 64 * i);
+  sum.add(bytes);
+  return sum.finish();
+}
 
-  std::array<unsigned char, 128> tail{};
-  const std::size_t rest = bytes.size() % 64;
-  if (rest > 0) std::memcpy(tail.data(), data + 64 * whole_blocks, rest);
-  tail[rest] = 0x80;
-  const std::size_t tail_size = rest < 56 ? 64 : 128;
-  const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
-  for (std::size_t i = 0; i < 8; ++i) {
-    tail[tail_size - 1 - i] = static_cast<unsigned char>(bits >> (8 * i));
+std::string digest_of_file(const std::string& path) {
+  Sha256 sum;
+  if (fs::is_directory(path)) {
+    for (const std::string& name : files_in(path)) {
+      sum.add(fmt::format("{}\n{}\n", name, digest_of_file((fs::path(path) / name).string())));
+    }
+    return sum.finish();
   }
-  for (std::size_t at = 0; at < tail_size; at += 64) sum.add_block(tail.data() + at);
-
-  std::string text;
-  for (const std::uint32_t word : sum.state()) text += fmt::format("{:08x}", word);
-  return text;
+  const Descriptor file = opened(path);
+  read_pieces(file, input_name(path), [&](std::string_view piece) { sum.add(piece); });
+  return sum.finish();
 }
 
 }  // namespace placewright

@@ -24,4 +24,8 @@ void write_whole(const std::string& path, std::string_view text);
 // SHA-256 of the bytes as 64 hexadecimal digits, as `sha256sum` prints it.
 std::string digest_of(std::string_view bytes);
 
+// The same of a file of any size, read in pieces; of a folder, of the names and digests of all
+// files in it. Throws InputError.
+std::string digest_of_file(const std::string& path);
+
 }  // namespace placewright

@@ -9,8 +9,10 @@
 namespace placewright {
 
 // The models, ops and tensors of all drafts on the first one's devices and under its objective and
-// rules. The others must state the same kinds, devices and interconnect, and the same unit; throws
-// std::invalid_argument naming the first that does not. A model's name that is taken gets a number
+// rules. The others must have the same kinds, devices and links, and the same unit; throws
+// std::invalid_argument naming the first that does not. Overheads of devices, latencies and
+// bandwidths of links may differ, since each profile measures them anew: the joined problem has the
+// means (of bandwidths, the mean time of a byte), and its origin says so. A model's name that is taken gets a number
 // ("bert 2"); the ops of a draft in which a name is taken are called "model/op".
 ProblemDraft joined(std::vector<ProblemDraft> drafts);
 

@@ -116,5 +116,25 @@ TEST(Join, OtherDevicesAreRefused) {
   EXPECT_THROW((void)joined({draft, other}), std::invalid_argument);
 }
 
+TEST(Join, CostsThatWereMeasuredAnewBecomeTheirMeans) {
+  ProblemDraft one =
+      testing::published_file("talos/six_ops.json", Objective::total_completion).draft;
+  one.cluster.interconnect = InterconnectKind::links;
+  one.cluster.links = {{DeviceId{0}, DeviceId{1}, 2, 100}};
+  one.origin = {"measured: one"};
+  ProblemDraft other = one;
+  other.cluster.devices[0].send_overhead = 3;
+  other.cluster.links[0].latency = 4;
+  other.cluster.links[0].bandwidth = 50;
+  other.origin = {"measured: other"};
+  const ProblemDraft both = joined({one, other});
+  EXPECT_DOUBLE_EQ(both.cluster.devices[0].send_overhead, 1.5);
+  EXPECT_DOUBLE_EQ(both.cluster.links[0].latency, 3);
+  EXPECT_DOUBLE_EQ(1 / both.cluster.links[0].bandwidth, (1.0 / 100 + 1.0 / 50) / 2);
+  EXPECT_EQ(both.ops[0].time, one.ops[0].time);
+  ASSERT_EQ(both.origin.size(), 3U);
+  EXPECT_NE(both.origin[2].find("means of what the 2 joined problems state"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace placewright

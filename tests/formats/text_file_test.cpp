@@ -107,5 +107,23 @@ TEST(TextFile, DigestsAreSha256) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(TextFile, DigestsOfFilesAreReadInPieces) {
+  const testing::Folder folder;
+  const std::string text = std::string((std::size_t{3} << 20) + 77, 'x') + "end";
+  EXPECT_EQ(digest_of_file(folder.write("large", text)), digest_of(text));
+  EXPECT_EQ(digest_of_file(folder.write("empty", "")), digest_of(""));
+  EXPECT_THROW((void)digest_of_file(folder.file("none")), InputError);
+}
+
+TEST(TextFile, TheDigestOfAFolderIsOfNamesAndContents) {
+  const testing::Folder folder;
+  folder.write("b", "2");
+  folder.write("a", "1");
+  const std::string before = digest_of_file(folder.file(""));
+  EXPECT_EQ(before, digest_of("a\n" + digest_of("1") + "\nb\n" + digest_of("2") + "\n"));
+  folder.write("b", "3");
+  EXPECT_NE(digest_of_file(folder.file("")), before);
+}
+
 }  // namespace
 }  // namespace placewright
