@@ -279,14 +279,14 @@ std::string page(
     const std::vector<std::tuple<std::string, const PlanOutcome*, std::string>>& plans) {
   std::vector<ReportedPlan> reported;
   for (const auto& [label, outcome, run] : plans) {
-    reported.push_back({label, plan_file_of(*outcome)});
+    reported.push_back({label, plan_file_of(*outcome), &problem});
     if (run.empty()) continue;
     ReportedPlan& current = reported.back();
     current.run = parse_run(run, "run");
     const std::string reason = mismatch(*current.run, problem, current.file.plan);
     if (!reason.empty()) throw std::invalid_argument(reason);
   }
-  return report_page(problem, reported);
+  return report_page(reported);
 }
 
 // A plan made elsewhere, as an outcome: checked, with the value that it has.

@@ -10,6 +10,8 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "planning/sizes.h"
+#include "problem/cost_source.h"
+#include "problem/time_unit.h"
 
 namespace placewright::cli {
 namespace {
@@ -26,6 +28,10 @@ std::string placement_table(const Problem& problem, const Plan& plan) {
     table.add({problem.op(op).name, problem.device(plan.placement[op]).name});
   }
   return table.text();
+}
+
+double samples_per_second(const Problem& problem, const Plan& plan) {
+  return 1000 / (plan.value * milliseconds_in(problem.unit()));
 }
 
 std::string planner_text(const PlanOutcome& outcome) {
@@ -132,7 +138,16 @@ std::string outcome_text(const Problem& problem, const PlanOutcome& outcome, boo
   const auto line = [&](std::string_view name, const std::string& value) {
     text += fmt::format("  {:<16}  {}\n", name, value);
   };
-  line(name_of(problem.objective()), value_text(plan.value, problem.unit()));
+  const std::string caution = caution_of(cost_source(problem.draft()));
+  if (!caution.empty()) line("caution", caution);
+  if (problem.objective() == Objective::throughput) {
+    if (problem.unit() != TimeUnit::none && plan.value > 0) {
+      line("throughput", fmt::format("{:.4g} samples/s", samples_per_second(problem, plan)));
+    }
+    line("time per sample", value_text(plan.value, problem.unit()));
+  } else {
+    line(name_of(problem.objective()), value_text(plan.value, problem.unit()));
+  }
   line("lower bound", fmt::format("{} ({})", value_text(certificate.lower_bound, problem.unit()),
                                   certificate.method));
   line("gap", percent_text(gap(plan.value, certificate.lower_bound)));
@@ -161,6 +176,7 @@ Json outcome_json(const Problem& problem, const PlanOutcome& outcome) {
                    {"bound_method", answer.certificate.method},
                    {"gap", finite_or_null(gap(answer.value(), answer.certificate.lower_bound))},
                    {"unit", name_of(problem.unit())},
+                   {"costs", name_of(cost_source(problem.draft()))},
                    {"seconds", outcome.seconds},
                    {"settings", settings_json(outcome.settings)}};
   if (outcome.coarsening) {

@@ -75,6 +75,14 @@ bool valid(const OpenedPlan& loaded, const std::string& path) {
   return false;
 }
 
+// Plans for several objectives, or under other rules, share a page.
+bool same_graph_and_devices(const Problem& one, const Problem& other) {
+  ProblemDraft draft = one.draft();
+  draft.objective = other.objective();
+  draft.rules = other.rules();
+  return draft == other.draft();
+}
+
 // What the page shows of a plan. An expert split, or a plan written by hand, comes without a bound.
 ReportedPlan reported(OpenedPlan& loaded, const std::string& label) {
   PlanFile file = std::move(loaded.file);
@@ -83,24 +91,23 @@ ReportedPlan reported(OpenedPlan& loaded, const std::string& label) {
     const double left = gap(file.plan.value, file.certificate.lower_bound);
     file.status = left <= kOptimalGap ? Status::optimal : Status::feasible;
   }
-  return {label, std::move(file)};
+  return {label, std::move(file), &loaded.problem};
 }
 
 // Gives each run to the plan that was run. Throws InputError if there is none.
-void add_runs(const ReportOptions& options, const Problem& problem,
-              std::vector<ReportedPlan>& plans) {
+void add_runs(const ReportOptions& options, std::vector<ReportedPlan>& plans) {
   const OutputOptions output{.quiet = options.quiet};
   for (const std::string& path : options.runs) {
     RunFile run = parse_run(read_whole(path), input_name(path));
     output.warn(run.warnings);
     const auto plan = std::find_if(plans.begin(), plans.end(), [&](const ReportedPlan& candidate) {
-      return !candidate.run && mismatch(run, problem, candidate.file.plan).empty();
+      return !candidate.run && mismatch(run, *candidate.problem, candidate.file.plan).empty();
     });
     if (plan != plans.end()) {
       plan->run = std::move(run);
       continue;
     }
-    const std::string reason = mismatch(run, problem, plans.front().file.plan);
+    const std::string reason = mismatch(run, *plans.front().problem, plans.front().file.plan);
     throw InputError(input_name(path), "",
                      reason.empty() ? "the plan has a run already"
                      : plans.size() > 1
@@ -114,7 +121,7 @@ ExitCode write_report(const ReportOptions& options) {
   for (const std::string& path : options.plans) {
     loaded.push_back(read_plan(options, path));
     if (!valid(loaded.back(), path)) return ExitCode::no;
-    if (loaded.back().problem.draft() == loaded.front().problem.draft()) continue;
+    if (same_graph_and_devices(loaded.back().problem, loaded.front().problem)) continue;
     throw UsageError(fmt::format("{} and {} are plans of different problems; a report shows one",
                                  input_name(options.plans.front()), input_name(path)));
   }
@@ -123,13 +130,12 @@ ExitCode write_report(const ReportOptions& options) {
   for (std::size_t i = 0; i < loaded.size(); ++i) {
     plans.push_back(reported(loaded[i], labels[i]));
   }
-  const Problem& problem = loaded.front().problem;
-  add_runs(options, problem, plans);
-  const std::string page = report_page(problem, plans);
+  add_runs(options, plans);
+  const std::string page = report_page(plans);
   write_whole(options.output, page);
   if (!options.quiet && options.output != "-") {
     fmt::print("{}: {} plan{} of {} ops, {}\n", options.output, plans.size(),
-               plans.size() == 1 ? "" : "s", problem.op_count(),
+               plans.size() == 1 ? "" : "s", loaded.front().problem.op_count(),
                size_text(static_cast<double>(page.size())));
   }
   return ExitCode::success;
@@ -147,8 +153,8 @@ void add_report(CLI::App& program, Action& action) {
   verb->add_option("--run", options->runs,
                    "What 'placewright run -o' wrote for one of the plans; may be repeated")
       ->type_name("FILE")
-      ->expected(1)
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->take_all();
   verb->add_flag("-q,--quiet", options->quiet, "Print no summary and no warning")->group("Output");
   verb->add_option("-o,--output", options->output, "Where to write the page; - is standard output")
       ->required()

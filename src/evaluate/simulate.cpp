@@ -46,7 +46,7 @@ class ScheduleSimulation {
     }
     for (const DeviceId device : problem_.devices()) {
       DeviceSummary& summary = simulation_.devices[device];
-      summary.idle = simulation_.end * problem_.device(device).lanes - summary.busy;
+      summary.idle = std::max(0.0, simulation_.end * problem_.device(device).lanes - summary.busy);
       summary.peak = summary.resident + highest[problem_.space(device)].level;
       summary.peak_time = highest[problem_.space(device)].time;
     }

@@ -8,6 +8,7 @@
 
 #include "analysis/limits.h"
 #include "formats/json_text.h"
+#include "problem/cost_source.h"
 #include "problem/op_times.h"
 #include "problem/time_unit.h"
 #include "report/alternatives.h"
@@ -84,10 +85,9 @@ Json problem_json(const Problem& problem) {
                       {"weight", number(problem.model(model).weight)}});
   }
   return {{"name", problem.name()},
-          {"objective", name_of(problem.objective())},
           {"unit", name_of(problem.unit())},
           {"interconnect", problem.interconnect() == InterconnectKind::host ? "host" : "links"},
-          {"rules", rules_json(problem)},
+          {"costs", name_of(cost_source(problem.draft()))},
           {"models", std::move(models)},
           {"edges", problem.edge_count()}};
 }
@@ -95,7 +95,8 @@ Json problem_json(const Problem& problem) {
 Json ops_json(const Problem& problem) {
   Json names = Json::array(), types = Json::array(), type_of = Json::array(),
        models = Json::array(), memory = Json::array(), pins = Json::array(),
-       backward = Json::array(), times = Json::array(), groups = Json::array();
+       backward = Json::array(), times = Json::array(), groups = Json::array(),
+       flops = Json::array();
   std::map<std::string, std::size_t> numbered;
   for (const OpId id : problem.ops()) {
     const Op& op = problem.op(id);
@@ -105,6 +106,7 @@ Json ops_json(const Problem& problem) {
     type_of.push_back(type->second);
     models.push_back(op.model.index());
     memory.push_back(rounded(op.memory));
+    flops.push_back(rounded(op.flops));
     pins.push_back(device_index(op.pinned_to));
     backward.push_back(op.backward ? 1 : 0);
     groups.push_back(problem.group(id).index());
@@ -114,21 +116,24 @@ Json ops_json(const Problem& problem) {
           {"type", std::move(type_of)},      {"model", std::move(models)},
           {"memory", std::move(memory)},     {"pin", std::move(pins)},
           {"backward", std::move(backward)}, {"colocated", std::move(groups)},
-          {"time", std::move(times)}};
+          {"time", std::move(times)},        {"flops", std::move(flops)}};
 }
 
 Json tensors_json(const Problem& problem) {
-  Json from = Json::array(), to = Json::array(), bytes = Json::array(), names = Json::array();
+  Json from = Json::array(), to = Json::array(), bytes = Json::array(), names = Json::array(),
+       shapes = Json::array();
   for (const TensorId id : problem.tensors()) {
     from.push_back(problem.producer(id).index());
     to.push_back(indices(problem.consumers(id)));
     bytes.push_back(rounded(problem.tensor(id).bytes));
     names.push_back(problem.tensor(id).name);
+    shapes.push_back(problem.tensor(id).shape);
   }
   return {{"from", std::move(from)},
           {"to", std::move(to)},
           {"bytes", std::move(bytes)},
-          {"name", std::move(names)}};
+          {"name", std::move(names)},
+          {"shape", std::move(shapes)}};
 }
 
 Json grouping_json(const Grouping& grouping, std::size_t op_count) {
@@ -348,9 +353,19 @@ Json run_json(const Problem& problem, const Plan& plan, const RunFile& run) {
   return json;
 }
 
-Json plan_json(const Problem& problem, const ReportedPlan& reported) {
+Json single_json(const Problem& problem) {
+  const auto single = best_single_device(problem);
+  if (!single) return nullptr;
+  return {{"device", single->device.index()}, {"value", number(single->value)}};
+}
+
+Json plan_json(const ReportedPlan& reported) {
+  const Problem& problem = *reported.problem;
   const PlanFile& file = reported.file;
   Json json = {{"label", reported.label},
+               {"objective", name_of(problem.objective())},
+               {"rules", rules_json(problem)},
+               {"single", single_json(problem)},
                {"planner", file.planner},
                {"status", name_of(file.status)},
                {"value", number(file.plan.value)},
@@ -369,7 +384,8 @@ Json plan_json(const Problem& problem, const ReportedPlan& reported) {
   return json;
 }
 
-Json groupings_json(const Problem& problem, std::span<const ReportedPlan> plans) {
+Json groupings_json(std::span<const ReportedPlan> plans) {
+  const Problem& problem = *plans.front().problem;
   Json list = Json::array();
   list.push_back(grouping_json(flat_grouping(problem), problem.op_count()));
   const auto add = [&](const std::optional<Grouping>& grouping, int plan) {
@@ -381,14 +397,15 @@ Json groupings_json(const Problem& problem, std::span<const ReportedPlan> plans)
   add(block_grouping(problem), -1);
   add(colocation_grouping(problem), -1);
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    add(plan_grouping(problem, plans[i].file.plan), static_cast<int>(i));
+    add(plan_grouping(*plans[i].problem, plans[i].file.plan), static_cast<int>(i));
   }
   return list;
 }
 
 }  // namespace
 
-std::string report_data(const Problem& problem, std::span<const ReportedPlan> plans) {
+std::string report_data(std::span<const ReportedPlan> plans) {
+  const Problem& problem = *plans.front().problem;
   const NodeSize size;
   Json json = {{"program", "placewright " PLACEWRIGHT_VERSION},
                {"problem", problem_json(problem)},
@@ -397,14 +414,10 @@ std::string report_data(const Problem& problem, std::span<const ReportedPlan> pl
                {"ops", ops_json(problem)},
                {"tensors", tensors_json(problem)},
                {"node", {{"width", pixels(size.width)}, {"height", pixels(size.height)}}},
-               {"groupings", groupings_json(problem, plans)},
-               {"single", nullptr},
+               {"groupings", groupings_json(plans)},
                {"plans", Json::array()}};
   for (const DeviceKind& kind : problem.draft().cluster.kinds) json["kinds"].push_back(kind.name);
-  if (const auto single = best_single_device(problem)) {
-    json["single"] = {{"device", single->device.index()}, {"value", number(single->value)}};
-  }
-  for (const ReportedPlan& plan : plans) json["plans"].push_back(plan_json(problem, plan));
+  for (const ReportedPlan& plan : plans) json["plans"].push_back(plan_json(plan));
   // Names that are not UTF-8 must not keep the page from being written.
   return json_text(json, -1);
 }

@@ -22,11 +22,11 @@ std::string without_markup(const std::string& json) {
 
 }  // namespace
 
-std::string report_page(const Problem& problem, std::span<const ReportedPlan> plans) {
+std::string report_page(std::span<const ReportedPlan> plans) {
   const std::string_view page = page_template();
   const std::size_t mark = page.find(kMark);
   if (mark == std::string_view::npos) throw std::logic_error("the page has no place for data");
-  return std::string(page.substr(0, mark)) + without_markup(report_data(problem, plans)) +
+  return std::string(page.substr(0, mark)) + without_markup(report_data(plans)) +
          std::string(page.substr(mark + kMark.size()));
 }
 

@@ -23,14 +23,15 @@ namespace placewright {
 struct ReportedPlan {
   std::string label;                // how the page calls it; unique
   PlanFile file;                    // with a plan whose value is known
+  const Problem* problem;           // as the plan sees it, with its objective; outlives this
   std::optional<RunFile> run = {};  // of this plan on the real devices
 };
 
-// The JSON object. There is at least one plan; all are of this problem.
-std::string report_data(const Problem& problem, std::span<const ReportedPlan> plans);
+// The JSON object. There is at least one plan. Their problems differ in objective and rules alone.
+std::string report_data(std::span<const ReportedPlan> plans);
 
 // The page. Names may hold anything: inside the page's JSON no '<' is left for a parser of HTML.
-std::string report_page(const Problem& problem, std::span<const ReportedPlan> plans);
+std::string report_page(std::span<const ReportedPlan> plans);
 
 // The page as built from viewer/, with a mark where the data go (page_template.cpp.in).
 std::string_view page_template();

@@ -92,6 +92,32 @@ TEST_F(ReportVerb, ShowsARunOfOneOfThePlans) {
   EXPECT_GT(at, second) << "it belongs to the plan with the value that was predicted";
 }
 
+TEST_F(ReportVerb, ShowsARunOfEachPlan) {
+  const std::string one = plan("one.json", "single", "talos/six_ops.json");
+  const std::string best = plan("best.json", "auto", "talos/six_ops.json");
+  for (const char* name : {"one", "best"}) {
+    const double value = nlohmann::json::parse(folder_.read(fmt::format("{}.json", name)))["value"];
+    folder_.write(fmt::format("{}-run.json", name), run_of(value, "total-completion", "GPU"));
+  }
+  const auto result = run({"report", one, best, "--run", folder_.file("one-run.json"), "--run",
+                           folder_.file("best-run.json"), "-o", "-"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out.find("\"run\":null"), std::string::npos);
+}
+
+TEST_F(ReportVerb, PlansForDifferentObjectivesShareAPage) {
+  const std::string latency = plan("latency.json", "heft");
+  const std::string throughput = folder_.file("throughput.json");
+  ASSERT_EQ(run({"plan", example_path("moirai/example-1.json"), "--objective", "throughput", "-q",
+                 "--steps", "100", "-o", throughput})
+                .exit_code,
+            0);
+  const auto result = run({"report", latency, throughput, "-o", "-"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("\"objective\":\"latency\""), std::string::npos);
+  EXPECT_NE(result.out.find("\"objective\":\"throughput\""), std::string::npos);
+}
+
 TEST_F(ReportVerb, RefusesARunOfAnotherPlan) {
   const std::string path = plan("plan.json", "auto", "talos/six_ops.json");
   const double value = nlohmann::json::parse(folder_.read("plan.json"))["value"];

@@ -13,7 +13,7 @@ namespace {
 
 ReportedPlan some_plan(const Problem& problem, std::uint64_t seed = 1) {
   testing::RandomSource random(seed);
-  ReportedPlan reported{"plan " + std::to_string(seed), {}};
+  ReportedPlan reported{"plan " + std::to_string(seed), {}, &problem};
   reported.file.plan = *plan_of_placement(problem, testing::random_placement(problem, random));
   reported.file.planner = "some";
   reported.file.certificate = {reported.file.plan.value / 2, "half of it"};
@@ -42,7 +42,7 @@ TEST(ReportPage, HoldsTheDataWhateverTheNamesAre) {
   draft.cluster.devices[0].name = "<img src=x onerror=alert(1)>";
   const Problem problem(std::move(draft));
   const std::vector<ReportedPlan> plans{some_plan(problem)};
-  const auto data = nlohmann::json::parse(data_in(report_page(problem, plans)));
+  const auto data = nlohmann::json::parse(data_in(report_page(plans)));
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(data["ops"]["name"][i], names[i]);
   EXPECT_EQ(data["devices"][0]["name"], problem.device(DeviceId{0}).name);
 }
@@ -51,7 +51,7 @@ TEST(ReportPage, NamesThatAreNotUtf8DoNotStopIt) {
   ProblemDraft draft = testing::random_draft({.ops = 3}, 1);
   draft.ops[0].name = "\xff\xfe";
   const Problem problem(std::move(draft));
-  EXPECT_NO_THROW(report_page(problem, std::vector{some_plan(problem)}));
+  EXPECT_NO_THROW(report_page(std::vector{some_plan(problem)}));
 }
 
 // Of two models the one with the larger share of the value decides, not the one that ends last: the
@@ -67,9 +67,9 @@ TEST(ReportPage, ItsCriticalPathIsThatOfTheDecidingModel) {
   const Problem problem(std::move(draft));
   Placement placement(2, DeviceId{0});
   placement[OpId{1}] = DeviceId{1};
-  ReportedPlan reported{"plan", {}};
+  ReportedPlan reported{"plan", {}, &problem};
   reported.file.plan = *plan_of_placement(problem, placement);
-  const auto data = nlohmann::json::parse(report_data(problem, std::vector{reported}));
+  const auto data = nlohmann::json::parse(report_data(std::vector{reported}));
   EXPECT_EQ(data["plans"][0]["critical"], nlohmann::json::parse(R"([["op", 0, "first"]])"));
 }
 
@@ -87,8 +87,7 @@ TEST(ReportPage, OfAThousandOpsIsBelowThreeMegabytes) {
     options.family = family;
     options.ops = 1000;
     const Problem problem(generate(options));
-    EXPECT_LT(report_page(problem, std::vector{some_plan(problem)}).size(), 3'000'000U)
-        << name_of(family);
+    EXPECT_LT(report_page(std::vector{some_plan(problem)}).size(), 3'000'000U) << name_of(family);
   }
 }
 
@@ -98,9 +97,9 @@ TEST(ReportPage, ShowsEveryObjective) {
     const Problem problem(testing::random_draft(
         {.objective = objective, .interconnect = InterconnectKind::host, .ops = 9, .devices = 3},
         7));
-    ReportedPlan reported{"one device", {}};
+    ReportedPlan reported{"one device", {}, &problem};
     reported.file.plan = *plan_of_placement(problem, Placement(problem.op_count(), DeviceId{0}));
-    const auto data = nlohmann::json::parse(report_data(problem, std::vector{reported}));
+    const auto data = nlohmann::json::parse(report_data(std::vector{reported}));
     EXPECT_EQ(data["problem"]["objective"], name_of(objective));
     EXPECT_EQ(data["plans"][0]["value"], reported.file.plan.value);
     EXPECT_EQ(data["plans"][0]["devices"].size(), problem.device_count());

@@ -29,7 +29,8 @@ export class LoadChart {
 
   private build() {
     const { report, currentPlan: plan } = this.state;
-    const { unit, objective } = report.problem;
+    const { unit } = report.problem;
+    const { objective } = plan;
     const ends = (plan.end ?? []).reduce((latest, end) => Math.max(latest, end), 0);
     const whole = (objective === 'throughput' ? plan.value : ends) || 1;
     const rows = report.devices.map((device, index) => {
@@ -72,7 +73,7 @@ export class MemoryChart {
 
   private build() {
     const { report, currentPlan: plan } = this.state;
-    const peakCounts = report.problem.rules.memory === 'peak';
+    const peakCounts = plan.rules.memory === 'peak';
     const timed = plan.devices.some((work) => work.steps.length > 0);
     replace(this.element,
             h('div', { class: 'memory-grid' },
@@ -88,7 +89,7 @@ export class MemoryChart {
     const { memory: limit } = report.devices[index];
     const work = plan.devices[index];
     const most = Math.max(work.peak, limit ?? 0, 1);
-    const counted = report.problem.rules.memory === 'peak' ? work.peak : work.resident;
+    const counted = plan.rules.memory === 'peak' ? work.peak : work.resident;
     const share = limit ? ` (${percentText(counted / limit, 0)})` : '';
     const tensors = work.peak > counted ? `, ${bytesText(work.peak)} with tensors` : '';
     const caption = h('figcaption', {}, deviceChip(report, index),
@@ -152,10 +153,12 @@ export class ComparisonView {
   }
 
   private chart(): HTMLElement {
-    const { report } = this.state;
+    const { report, currentPlan: { objective, single } } = this.state;
     const { unit } = report.problem;
-    const bound = report.plans.reduce((best, plan) => Math.max(best, plan.bound ?? 0), 0);
-    const most = Math.max(...report.plans.map((plan) => plan.value ?? 0), report.single?.value ?? 0, bound, 1e-300);
+    // Values of different objectives are not on one scale, and a bound holds for its own.
+    const rivals = report.plans.filter((plan) => plan.objective === objective);
+    const bound = rivals.reduce((best, plan) => Math.max(best, plan.bound ?? 0), 0);
+    const most = Math.max(...rivals.map((plan) => plan.value ?? 0), single?.value ?? 0, bound, 1e-300);
     const row = (label: HTMLElement, value: number, className: string, note: string, current = false) =>
       h('tr', current ? { 'aria-current': 'true' } : {},
         h('th', { scope: 'row' }, label),
@@ -166,12 +169,20 @@ export class ComparisonView {
         h('td', { class: 'number' }, timeText(value, unit)),
         h('td', { class: 'number' }, value > 0 ? percentText((value - bound) / value) : '–'),
         h('td', {}, note));
-    const rows = report.plans.map((plan, index) =>
-      row(h('button', { type: 'button', class: 'link', click: () => this.state.setPlan(index) }, oneLine(plan.label, 48)),
-          plan.value ?? 0, 'plan', `${plan.status}, ${secondsText(plan.seconds)}`, index === this.state.plan));
-    if (report.single) {
-      rows.push(row(h('span', {}, 'best single device'), report.single.value, 'single',
-                    oneLine(report.devices[report.single.device].name, 40)));
+    const link = (index: number) =>
+      h('button', { type: 'button', class: 'link', click: () => this.state.setPlan(index) }, oneLine(report.plans[index].label, 48));
+    const rows = rivals.map((plan) => {
+      const index = report.plans.indexOf(plan);
+      return row(link(index), plan.value ?? 0, 'plan', `${plan.status}, ${secondsText(plan.seconds)}`, index === this.state.plan);
+    });
+    if (single) {
+      rows.push(row(h('span', {}, 'best single device'), single.value, 'single', oneLine(report.devices[single.device].name, 40)));
+    }
+    for (const plan of report.plans) {
+      if (plan.objective === objective) continue;
+      rows.push(h('tr', { class: 'other' }, h('th', { scope: 'row' }, link(report.plans.indexOf(plan))), h('td', { class: 'quiet' }, plan.objective),
+                  h('td', { class: 'number' }, timeText(plan.value, unit)), h('td', { class: 'number' }, percentText(plan.gap)),
+                  h('td', {}, `${plan.status}, ${secondsText(plan.seconds)}`)));
     }
     return h('div', {},
              h('table', { class: 'grid' },
@@ -180,7 +191,7 @@ export class ComparisonView {
                h('tbody', {}, ...rows)),
              h('p', { class: 'quiet' },
                bound > 0 ? `The line marks the best lower bound, ${timeText(bound, unit)}: no plan can be below it.` : '',
-               report.single ? '' : ' No single device can run and hold everything.'));
+               single ? '' : ' No single device can run and hold everything.'));
   }
 
   private difference(): HTMLElement {

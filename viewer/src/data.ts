@@ -45,6 +45,9 @@ export interface Run {
 
 export interface Plan {
   label: string;
+  objective: 'throughput' | 'call-latency' | 'latency' | 'total-completion';
+  rules: Record<string, string | number | boolean>;
+  single: { device: number; value: number } | null; // the best plan on one device
   planner: string;
   status: string;
   value: number | null;
@@ -80,10 +83,9 @@ export interface Report {
   program: string;
   problem: {
     name: string;
-    objective: 'throughput' | 'call-latency' | 'latency' | 'total-completion';
     unit: string;
     interconnect: 'host' | 'links';
-    rules: Record<string, string | number | boolean>;
+    costs: 'stated' | 'measured' | 'estimated' | 'disturbed';
     models: { name: string; arrival: number; weight: number }[];
     edges: number;
   };
@@ -99,11 +101,11 @@ export interface Report {
     backward: number[];
     colocated: number[];
     time: (number | null)[]; // op x kind
+    flops: number[];
   };
-  tensors: { from: number[]; to: number[][]; bytes: number[]; name: string[] };
+  tensors: { from: number[]; to: number[][]; bytes: number[]; name: string[]; shape: string[] };
   node: { width: number; height: number };
   groupings: Grouping[];
-  single: { device: number; value: number } | null;
   plans: Plan[];
 }
 

@@ -1,6 +1,6 @@
 // What the plan achieves, in one row of figures.
 
-import type { Report, Run } from './data';
+import type { Plan, Run } from './data';
 import { h, replace } from './dom';
 import { oneLine, percentText, plural, secondsText, signedPercent, timeText } from './format';
 import type { State } from './state';
@@ -22,26 +22,27 @@ export class Headline {
 
   private build() {
     const { report, currentPlan: plan } = this.state;
-    const { problem, single } = report;
+    const { problem } = report;
+    const { single } = plan;
     const tile = (label: string, figure: string, note: string, className = '') =>
       h('div', { class: `tile ${className}` }, h('span', { class: 'label' }, label), h('strong', {}, figure), h('span', { class: 'note' }, note));
     const proven = plan.status === 'optimal';
     const speedup = single && plan.value ? single.value / plan.value : null;
     const compared = report.plans.length > 1 ? `, ${plural(report.plans.length, 'plan')} compared` : '';
     replace(this.element,
-            tile(OBJECTIVES[problem.objective], timeText(plan.value, problem.unit), plan.planner ? `found by ${oneLine(plan.planner, 40)} in ${secondsText(plan.seconds)}${compared}` : `${oneLine(plan.label, 40)}${compared}`, 'main'),
+            tile(OBJECTIVES[plan.objective], timeText(plan.value, problem.unit), plan.planner ? `found by ${oneLine(plan.planner, 40)} in ${secondsText(plan.seconds)}${compared}` : `${oneLine(plan.label, 40)}${compared}`, 'main'),
             tile('Lower bound', timeText(plan.bound, problem.unit), oneLine(plan.method, 90)),
             tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound; the best plan may be nearer', proven ? 'good' : ''),
             single
               ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; ${against(speedup!)}`)
               : tile('Best single device', '–', 'none can run and hold everything'),
             plan.run && h('p', { class: `measured ${plan.run.measured.valid ? '' : 'doubtful'}`, id: 'measured' },
-                          ...measuredText(plan.run, plan.value, problem)));
+                          ...measuredText(plan.run, plan, problem.unit)));
   }
 }
 
 // Predicted beside measured, in one line.
-function measuredText(run: Run, predicted: number | null, { unit, objective }: Report['problem']): (Node | string)[] {
+function measuredText(run: Run, { value: predicted, objective }: Plan, unit: string): (Node | string)[] {
   const { valid, median, low, high, kept, rejected } = run.measured;
   const what = objective === 'throughput' ? 'blocks of samples' : 'samples';
   const outputs = run.outputs === null ? 'outputs not compared'
@@ -64,8 +65,7 @@ function against(speedup: number): string {
 }
 
 export function rulesText(state: State): string {
-  const { problem } = state.report;
-  return Object.entries(problem.rules)
+  return Object.entries(state.currentPlan.rules)
     .map(([name, value]) => (typeof value === 'boolean' ? `${value ? '' : 'no '}${name}` : `${name} ${value}`))
     .join(', ');
 }

@@ -70,6 +70,22 @@ function graphTools(state: State, graph: GraphView): HTMLElement {
            button('Fit', 'Show the whole graph', () => graph.fit()));
 }
 
+// What the plan is a plan of, in one line.
+function facts(state: State): HTMLElement {
+  const { report } = state;
+  const element = h('p', { class: 'quiet' });
+  const show = () => {
+    const { models, edges } = report.problem;
+    element.textContent = [
+      plural(report.ops.name.length, 'op'), plural(edges, 'edge'), plural(report.devices.length, 'device'),
+      models.length > 1 ? plural(models.length, 'model') : '', `objective ${state.currentPlan.objective}`, rulesText(state),
+    ].filter(Boolean).join(' · ');
+  };
+  state.onChange((change) => { if (change === 'plan') show(); });
+  show();
+  return element;
+}
+
 function section(id: string, title: string, tools: HTMLElement | null, ...content: (Node | null)[]): HTMLElement {
   return h('section', { class: 'panel', id, 'aria-labelledby': `${id}-title` },
            h('header', {}, h('h2', { id: `${id}-title` }, title), tools), ...content);
@@ -80,7 +96,7 @@ function build() {
   const state = new State(report);
   startTheme(() => state.themeChanged());
   const { problem } = report;
-  document.title = `${oneLine(problem.name, 60)}: ${problem.objective} report`;
+  document.title = `${oneLine(problem.name, 60)}: ${[...new Set(report.plans.map((plan) => plan.objective))].join(' and ')} report`;
 
   const search = new Search(state);
   const graph = new GraphView(state);
@@ -96,10 +112,7 @@ function build() {
     h('header', { class: 'top' },
       h('div', { class: 'title' },
         h('h1', {}, oneLine(problem.name, 80) || 'Plan'),
-        h('p', { class: 'quiet' },
-          [plural(report.ops.name.length, 'op'), plural(problem.edges, 'edge'), plural(report.devices.length, 'device'),
-           problem.models.length > 1 ? plural(problem.models.length, 'model') : '', `objective ${problem.objective}`, rulesText(state)]
-            .filter(Boolean).join(' · '))),
+        facts(state)),
       h('div', { class: 'controls' }, planChoice(state), search.element, themeButton(state))),
     new Headline(state).element,
     h('main', {},

@@ -134,7 +134,7 @@ export class TimelineView {
 
   private measuredBars(run: Run, device: number): Bar[] {
     const { problem, ops } = this.state.report;
-    const streams = problem.objective === 'throughput';
+    const streams = this.state.currentPlan.objective === 'throughput';
     return run.events.filter((event) => event.device === device).map(({ segment, sample, start, end }) => {
       const { first, last, ops: count, predicted } = run.segments[segment];
       const reach = count > 1 ? `${plural(count, 'op')} from ${oneLine(ops.name[first], 40)} to ${oneLine(ops.name[last], 40)}` : oneLine(ops.name[first], 60);
