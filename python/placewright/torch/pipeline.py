@@ -13,6 +13,7 @@ for each slot: stages hand values over without copies, and events make a stage w
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import queue
@@ -221,12 +222,12 @@ class PipelineRun:
         return outputs
 
 
+@dataclasses.dataclass(frozen=True)
 class PipelineSite:
     """The devices of a pipeline, measured: the time of each atom on each, and the partitions behind their names."""
 
-    def __init__(self, site: Site, partitions: Mapping[str, Partition]) -> None:
-        self.site = site
-        self.partitions = partitions
+    site: Site
+    partitions: Mapping[str, Partition]
 
 
 def measure_devices(program: Program, devices: Sequence[str]) -> PipelineSite:
