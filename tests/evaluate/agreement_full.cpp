@@ -195,8 +195,8 @@ TEST_P(PipelineAgreement, OnValueContiguityLinksAndMemory) {
     const Codes codes = codes_of(problem, plan);
 
     // Replicas that would need more of a resource than there is can never run.
-    const bool impossible = codes.contains(ViolationCode::no_link) ||
-                            codes.contains(ViolationCode::resource_exceeded);
+    const bool impossible =
+        codes.contains(ViolationCode::no_link) || codes.contains(ViolationCode::resource_exceeded);
     ASSERT_EQ(impossible, plan.value == kInfinity) << names_of(codes);
     if (plan.value == kInfinity) continue;
     expect_same_value(plan.value, verified_value(problem, plan));
