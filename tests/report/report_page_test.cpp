@@ -100,7 +100,7 @@ TEST(ReportPage, ShowsEveryObjective) {
     ReportedPlan reported{"one device", {}, &problem};
     reported.file.plan = *plan_of_placement(problem, Placement(problem.op_count(), DeviceId{0}));
     const auto data = nlohmann::json::parse(report_data(std::vector{reported}));
-    EXPECT_EQ(data["problem"]["objective"], name_of(objective));
+    EXPECT_EQ(data["plans"][0]["objective"], name_of(objective));
     EXPECT_EQ(data["plans"][0]["value"], reported.file.plan.value);
     EXPECT_EQ(data["plans"][0]["devices"].size(), problem.device_count());
     EXPECT_EQ(data["plans"][0].contains("start"), objective != Objective::throughput);
