@@ -67,13 +67,16 @@ bool memory_cannot_bind(const Problem& problem) {
   for (std::size_t i = 0; i < problem.shared_weight_count(); ++i) {
     shared += problem.shared_weight_bytes(WeightId{i});
   }
-  for (const DeviceId device : problem.devices()) {
-    if (problem.device(device).memory == kInfinity) continue;
+  for (const SpaceId space : problem.spaces()) {
+    if (problem.space_memory(space) == kInfinity) continue;
     double bytes = shared;
     for (const OpId op : problem.ops()) {
-      if (problem.allowed(op, device)) bytes += problem.memory(op);
+      const bool may_be_here = std::ranges::any_of(problem.devices(), [&](DeviceId device) {
+        return problem.space(device) == space && problem.allowed(op, device);
+      });
+      if (may_be_here) bytes += problem.memory(op);
     }
-    if (bytes > problem.device(device).memory) return false;
+    if (bytes > problem.space_memory(space)) return false;
   }
   return true;
 }

@@ -45,7 +45,11 @@ void FanOut::run(std::size_t count, const std::function<void(std::size_t)>& work
       if (on_failure) on_failure();
     }
   };
-  const std::size_t wanted = std::min(static_cast<std::size_t>(std::max(threads, 1)), count);
+  constexpr std::size_t kMostForEachCore = 8;
+  const std::size_t most =
+      kMostForEachCore * std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
+  const std::size_t wanted =
+      std::min({static_cast<std::size_t>(std::max(threads, 1)), count, most});
   std::vector<std::jthread> helpers =
       start_helpers(wanted > 0 ? wanted - 1 : 0, make_thread, take_numbers);
   take_numbers();

@@ -3,7 +3,9 @@
 //   FanOut{.threads = 4}.run(points.size(), [&](std::size_t number) { plan(points[number]); });
 //
 // The numbers are handed out in order, each to whichever thread is free; the calling thread is one
-// of them. Two things go wrong with threads, and neither may end the program:
+// of them. There are never more threads than eight for each core: more bring nothing, and each
+// takes memory that the work needs. Two things go wrong with threads, and neither may end the
+// program:
 //
 //  * A thread cannot be made (a limit of the system, or no memory for its stack). The numbers then
 //    go to the threads there are, at worst to the calling one alone.

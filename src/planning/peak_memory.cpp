@@ -24,8 +24,7 @@ class PeakSearch {
   PeakSearch(const Problem& problem, const PlannerEntry& entry, const Settings& settings,
              Control& control)
       : problem_(problem), entry_(entry), settings_(settings), control_(control) {
-    for (const DeviceId device : problem.devices())
-      limits_.push_back(problem.device(device).memory);
+    for (const SpaceId space : problem.spaces()) limits_.push_back(problem.space_memory(space));
   }
 
   Answer run() {
@@ -58,7 +57,7 @@ class PeakSearch {
       accepted_ = plan;
       return;
     }
-    const double memory = problem_.device(*worst).memory;
+    const double memory = problem_.space_memory(problem_.space(*worst));
     if (excess_.empty()) {
       excess_ = fmt::format(
           "no plan was found within peak memory: device '{}' would hold {} at once and has {}",
@@ -67,9 +66,10 @@ class PeakSearch {
     }
     for (const DeviceId device : problem_.devices()) {
       const DeviceSummary& summary = simulation.devices[device];
-      const double excess = summary.peak - problem_.device(device).memory;
+      const SpaceId space = problem_.space(device);
+      const double excess = summary.peak - problem_.space_memory(space);
       if (excess <= 0) continue;
-      double& limit = limits_[device.index()];
+      double& limit = limits_[space];
       limit = std::max(0.0, std::min(limit, summary.resident) - excess);
     }
     placements_.push_back(plan.placement);
@@ -77,7 +77,12 @@ class PeakSearch {
 
   std::optional<Plan> with_less_memory() {
     ProblemDraft draft = problem_.draft();
-    for (std::size_t i = 0; i < limits_.size(); ++i) draft.cluster.devices[i].memory = limits_[i];
+    for (const DeviceId device : problem_.devices()) {
+      const SpaceId named = problem_.device(device).space;
+      double& memory = named.valid() ? draft.cluster.spaces[named.index()].memory
+                                     : draft.cluster.devices[device.index()].memory;
+      memory = limits_[problem_.space(device)];
+    }
     return stricter(std::move(draft));
   }
 
@@ -119,7 +124,7 @@ class PeakSearch {
   const PlannerEntry& entry_;
   const Settings& settings_;
   Control& control_;
-  std::vector<double> limits_;
+  Table<SpaceId, double> limits_;
   std::vector<Placement> placements_;
   std::optional<Plan> accepted_;
   std::string excess_;
@@ -143,7 +148,7 @@ std::optional<Problem> without_peak_limits(const Problem& problem) {
   double most = memory_needed(problem);
   for (const TensorId tensor : problem.tensors()) most += samples * problem.tensor(tensor).bytes;
   for (const DeviceId device : problem.devices()) {
-    if (!within_memory(most, problem.device(device).memory)) return std::nullopt;
+    if (!within_memory(most, problem.space_memory(problem.space(device)))) return std::nullopt;
   }
   ProblemDraft draft = problem.draft();
   draft.rules.memory = MemoryModel::resident;

@@ -289,8 +289,7 @@ class Profiler {
     for (Tensor& tensor : profile_.draft.tensors) {
       const std::size_t model = profile_.draft.ops[tensor.producer.index()].model.index();
       for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) {
-        const CutCost& cut = profile_.models[model].kinds[kind].cut;
-        const double half = cut.of(tensor.bytes) / 2;
+        const double half = cut_cost(profile_.models[model], kind, tensor.bytes) / 2;
         const double moved =
             hand_over.points.empty() ? 0 : hand_over.latency + tensor.bytes / hand_over.bandwidth;
         tensor.cuts.push_back({KindId{kind}, half, half + moved});
@@ -306,6 +305,24 @@ class Profiler {
             100 * kind.cut.error));
       }
     }
+  }
+
+  // As the fit says, and its error beyond it: a plan must not be cut for a gain that may not be
+  // there. Where the trials were disturbed, the most of all kinds whose trials were not (of all
+  // kinds if there are none).
+  static double cut_cost(const ModelProfile& model, std::size_t kind, double bytes) {
+    const auto most_of = [&](bool undisturbed) {
+      double most = 0;
+      for (const KindProfile& each : model.kinds) {
+        if (undisturbed && !each.cut.doubt().empty()) continue;
+        most = std::max(most, each.cut.of(bytes) * (1 + each.cut.error));
+      }
+      return most;
+    };
+    const CutCost& own = model.kinds[kind].cut;
+    if (own.doubt().empty()) return own.of(bytes) * (1 + own.error);
+    const double most = most_of(true);
+    return most > 0 ? most : most_of(false);
   }
 
   // Between the first two sets that have no core in common; none: without points.

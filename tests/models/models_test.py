@@ -87,7 +87,9 @@ def test_problems_profiled_one_by_one_are_planned_together(folder):
     for seed, name in enumerate("ab"):
         model = onnx_models.convolutional(folder / f"{name}.onnx", opset=17, seed=seed)
         problems.append(folder / f"{name}.json")
-        placewright("profile", model, "--repeat", 2, "-o", problems[-1])
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        devices = [argument for core in cores for argument in ("--device", f"cpu:{core}")]
+        placewright("profile", model, "--repeat", 2, *devices, "-o", problems[-1])
     plan = folder / "plan.json"
     placewright("plan", *problems, "--objective", "total-completion", "--planner", "heft", "-o", plan)
     assert "the means of what the 2 joined problems state" in plan.read_text()

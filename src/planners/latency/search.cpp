@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "coarsen/cut_nodes.h"
+#include "evaluate/memory.h"
 #include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
 #include "planners/fan_out.h"
@@ -86,6 +87,7 @@ class Search {
     const Packing packing = pack(problem_, costs, part);
     if (!packing.placement) return;
     const Placement& placement = *packing.placement;
+    if (!memory_fits(problem_, placement)) return;  // the packing knows devices, not memory spaces
     take(schedule_plan(problem_, placement, dispatch(problem_, placement, upward_ranks(problem_))));
   }
 
