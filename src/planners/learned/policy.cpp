@@ -89,7 +89,7 @@ class Reader {
     }
     const std::string_view raw = take(count * sizeof(float));
     tensor.values.resize(count);
-    std::memcpy(tensor.values.data(), raw.data(), raw.size());
+    if (count > 0) std::memcpy(tensor.values.data(), raw.data(), raw.size());
     for (const float value : tensor.values) {
       if (!std::isfinite(value)) {
         throw std::invalid_argument(
