@@ -1,5 +1,5 @@
 #!/bin/sh
-# The main job on this machine: a real model, profiled on two of its cores as devices, planned for latency and for
+# The main job on this machine: a real model, profiled on sets of its cores as devices, planned for latency and for
 # throughput, run both ways with the outputs checked, predicted beside measured. `make demo` runs this after building; what
 # it makes stays in build/demo/.
 set -eu

@@ -12,7 +12,7 @@ namespace placewright::cli {
 void DeviceOptions::add_to(CLI::App& verb) {
   verb.add_option("--device", names,
                   "A set of cores (cpu:0, cpu:0-1, cpu:0,2) or a backend's device (GPU.0); may be "
-                  "given again; default: each core")
+                  "given again; default: nested sets of the cores")
       ->group("Devices")
       ->type_name("NAME")
       ->allow_extra_args(false)

@@ -14,7 +14,7 @@
 namespace placewright::cli {
 
 struct DeviceOptions {
-  std::vector<std::string> names;  // empty: one device for each core
+  std::vector<std::string> names;  // empty: nested sets of the cores
 
   void add_to(CLI::App& verb);
   // Without names, all that the backend has. Throws UsageError for a device that is not here.

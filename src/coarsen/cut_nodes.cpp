@@ -67,18 +67,18 @@ bool memory_cannot_bind(const Problem& problem) {
   for (std::size_t i = 0; i < problem.shared_weight_count(); ++i) {
     shared += problem.shared_weight_bytes(WeightId{i});
   }
-  for (const SpaceId space : problem.spaces()) {
-    if (problem.space_memory(space) == kInfinity) continue;
-    double bytes = shared;
-    for (const OpId op : problem.ops()) {
-      const bool may_be_here = std::ranges::any_of(problem.devices(), [&](DeviceId device) {
-        return problem.space(device) == space && problem.allowed(op, device);
-      });
-      if (may_be_here) bytes += problem.memory(op);
+  Table<SpaceId, double> bytes(problem.space_count(), shared);
+  Table<SpaceId, OpId> counted(problem.space_count());  // the last op that was
+  for (const OpId op : problem.ops()) {
+    for (const DeviceId device : problem.devices()) {
+      const SpaceId space = problem.space(device);
+      if (counted[space] == op || !problem.allowed(op, device)) continue;
+      counted[space] = op;
+      bytes[space] += problem.memory(op);
     }
-    if (bytes > problem.space_memory(space)) return false;
   }
-  return true;
+  return std::ranges::all_of(
+      problem.spaces(), [&](SpaceId space) { return bytes[space] <= problem.space_memory(space); });
 }
 
 std::vector<CutSegment> cut_segments(const Problem& problem) {

@@ -56,6 +56,11 @@ std::string name_of_cores(const std::vector<int>& cores) {
 
 }  // namespace
 
+bool share_a_core(const Target& a, const Target& b) {
+  return std::ranges::any_of(a.cores,
+                             [&](int core) { return std::ranges::binary_search(b.cores, core); });
+}
+
 std::vector<int> cores_named(std::string_view name) {
   std::vector<int> cores;
   std::string_view rest = name.substr(kCoresPrefix.size());

@@ -40,6 +40,8 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
+bool share_a_core(const Target& a, const Target& b);
+
 // How names of core sets begin.
 inline constexpr std::string_view kCoresPrefix = "cpu:";
 

@@ -1,6 +1,5 @@
 #include "machine/workers.h"
 
-#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <thread>
@@ -26,10 +25,7 @@ Workers::Workers(std::vector<Target> targets, const std::atomic<bool>* stop)
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     bells_.push_back(std::make_unique<Doorbell>());
     for (std::size_t j = 0; j < i; ++j) {
-      const auto& a = targets_[i].cores;
-      const bool shared = std::ranges::any_of(
-          targets_[j].cores, [&](int core) { return std::ranges::binary_search(a, core); });
-      if (shared) shares_cores_[i] = shares_cores_[j] = 1;
+      if (share_a_core(targets_[i], targets_[j])) shares_cores_[i] = shares_cores_[j] = 1;
     }
   }
 }

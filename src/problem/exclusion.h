@@ -1,4 +1,5 @@
-// Which devices cannot work at the same time, because they share resources.
+// Which devices cannot work at the same time, because they share resources, and whether ops leave
+// anything of them to others.
 
 #pragma once
 
@@ -18,6 +19,21 @@ inline bool exclude_each_other(const Problem& problem, DeviceId a, DeviceId b) {
       return mine.resource == other.resource &&
              mine.amount + other.amount > problem.resource(mine.resource).capacity;
     });
+  });
+}
+
+inline bool takes_whole(const Problem& problem, const ResourceUse& use) {
+  return use.amount >= problem.resource(use.resource).capacity;
+}
+
+// Whether every op takes all of each resource of its device, as ops on sets of cores do.
+inline bool ops_take_whole_resources(const Problem& problem) {
+  return std::ranges::all_of(problem.devices(), [&](DeviceId device) {
+    const auto uses = problem.uses(device);
+    const auto whole = [&](const ResourceUse& use) { return takes_whole(problem, use); };
+    const auto undivided = [&](OpId op) { return problem.share(op, device) >= 1; };
+    return uses.empty() ||
+           (std::ranges::all_of(uses, whole) && std::ranges::all_of(problem.ops(), undivided));
   });
 }
 

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::uint64_t kSeed = 1;  // of the inputs
 
-bool share_a_core(const Target& a, const Target& b) {
-  return std::ranges::any_of(a.cores,
-                             [&](int core) { return std::ranges::binary_search(b.cores, core); });
-}
-
 }  // namespace
 
 std::vector<Target> side_by_side(const std::vector<Target>& targets, std::size_t first) {

@@ -225,7 +225,9 @@ class Profiler {
       request_.measure.tell(fmt::format("{}: cuts on {}", entry.name, found.device));
       found.cut =
           measure_cuts(model, ordered, times[kind].milliseconds, target_of(kind), request_.measure);
-      doubt(fmt::format("cuts of {} on {}", entry.name, found.device), found.cut.doubt());
+      const std::string why = found.cut.doubt();
+      found.cuts_disturbed = !why.empty();
+      doubt(fmt::format("cuts of {} on {}", entry.name, found.device), why);
     }
   }
 
@@ -311,16 +313,17 @@ class Profiler {
   // there. Where the trials were disturbed, the most of all kinds whose trials were not (of all
   // kinds if there are none).
   static double cut_cost(const ModelProfile& model, std::size_t kind, double bytes) {
+    const auto cost = [&](const KindProfile& each) {
+      return each.cut.of(bytes) * (1 + each.cut.error);
+    };
     const auto most_of = [&](bool undisturbed) {
       double most = 0;
       for (const KindProfile& each : model.kinds) {
-        if (undisturbed && !each.cut.doubt().empty()) continue;
-        most = std::max(most, each.cut.of(bytes) * (1 + each.cut.error));
+        if (!undisturbed || !each.cuts_disturbed) most = std::max(most, cost(each));
       }
       return most;
     };
-    const CutCost& own = model.kinds[kind].cut;
-    if (own.doubt().empty()) return own.of(bytes) * (1 + own.error);
+    if (!model.kinds[kind].cuts_disturbed) return cost(model.kinds[kind]);
     const double most = most_of(true);
     return most > 0 ? most : most_of(false);
   }

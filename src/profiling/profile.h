@@ -38,6 +38,7 @@ struct KindProfile {
   std::size_t executed = 0;  // nodes of the backend that stand for ops
   std::size_t unsupported = 0;
   CutCost cut;
+  bool cuts_disturbed = true;  // its trials are not to be believed, or there are none
 };
 
 struct ModelProfile {

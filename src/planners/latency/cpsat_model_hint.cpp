@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "planners/latency/cpsat_model_state.h"
+#include "problem/exclusion.h"
 #include "problem/lanes.h"
 
 namespace placewright {
@@ -65,7 +66,7 @@ class FreeTimes {
   // Those of which nothing is left for others; the rest may be wrong in a hint.
   [[nodiscard]] auto whole_uses(DeviceId device) const {
     return problem_.uses(device) | std::views::filter([this](const ResourceUse& use) {
-             return use.amount >= problem_.resource(use.resource).capacity;
+             return takes_whole(problem_, use);
            });
   }
 

@@ -5,6 +5,7 @@
 
 #include "coarsen/cut_nodes.h"
 #include "evaluate/schedule.h"
+#include "problem/exclusion.h"
 #include "problem/lanes.h"
 #include "problem/move_time.h"
 
@@ -15,25 +16,13 @@ constexpr std::size_t kWindow = 48;
 constexpr double kNotSent = -1;
 constexpr std::size_t kLargestBlock = 12;
 
-bool takes_whole(const Problem& problem) {
-  for (const DeviceId device : problem.devices()) {
-    for (const ResourceUse& use : problem.uses(device)) {
-      if (use.amount < problem.resource(use.resource).capacity) return false;
-      for (const OpId op : problem.ops()) {
-        if (problem.share(op, device) < 1) return false;
-      }
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 Sweep::Sweep(const Problem& problem, std::uint64_t seed)
     : problem_(problem),
       devices_(problem.device_count()),
       spaces_(problem.space_count()),
-      takes_whole_(takes_whole(problem)),
+      takes_whole_(ops_take_whole_resources(problem)),
       host_(problem.interconnect() == InterconnectKind::host),
       congestion_(problem.rules().congestion),
       has_overheads_(problem.has_overheads()),

@@ -55,7 +55,9 @@ Make load() {
 }  // namespace
 
 std::string why_no_plugin() {
-  return plugin_path().empty() ? kHowToGetIt : std::string{};
+  // Every choice of planners asks.
+  static const bool missing = plugin_path().empty();
+  return missing ? kHowToGetIt : std::string{};
 }
 
 std::unique_ptr<Learner> make_learner(const LearnerOptions& options) {

@@ -155,19 +155,16 @@ class StageProgram {
       return answer;
     }
     answer.certificate = best_lower_bound(problem_);
-    // With every number of resources: what needs few of them can be handed out more often.
-    for (std::size_t resources = problem_.resource_count(); resources > 0; --resources) {
-      if (!solve(resources)) {
-        answer.reason = control_.stop_reason();
-        break;
-      }
-      if (auto plan = plan_with(resources); plan && plan->value < answer.value()) {
-        answer.plan = std::move(plan);
-        control_.report(*answer.plan, answer.certificate.lower_bound);
-        break;
-      }
+    if (!solve()) {
+      answer.reason = control_.stop_reason();
+      return answer;
     }
-    if (!answer.plan && answer.reason.empty()) {
+    // What needs fewer resources can be handed out more often.
+    for (std::size_t most = problem_.resource_count(); most > 0 && !answer.plan; --most) {
+      answer.plan = plan_with(most);
+    }
+    if (answer.plan) control_.report(*answer.plan, answer.certificate.lower_bound);
+    if (!answer.plan) {
       answer.reason = "no interval of the order fits the devices";
     }
     return answer;
@@ -184,9 +181,9 @@ class StageProgram {
   }
 
   // cell(j, c): the first j blocks on at most c resources. False if it was stopped.
-  bool solve(std::size_t resources) {
-    if (!cells_.empty()) return true;  // solved for all numbers at once
-    cells_.assign((blocks_.size() + 1) * (problem_.resource_count() + 1), {});
+  bool solve() {
+    const std::size_t resources = problem_.resource_count();
+    cells_.assign((blocks_.size() + 1) * (resources + 1), {});
     for (std::size_t c = 0; c <= resources; ++c) cell(0, c).value = 0;
     for (std::size_t end = 1; end <= blocks_.size(); ++end) {
       if (control_.should_stop(end)) return false;
@@ -277,22 +274,17 @@ std::string refuses(const Problem& problem) {
   }
   Table<KindId, std::size_t> width(problem.kind_count(), 0);
   for (const DeviceId device : problem.devices()) {
-    const auto uses = problem.uses(device);
-    const bool whole = std::ranges::all_of(uses, [&](const ResourceUse& use) {
-      return use.amount >= problem.resource(use.resource).capacity;
-    });
+    const std::size_t uses = problem.uses(device).size();
     std::size_t& known = width[problem.kind_of(device)];
-    if (!whole || uses.empty() || (known != 0 && known != uses.size())) {
+    if (uses == 0 || (known != 0 && known != uses)) {
       return "it knows devices that take their resources whole, and as many for each of a kind";
     }
-    known = uses.size();
+    known = uses;
   }
+  if (!ops_take_whole_resources(problem)) return "it knows devices that take their resources whole";
   for (const OpId op : problem.ops()) {
     if (problem.op(op).backward) return "it knows inference only";
     if (problem.op(op).pinned_to.valid()) return "it knows no pinned ops";
-    for (const DeviceId device : problem.devices()) {
-      if (problem.share(op, device) < 1) return "it knows devices that take their resources whole";
-    }
   }
   if (problem.group_count() > kMostBlocks) {
     return fmt::format("it has more than {} blocks of ops", kMostBlocks);
