@@ -287,7 +287,7 @@ std::vector<WorkerLog> Execution::follow(std::size_t first, std::size_t samples,
     for (Word& word : words) word.samples.store(0);
   }
   const std::size_t stretch = streams_ ? std::max(kShortestStretch, plan_.slots()) : 1;
-  std::vector<WorkerLog> logs(targets_.size(), WorkerLog(first, stretch));
+  std::vector<WorkerLog> logs(targets_.size(), WorkerLog(first, stretch, plan_.round()));
   Workers workers(targets_, options_.stop);
   origin_ = Clock::now();
   progress_.store(0);
@@ -325,16 +325,20 @@ RunResult Execution::run() {
   return result;
 }
 
-// As many as asked for, or as fit into the time by the speed of the first few.
+// As many as asked for, or as fit into the time by the speed of the first few; whole rounds.
 std::size_t Execution::samples_to_count(std::size_t warm_up, bool& interrupted) {
-  const auto asked = static_cast<std::size_t>(std::max(options_.repeat, 1));
-  if (options_.duration <= 0) return asked;
+  const auto rounds = [&](std::size_t samples) {
+    return (samples + plan_.round() - 1) / plan_.round() * plan_.round();
+  };
+  if (options_.duration <= 0) {
+    return rounds(static_cast<std::size_t>(std::max(options_.repeat, 1)));
+  }
   constexpr std::size_t kFirst = 5;
   const Clock::time_point start = Clock::now();
   follow(warm_up, warm_up + kFirst, interrupted);
   const double each = milliseconds(Clock::now() - start) / static_cast<double>(warm_up + kFirst);
-  return std::max(kFirst,
-                  static_cast<std::size_t>(options_.duration * 1000 / std::max(each, 1e-3)));
+  return rounds(
+      std::max(kFirst, static_cast<std::size_t>(options_.duration * 1000 / std::max(each, 1e-3))));
 }
 
 void Execution::state_who_watched(RunResult& result) const {

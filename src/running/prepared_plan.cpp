@@ -95,12 +95,11 @@ void PreparedPlan::number_ops() {
 
 void PreparedPlan::find_slots(int wanted) {
   if (!streams_) return;
-  std::size_t replicas = 1;
-  for (const Segment& segment : segments_) replicas = std::lcm(replicas, segment.devices.size());
+  for (const Segment& segment : segments_) round_ = std::lcm(round_, segment.devices.size());
   const std::size_t least = wanted > 0 ? static_cast<std::size_t>(wanted)
                                        : 2 * std::max<std::size_t>(segments_.size(), 1);
   // A slot always belongs to the same replica.
-  slots_ = (std::max(least, replicas) + replicas - 1) / replicas * replicas;
+  slots_ = (std::max(least, round_) + round_ - 1) / round_ * round_;
 }
 
 void PreparedPlan::compile() {

@@ -71,6 +71,8 @@ class PreparedPlan {
   [[nodiscard]] const std::vector<TensorCopy>& copies() const { return copies_; }
   [[nodiscard]] const std::vector<PlanWorker>& workers() const { return workers_; }
   [[nodiscard]] std::size_t slots() const { return slots_; }
+  // The number of samples after which every replica has had its turn.
+  [[nodiscard]] std::size_t round() const { return round_; }
   [[nodiscard]] std::size_t step_count() const { return segments_.size() + copies_.size(); }
   // The steps that a step reads from, and those that read from it.
   [[nodiscard]] const std::vector<std::size_t>& inputs(std::size_t step) const {
@@ -141,6 +143,7 @@ class PreparedPlan {
   std::map<DeviceId, RuntimeDevice> described_;
   Table<OpId, std::size_t> number_;  // in its model
   std::size_t slots_ = 1;
+  std::size_t round_ = 1;
   std::vector<std::vector<std::unique_ptr<CompiledPart>>> parts_;  // by segment, replica
   // By model, slot and memory: the inputs of the model.
   std::vector<std::vector<std::map<std::string, Buffers>>> model_inputs_;

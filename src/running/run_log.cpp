@@ -23,7 +23,7 @@ void Blocks::add(std::size_t sample, double end, double lost) {
   if (sample / size_ >= blocks_.size()) blocks_.resize(sample / size_ + 1);
   Block& block = blocks_[sample / size_];
   block.lost += lost;
-  if ((sample + 1) % size_ == 0) block.end = std::max(block.end, end);
+  block.end = std::max(block.end, end);
 }
 
 void Blocks::widen(std::size_t size) {
@@ -31,7 +31,7 @@ void Blocks::widen(std::size_t size) {
     std::vector<Block> joined((blocks_.size() + 1) / 2);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       joined[i / 2].lost += blocks_[i].lost;
-      joined[i / 2].end = i % 2 == 1 ? blocks_[i].end : 0;  // the last sample is the second's
+      joined[i / 2].end = std::max(joined[i / 2].end, blocks_[i].end);
     }
     blocks_ = std::move(joined);
   }
@@ -57,7 +57,7 @@ void WorkerLog::end_sample(const Sample& sample) {
 void WorkerLog::end_step(std::size_t sample, double end, double lost) {
   if (sample >= first_) {
     blocks_.add(sample - first_, end, lost);
-  } else if (sample + 1 == first_) {
+  } else {
     end_before_first_ = std::max(end_before_first_, end);
   }
 }
@@ -241,7 +241,7 @@ RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>&
   const std::size_t complete = complete_samples(logs);
   first = std::min(first, complete);
   std::vector<Blocks> blocks;
-  std::size_t size = 1;
+  std::size_t size = 1;  // the largest: the others' times a power of two
   double before = 0;
   for (const WorkerLog& log : logs) {
     blocks.push_back(log.blocks());
@@ -253,7 +253,7 @@ RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>&
   std::vector<char> disturbed((complete - first) / size, 0);
   std::vector<double> values;
   for (std::size_t number = 0; number < disturbed.size(); ++number) {
-    double end = 0;
+    double end = before;
     double lost = 0;
     for (const Blocks& each : blocks) {
       end = std::max(end, each.block(number).end);

@@ -8,8 +8,10 @@
 // pipeline it is long enough to show how samples follow each other.
 //
 // How fast a pipeline is shows in how far apart its samples end, so nothing of it may be forgotten:
-// equal blocks of samples, each with the end of its last sample and the time lost in it, are joined
-// two and two whenever they become more than kMostBlocks.
+// equal blocks of samples, each with the end of the sample that ends last and the time lost in it,
+// are joined two and two whenever they become more than kMostBlocks. Replicas do not wait for each
+// other, so that a later sample may end first: a block holds whole rounds, in which each replica
+// has its turn.
 
 #pragma once
 
@@ -39,17 +41,19 @@ class Remembered {
   unsigned halvings_ = 0;
 };
 
-// Equal blocks of samples.
+// Equal blocks of samples, each a number of rounds that is a power of two.
 class Blocks {
  public:
   struct Block {
-    double end = 0;   // of its last sample; 0: this worker had nothing to do with it
+    double end = 0;   // of all of its samples; 0: this worker had nothing to do with it
     double lost = 0;  // milliseconds, over all of its samples
   };
 
+  explicit Blocks(std::size_t round) : size_(round) {}
+
   // Samples are counted from the first that counts.
   void add(std::size_t sample, double end, double lost);
-  // Blocks of that size, a power of two that is not smaller than the size now.
+  // Blocks of that size, the size now times a power of two.
   void widen(std::size_t size);
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -58,7 +62,7 @@ class Blocks {
   }
 
  private:
-  std::size_t size_ = 1;
+  std::size_t size_;
   std::vector<Block> blocks_;
 };
 
@@ -71,8 +75,9 @@ class WorkerLog {
     double lost = 0;   // to others
   };
 
-  // Samples before `first` do not count.
-  WorkerLog(std::size_t first, std::size_t stretch) : first_(first), remembered_(stretch) {}
+  // Samples before `first` do not count. After `round` samples every replica had its turn.
+  WorkerLog(std::size_t first, std::size_t stretch, std::size_t round)
+      : first_(first), remembered_(stretch), blocks_(round) {}
 
   void add(const StepEvent& event);
   void end_sample(const Sample& sample);                         // of a schedule
@@ -94,7 +99,7 @@ class WorkerLog {
   std::vector<StepEvent> events_;
   std::vector<Sample> samples_;
   Blocks blocks_;
-  double end_before_first_ = 0;  // of the last sample that does not count
+  double end_before_first_ = 0;  // of the samples that do not count
   std::size_t completed_ = 0;
 };
 

@@ -4,12 +4,14 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "backends/target_devices.h"
+#include "evaluate/pipeline.h"
 #include "formats/input_error.h"
 #include "formats/run_file.h"
 #include "machine/target_cluster.h"
@@ -119,6 +121,24 @@ TEST_P(Execution, PipelinesKeepSamplesApart) {
     EXPECT_FALSE(result.events.empty());
     expect_copies_between_memories(throughput, result);
   }
+}
+
+TEST_P(Execution, ReplicasTakeSamplesInTurn) {
+  ProblemDraft draft =
+      model_draft(GetParam(), folder_.file("models"), devices(), Objective::throughput);
+  draft.rules.max_replicas = 2;
+  const Problem throughput(std::move(draft));
+  const auto models = models_of(throughput);
+  const auto& ops = throughput.topological_order();
+  const Plan plan = pipeline_plan(
+      throughput, {{.devices = {DeviceId{0}, DeviceId{1}}, .ops = {ops.begin(), ops.end()}}});
+  const RunResult result = run_plan(throughput, plan, models, {.warm_up = 4, .repeat = 15});
+  EXPECT_TRUE(result.outputs.equal())
+      << result.outputs.worst_output << " differs by " << result.outputs.largest_difference;
+  EXPECT_EQ(result.value.kept + result.value.rejected, 8U) << "rounds of two samples";
+  std::set<DeviceId> at_work;
+  for (const StepEvent& event : result.events) at_work.insert(event.device);
+  EXPECT_EQ(at_work, (std::set{DeviceId{0}, DeviceId{1}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Execution, ::testing::ValuesIn(backend_cases()), name_of_case);

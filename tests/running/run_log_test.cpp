@@ -32,7 +32,7 @@ double length_of(std::size_t sample) {
 TEST(RunLog, RemembersAnEvenSubsetInBoundedMemory) {
   constexpr std::size_t kSamples = 2'000'000;
   const Problem problem = problem_for(Objective::latency);
-  std::vector<WorkerLog> logs(1, WorkerLog(0, 1));
+  std::vector<WorkerLog> logs(1, WorkerLog(0, 1, 1));
   for (std::size_t i = 0; i < kSamples; ++i) {
     const double begin = 2.0 * static_cast<double>(i);
     logs[0].add({0, DeviceId{0}, i, begin, begin + length_of(i)});
@@ -54,7 +54,7 @@ TEST(RunLog, RemembersAnEvenSubsetInBoundedMemory) {
 
 TEST(RunLog, SmallRunsAreRememberedWhole) {
   const Problem problem = problem_for(Objective::latency);
-  std::vector<WorkerLog> logs(1, WorkerLog(0, 1));
+  std::vector<WorkerLog> logs(1, WorkerLog(0, 1, 1));
   for (std::size_t i = 0; i < 50; ++i) {
     const auto begin = static_cast<double>(10 * i);
     logs[0].add({0, DeviceId{0}, i, begin, begin + 2});
@@ -72,7 +72,7 @@ TEST(RunLog, PipelinesKeepTheTimeOfEverySampleInBlocks) {
   constexpr std::size_t kSamples = 1'000'003;
   const Problem problem = problem_for(Objective::throughput);
   // Two replicas take samples in turn; the second one is disturbed in the second half of the run.
-  std::vector<WorkerLog> logs(2, WorkerLog(3, 8));
+  std::vector<WorkerLog> logs(2, WorkerLog(3, 8, 2));
   for (std::size_t i = 0; i < kSamples; ++i) {
     WorkerLog& log = logs[i % 2];
     const auto end = static_cast<double>(i + 1);
@@ -92,6 +92,24 @@ TEST(RunLog, PipelinesKeepTheTimeOfEverySampleInBlocks) {
   for (const StepEvent& event : result.events) shown.insert(event.sample);
   EXPECT_EQ(shown.size(), 8U) << "a whole stretch";
   EXPECT_EQ(*shown.rbegin() - *shown.begin(), 7U);
+}
+
+// The first replica is ahead of the second by many samples, and both have each sample for 2 ms.
+TEST(RunLog, ReplicasNeedNotEndInTheOrderOfTheSamples) {
+  const Problem problem = problem_for(Objective::throughput);
+  std::vector<WorkerLog> logs(2, WorkerLog(4, 8, 2));
+  for (std::size_t i = 0; i < 64; ++i) {
+    const double end = 2.0 * static_cast<double>(i / 2 + 1) + (i % 2 == 1 ? 30 : 0);
+    logs[i % 2].add({0, DeviceId{0}, i, end - 2, end});
+    logs[i % 2].end_step(i, end, 0);
+    logs[i % 2].completed(64);
+  }
+  const RunResult result = summarise_pipeline(problem, kOneSegment, 0, logs, 4);
+  EXPECT_EQ(result.value.rejected, 0U);
+  EXPECT_EQ(result.value.kept, 30U);
+  EXPECT_EQ(result.value.low, 1);
+  EXPECT_EQ(result.value.high, 1);
+  EXPECT_EQ(result.busy[DeviceId{0}], 2);
 }
 
 TEST(RunLog, WhatIsRememberedIsSpreadOverWhateverRepeats) {
