@@ -21,17 +21,36 @@ std::string shape_text(const TensorType& type) {
   return fmt::format("{} {}", fmt::join(type.shape, "x"), type.element);
 }
 
+// The parts of the peaks that ops reach (import.h).
+constexpr double kMatrixShare = 0.5;
+constexpr double kOtherShare = 0.2;
+constexpr double kBandwidthShare = 0.7;
+
+bool multiplies_matrices(const std::string& type) {
+  return type.find("Convolution") != std::string::npos || type == "MatMul";
+}
+
+bool gathers(const std::string& type) {
+  return type.starts_with("Gather") || type.starts_with("EmbeddingBag");
+}
+
 // Bytes that an op reads and writes, its weights included.
 std::vector<double> bytes_touched(const ModelGraph& graph) {
   std::vector<double> bytes(graph.ops.size(), 0);
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
     for (const TensorType& output : graph.ops[op].outputs) bytes[op] += output.bytes;
+    if (gathers(graph.ops[op].type)) {
+      bytes[op] *= 2;
+      continue;
+    }
     for (const TensorKey& input : graph.ops[op].inputs) {
       bytes[op] += type_of(graph, input).bytes;
     }
   }
   for (const Weight& weight : graph.weights) {
-    for (const std::size_t op : weight.ops) bytes[op] += weight.bytes;
+    for (const std::size_t op : weight.ops) {
+      if (!gathers(graph.ops[op].type)) bytes[op] += weight.bytes;
+    }
   }
   return bytes;
 }
@@ -99,28 +118,23 @@ ProblemDraft draft_of(const ModelGraph& graph, const std::string& name, ModelSou
   return draft;
 }
 
-Roofline roofline_of_cores(int cores) {
-  // A core with 16 f32 multiply-adds per clock at 3 GHz reaches about two thirds of its peak.
-  const double count = cores;
-  return {.flops_per_second = 60e9 * count,
-          .bytes_per_second = 10e9 * std::min(count, 4.0),
-          .seconds_per_op = 2e-6};
-}
-
-Roofline roofline_of(const Target& target) {
-  if (!target.cores.empty()) return roofline_of_cores(target.threads());
-  return {.flops_per_second = 1e12, .bytes_per_second = 40e9, .seconds_per_op = 10e-6};
+PeakRates usual_rates(const Target& target) {
+  if (target.cores.empty()) return {.flops = 2e12, .bandwidth = 57e9, .launch = 10e-6};
+  // 16 f32 multiply-adds per clock at 3 GHz.
+  const double cores = target.threads();
+  return {.flops = 96e9 * cores, .bandwidth = 14e9 * std::min(cores, 4.0), .launch = 2e-6};
 }
 
 void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,
-                    const std::vector<Roofline>& kinds) {
+                    const std::vector<PeakRates>& kinds) {
   draft.cluster = cluster;
   const std::vector<double> bytes = bytes_touched(graph);
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
-    for (const Roofline& roofline : kinds) {
-      const double seconds = std::max(graph.ops[op].flops / roofline.flops_per_second,
-                                      bytes[op] / roofline.bytes_per_second) +
-                             roofline.seconds_per_op;
+    const double share = multiplies_matrices(graph.ops[op].type) ? kMatrixShare : kOtherShare;
+    for (const PeakRates& peak : kinds) {
+      const double seconds = std::max(graph.ops[op].flops / (share * peak.flops),
+                                      bytes[op] / (kBandwidthShare * peak.bandwidth)) +
+                             peak.launch;
       draft.ops[op].time.push_back(seconds * 1000);
     }
   }

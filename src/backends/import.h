@@ -1,8 +1,10 @@
 // A model's graph as a problem: ops, tensors, weights, and times where nothing was measured.
 //
 // Estimated times follow the roofline of a device kind: an op takes the longer of flops / speed and
-// bytes touched / bandwidth, and a fixed cost. They serve until `profile` has measured; the
-// problem's `origin` says that they are estimates.
+// bytes touched / bandwidth, and a fixed cost. Ops reach a part of the peaks that depends on their
+// class: matrix products and convolutions half of the flops, the others a fifth; any op 70 % of the
+// bandwidth. A gather reads what it gathers, not the whole table. Estimates serve until `profile` has
+// measured; the problem's `origin` says that they are estimates.
 
 #pragma once
 
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "backends/runtime.h"
+#include "formats/catalogue.h"
 #include "machine/targets.h"
 #include "problem/draft.h"
 
@@ -24,21 +27,12 @@ ModelSource source_of(const std::string& path, const std::vector<std::string>& s
 // Ops, tensors, weights; no devices and no times yet. Tensors that nobody reads are left out.
 ProblemDraft draft_of(const ModelGraph& graph, const std::string& name, ModelSource source);
 
-// What the ops of a device kind cost where nobody measured.
-struct Roofline {
-  double flops_per_second = 0;
-  double bytes_per_second = 0;
-  double seconds_per_op = 0;
-};
-
-// One core as common today; n cores are n times as fast in flops, and less than that in memory.
-Roofline roofline_of_cores(int cores);
-
-// Cores as above; any other device as an integrated GPU.
-Roofline roofline_of(const Target& target);
+// The peaks of a target that nobody measured: one core as common today, n cores n times as fast in
+// flops and less than that in memory; any other device as an integrated GPU.
+PeakRates usual_rates(const Target& target);
 
 // Fills in the cluster, and the times by the rooflines of its kinds.
 void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,
-                    const std::vector<Roofline>& kinds);
+                    const std::vector<PeakRates>& kinds);
 
 }  // namespace placewright

@@ -104,7 +104,7 @@ ExitCode compare_planners(const CompareOptions& options) {
   PlanRequest request;
   request.budget = options.budget.budget();
   request.coarsening = options.coarsening.options();
-  ProblemFile file = options.problem.read();
+  ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);
   const std::vector<std::string> op_ids = file.op_ids;
   const Problem problem = build_problem(std::move(file));

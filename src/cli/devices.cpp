@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "formats/catalogue.h"
 #include "formats/cluster_file.h"
 #include "formats/text_file.h"
 #include "machine/target_cluster.h"
@@ -23,12 +24,14 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  placewright devices\n"
     "  placewright devices --device cpu:0 --device cpu:1-2 -o cluster.json\n"
+    "  placewright devices --catalogue                  what cluster files can name\n"
     "\n"
     "A device is a set of cores (cpu:0, cpu:0-3, cpu:0,2) or a backend's device (GPU.0). The\n"
     "cluster file has usual link speeds; 'placewright profile' measures them.";
 
 struct DevicesOptions {
   DeviceOptions devices;
+  bool catalogue = false;
   OutputOptions output;
   std::string path;
 };
@@ -115,7 +118,68 @@ void print_document(const std::vector<BackendFound>& backends, const Cluster& cl
   print_json(document);
 }
 
+std::string checked_text(bool unverified) {
+  return unverified ? "unverified" : "";
+}
+
+void print_catalogue_text() {
+  TextTable devices({{"device"},
+                     {"class"},
+                     {"memory", Align::right},
+                     {"f32 TFLOPS", Align::right},
+                     {"GB/s", Align::right},
+                     {"launch", Align::right},
+                     {""},
+                     {"source"}});
+  for (const CatalogueDevice& device : catalogue().devices) {
+    devices.add({device.name, device.device_class, fmt::format("{:.0f} GB", device.memory / 1e9),
+                 fmt::format("{:.3g}", device.rates.flops / 1e12),
+                 fmt::format("{:.4g}", device.rates.bandwidth / 1e9),
+                 fmt::format("{:.3g} us", device.rates.launch * 1e6),
+                 checked_text(device.unverified), device.source});
+  }
+  TextTable links({{"link"}, {"latency", Align::right}, {"GB/s", Align::right}, {""}, {"source"}});
+  for (const CatalogueLink& link : catalogue().links) {
+    links.add({link.name, fmt::format("{:.3g} us", link.latency * 1e6),
+               fmt::format("{:.4g}", link.bandwidth / 1e9), checked_text(link.unverified),
+               link.source});
+  }
+  fmt::print("{}\n{}", devices.text(), links.text());
+}
+
+void print_catalogue_document() {
+  Json document = {{"devices", Json::array()}, {"links", Json::array()}};
+  for (const CatalogueDevice& device : catalogue().devices) {
+    document["devices"].push_back({{"name", device.name},
+                                   {"class", device.device_class},
+                                   {"memory", device.memory},
+                                   {"flops", device.rates.flops},
+                                   {"bandwidth", device.rates.bandwidth},
+                                   {"launch", device.rates.launch},
+                                   {"source", device.source},
+                                   {"unverified", device.unverified}});
+  }
+  for (const CatalogueLink& link : catalogue().links) {
+    document["links"].push_back({{"name", link.name},
+                                 {"latency", link.latency},
+                                 {"bandwidth", link.bandwidth},
+                                 {"source", link.source},
+                                 {"unverified", link.unverified}});
+  }
+  print_json(document);
+}
+
+ExitCode show_catalogue(const OutputOptions& output) {
+  if (output.json) {
+    print_catalogue_document();
+  } else {
+    print_catalogue_text();
+  }
+  return ExitCode::success;
+}
+
 ExitCode show_devices(const DevicesOptions& options) {
+  if (options.catalogue) return show_catalogue(options.output);
   const std::vector<BackendFound> backends = backends_found();
   const std::vector<Target> targets = options.devices.targets(backend_named(kDefaultBackend));
   const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
@@ -138,6 +202,8 @@ void add_devices(CLI::App& program, Action& action) {
   const auto options = std::make_shared<DevicesOptions>();
   options->devices.add_to(*verb);
   options->output.add_to(*verb);
+  verb->add_flag("--catalogue", options->catalogue,
+                 "The devices and links that cluster files can name, with their sources");
   verb->add_option("-o,--output", options->path, "Write a cluster file; - is standard output")
       ->type_name("FILE")
       ->group("Output");

@@ -94,7 +94,7 @@ ExitCode explain_problem(const ExplainOptions& options) {
   if (!options.op.empty()) throw UsageError("--op: a problem has no placement; give a plan");
   ProblemOptions given = options.plan.problem;
   given.path = options.plan.path;
-  ProblemFile file = given.read();
+  ProblemFile file = given.read(options.output);
   options.output.warn(file.warnings);
   const Problem problem = build_problem(std::move(file));
   const Registry registry = planning_registry();

@@ -25,12 +25,11 @@ constexpr const char* kExamples =
     "  placewright import model.onnx --shape image=1x3x224x224 --device cpu:0 --device cpu:1 "
     "-o model.json\n"
     "\n"
-    "A model (.xml, .onnx, .pb, .tflite, .pdmodel) gets estimated times: 'placewright profile' "
-    "measures.";
+    "A model (.xml, .onnx, .pb, .tflite, .pdmodel) gets estimated times, for --device or for the\n"
+    "devices of --cluster; 'placewright profile' measures.";
 
 struct ImportOptions {
   ProblemOptions problem;
-  DeviceOptions devices;
   OutputOptions output;
   std::string path;
 };
@@ -44,23 +43,20 @@ std::string folder_of(const std::string& path) {
 
 ProblemDraft imported(const ImportOptions& options) {
   options.problem.check();
-  if (!options.problem.cluster.empty()) {
-    throw UsageError("--cluster: the devices of a model are given by --device");
-  }
   const std::string& path = options.problem.path;
   const ModelFile file = options.problem.model_files().front();
   const BackendEntry& backend = *backend_reading(path);
-  const std::vector<Target> targets = options.devices.targets(backend);
+  const std::vector<Target> targets = options.problem.devices.targets(backend);
   require_fixed_shapes({file});
   const auto model = runtime_named(backend.name).read(path, shapes_named(file.shapes));
   ProblemDraft draft = draft_of(model->graph(), model_name_of(path),
                                 source_of(path, file.shapes, folder_of(options.path)));
   const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
-  std::vector<Roofline> rooflines;
+  std::vector<PeakRates> rates;
   for (const std::size_t device : first_of_each_kind(cluster)) {
-    rooflines.push_back(roofline_of(targets[device]));
+    rates.push_back(usual_rates(targets[device]));
   }
-  estimate_times(draft, model->graph(), cluster, rooflines);
+  estimate_times(draft, model->graph(), cluster, rates);
   if (options.problem.objective) {
     draft = with_objective(std::move(draft), *options.problem.objective);
   }
@@ -83,11 +79,9 @@ ExitCode import_model(const ImportOptions& options) {
 }
 
 ExitCode import(const ImportOptions& options) {
-  if (options.problem.names_models()) return import_model(options);
-  if (!options.devices.names.empty() || !options.problem.shapes.texts.empty()) {
-    throw UsageError("--device and --shape are for models; a problem has its own devices");
-  }
-  ProblemFile file = options.problem.read();
+  const bool on_this_machine = options.problem.cluster.empty();
+  if (options.problem.names_models() && on_this_machine) return import_model(options);
+  ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);
   const std::string text = write_problem(file.draft);
   const std::string format = file.format;
@@ -107,7 +101,6 @@ void add_import(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("import", "Convert a model or problem to our own format");
   const auto options = std::make_shared<ImportOptions>();
   options->problem.add_argument_to(*verb);
-  options->devices.add_to(*verb);
   options->output.add_to(*verb);
   verb->add_option("-o,--output", options->path, "Where to write it; - is standard output")
       ->required()

@@ -200,7 +200,7 @@ ExitCode info(const InfoOptions& options) {
   if (options.problem.names_models()) {
     return model_info(options.problem.model_files(), options.output);
   }
-  ProblemFile file = options.problem.read();
+  ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);
   const FileFacts facts{file.format, file.digest};
   const std::vector<std::string> warnings = file.warnings;

@@ -26,6 +26,8 @@ namespace {
 constexpr const char* kExamples =
     "Examples:\n"
     "  placewright plan examples/moirai/GoogLeNet.json -o plan.json\n"
+    "  placewright plan model.onnx -o plan.json                 measured here, then planned\n"
+    "  placewright plan model.onnx --cluster devices.json       estimated for those devices\n"
     "  placewright plan model.json --cluster devices.json --objective latency --time-limit 1m\n"
     "  placewright plan graph.json --planner random --option samples=1000 --seed 7 --json\n"
     "  placewright plan bert.json resnet.json --cluster devices.json --objective "
@@ -89,7 +91,7 @@ ExitCode plan(const PlanVerbOptions& options) {
   request.budget = options.budget.budget();
   request.coarsening = options.coarsening.options();
 
-  ProblemFile file = options.problem.read();
+  ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);
   const ProblemReference reference{.path = options.problem.path,
                                    .digest = file.digest,
@@ -106,8 +108,9 @@ ExitCode plan(const PlanVerbOptions& options) {
   // the file cannot be written.
   if (options.path != "-" || !outcome.answer.plan) print(options.output, problem, outcome);
   if (outcome.answer.plan && !options.path.empty()) {
-    // One path cannot lead to a problem of several files.
-    const bool embed = options.embed || !options.problem.more.empty();
+    // One path cannot lead to a problem of several files, nor a model's to its measured times.
+    const bool embed =
+        options.embed || !options.problem.more.empty() || options.problem.names_models();
     save_plan(options.path, problem, outcome, {.problem = reference, .embed = embed});
   }
   return exit_code(outcome);

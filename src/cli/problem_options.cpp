@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include "cli/choice_option.h"
 #include "cli/exit_code.h"
+#include "cli/model_problem.h"
 #include "cli/number_option.h"
 #include "formats/input_error.h"
 #include "formats/problem_formats.h"
@@ -33,6 +35,21 @@ std::size_t index_of_name(const std::vector<Noun>& nouns, const std::string& nam
       fmt::format("--pin: no {} is called '{}'{}", what, name, did_you_mean(name, names)));
 }
 
+// The op of this name, or all that match it as a pattern of the shell: "encoder.layer.[0-5].*".
+std::vector<std::size_t> ops_called(const std::vector<Op>& ops, const std::string& name) {
+  const auto exact = [&](const Op& op) { return op.name == name; };
+  const bool pattern = name.find_first_of("*?[") != std::string::npos;
+  if (!pattern || std::any_of(ops.begin(), ops.end(), exact)) {
+    return {index_of_name(ops, name, "op")};
+  }
+  std::vector<std::size_t> matching;
+  for (std::size_t op = 0; op < ops.size(); ++op) {
+    if (::fnmatch(name.c_str(), ops[op].name.c_str(), 0) == 0) matching.push_back(op);
+  }
+  if (matching.empty()) throw UsageError(fmt::format("--pin: no op matches '{}'", name));
+  return matching;
+}
+
 }  // namespace
 
 void ProblemOptions::add_argument_to(CLI::App& verb) {
@@ -43,6 +60,7 @@ void ProblemOptions::add_argument_to(CLI::App& verb) {
       ->type_name("FILE");
   add_flags_to(verb);
   shapes.add_to(verb);
+  devices.add_to(verb);
 }
 
 void ProblemOptions::add_option_to(CLI::App& verb) {
@@ -81,7 +99,9 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
   add_number(verb, "--replicas", replicas, {1, 1000000},
              "throughput: devices that may share a stage")
       ->group("Problem");
-  verb.add_option("--pin", pins, "This op runs on this device; may be given again")
+  verb.add_option(
+          "--pin", pins,
+          "These ops run on this device; OP may be a pattern (layer.[0-5].*); may be given again")
       ->group("Problem")
       ->type_name("OP=DEVICE")
       ->allow_extra_args(false)
@@ -120,12 +140,27 @@ void ProblemOptions::check() const {
   }
 }
 
-ProblemFile ProblemOptions::read() const {
+ProblemFile ProblemOptions::read(const OutputOptions& output) const {
   check();
+  ProblemFile file = names_models() ? read_models(output.quiet) : read_problems();
+  apply_to(file.draft);
+  return file;
+}
+
+ProblemFile ProblemOptions::read_models(bool quiet) const {
+  ProblemFile file = cluster.empty() ? measured_problem(model_files(), devices, quiet)
+                                     : estimated_problem(model_files(), cluster, quiet);
+  if (objective) file.draft = with_objective(std::move(file.draft), *objective);
+  return file;
+}
+
+ProblemFile ProblemOptions::read_problems() const {
+  if (!devices.names.empty() || !shapes.texts.empty()) {
+    throw UsageError("--device and --shape are for models; a problem has its own devices");
+  }
   const ReadOptions options = read_options();
   ProblemFile file = read_problem(path, options);
   if (!more.empty()) join_more(file, options);
-  apply_to(file.draft);
   return file;
 }
 
@@ -167,9 +202,10 @@ void ProblemOptions::apply_pins_to(ProblemDraft& draft) const {
   for (const std::string& pin : pins) {
     // Op names may contain "=", device names hardly do.
     const std::size_t split = pin.rfind('=');
-    const std::size_t op = index_of_name(draft.ops, pin.substr(0, split), "op");
-    draft.ops[op].pinned_to =
-        DeviceId{index_of_name(draft.cluster.devices, pin.substr(split + 1), "device")};
+    const DeviceId device{index_of_name(draft.cluster.devices, pin.substr(split + 1), "device")};
+    for (const std::size_t op : ops_called(draft.ops, pin.substr(0, split))) {
+      draft.ops[op].pinned_to = device;
+    }
   }
 }
 

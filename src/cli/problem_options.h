@@ -9,6 +9,7 @@
 #include <CLI/App.hpp>
 
 #include "cli/device_options.h"
+#include "cli/output_options.h"
 #include "formats/problem_file.h"
 #include "problem/problem.h"
 
@@ -29,14 +30,16 @@ struct ProblemOptions {
   std::optional<int> replicas;
   std::vector<std::string> pins;  // OP=DEVICE
   ShapeOptions shapes;            // of a model
+  DeviceOptions devices;          // to measure a model on
 
   // The file as the verb's argument.
   void add_argument_to(CLI::App& verb);
   // The file as `--problem`, for verbs whose argument is a plan.
   void add_option_to(CLI::App& verb);
 
-  // Wrong flags are a UsageError and found before any file is opened.
-  [[nodiscard]] ProblemFile read() const;
+  // Wrong flags are a UsageError and found before any file is opened. A model becomes a problem
+  // (model_problem.h).
+  [[nodiscard]] ProblemFile read(const OutputOptions& output) const;
 
   // Whether the files are models that a backend reads, not problems.
   [[nodiscard]] bool names_models() const;
@@ -50,6 +53,8 @@ struct ProblemOptions {
 
  private:
   void add_flags_to(CLI::App& verb);
+  [[nodiscard]] ProblemFile read_models(bool quiet) const;
+  [[nodiscard]] ProblemFile read_problems() const;
   void join_more(ProblemFile& file, const ReadOptions& options) const;
   void apply_rules_to(Rules& rules) const;
   void apply_pins_to(ProblemDraft& draft) const;

@@ -37,7 +37,7 @@ constexpr const char* kExamples =
     "  placewright report plan.json -o report.html\n"
     "  placewright explain plan.json\n"
     "\n"
-    "'placewright VERB --help' explains a verb. Exit codes: 0 a plan or a clean answer, 1 the "
+    "'placewright help VERB' explains a verb. Exit codes: 0 a plan or a clean answer, 1 the "
     "answer\n"
     "is no, 2 wrong usage, 3 bad input, 4 internal error.";
 
@@ -178,8 +178,14 @@ ExitCode run(int argc, char** argv) {
     fmt::print(stderr, "{}", program.help());
     return ExitCode::usage;
   }
+  std::vector<std::string> words(argv + 1, argv + argc);
+  // 'help VERB' is 'VERB --help', and 'help' alone '--help'.
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
   try {
-    program.parse(argc, argv);
+    program.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // the last one first
   } catch (const CLI::Success& answer) {
     program.exit(answer);  // --help, --version
     return ExitCode::success;

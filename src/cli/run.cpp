@@ -244,7 +244,7 @@ ExitCode verdict(const RunResult& result) {
   if (!result.value.valid() && !result.interrupted) {
     fmt::print(stderr,
                "placewright: the measurement is not valid: other work took the cores in {} of {} "
-               "samples\n",
+               "samples; stop other programs, or measure longer with --duration 30\n",
                result.value.rejected, result.value.rejected + result.value.kept);
     return ExitCode::no;
   }

@@ -234,7 +234,7 @@ std::string value_title(const ProblemDraft& draft) {
 ExitCode what_if_verb(const WhatIfOptions& options) {
   const WhatIfGrid grid = grid_of(options);
   PlanRequest request{.planner = options.planner, .budget = options.budget.budget()};
-  ProblemFile file = options.problem.read();
+  ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);
   const ProblemDraft draft = file.draft;
   // Errors in the file itself are reported once, not for each point.

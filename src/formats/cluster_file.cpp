@@ -9,7 +9,9 @@
 
 #include "formats/cluster_json.h"
 #include "formats/input_error.h"
+#include "formats/quantity.h"
 #include "formats/text_file.h"
+#include "problem/time_unit.h"
 
 namespace placewright {
 
@@ -70,7 +72,18 @@ inline constexpr auto kFields<Interconnect> =
     std::tuple{required("kind", &Interconnect::kind), optional("all", &Interconnect::all),
                optional("links", &Interconnect::links).in(Lines::bracket_below)};
 
+template <>
+inline constexpr auto kFields<PeakRates> =
+    std::tuple{required("flops", &PeakRates::flops), required("bandwidth", &PeakRates::bandwidth),
+               optional("launch", &PeakRates::launch)};
+
 namespace {
+
+struct RateReading {
+  UnknownKeys& unknown;
+
+  void read(JsonValue json, double& value) const { value = amount_in(json, TimeUnit::seconds); }
+};
 
 using Numbers = std::unordered_map<std::string_view, std::size_t>;
 
@@ -132,13 +145,50 @@ std::vector<Link> links_of(const Interconnect& interconnect, std::size_t count) 
   return links;
 }
 
+[[noreturn]] void fail_without_unit(JsonValue json) {
+  json.fail("a quantity with a unit needs a problem whose times have one");
+}
+
+std::vector<DeviceKind> kinds_named_in(JsonValue devices) {
+  std::vector<DeviceKind> kinds;
+  for (const JsonValue device : devices.elements()) {
+    const std::string name(device.at("kind").text());
+    const auto named = [&](const DeviceKind& kind) { return kind.name == name; };
+    if (std::none_of(kinds.begin(), kinds.end(), named)) kinds.push_back({name});
+  }
+  return kinds;
+}
+
+// Devices that give no memory and share none have that of their kind in the catalogue.
+void take_catalogue_memory(Cluster& cluster) {
+  for (Device& device : cluster.devices) {
+    if (device.space.valid()) continue;
+    const CatalogueDevice* known = catalogue().device(cluster.kinds[device.kind.index()].name);
+    if (known != nullptr && device.memory == kInfinity) device.memory = known->memory;
+  }
+}
+
 // What names mean in a cluster that is being read.
 class ClusterReading {
  public:
-  ClusterReading(const Cluster& cluster, UnknownKeys& unknown_keys)
-      : unknown(unknown_keys), cluster_(cluster) {}
+  ClusterReading(const Cluster& cluster, UnknownKeys& unknown_keys, TimeUnit unit)
+      : unknown(unknown_keys), cluster_(cluster), unit_(unit) {}
 
   UnknownKeys& unknown;
+
+  void read(JsonValue json, double& amount) const { amount = amount_in(json, unit_); }
+  // All links by the name that the catalogue has for such a link.
+  void read(JsonValue json, UniformLinks& links) {
+    if (!json.is_text()) return read_record(json, links, *this);
+    const CatalogueLink* known = catalogue().link(json.text());
+    if (known == nullptr) {
+      json.fail(fmt::format("the catalogue has no link '{}' ('placewright devices --catalogue')",
+                            json.text()));
+    }
+    if (unit_ == TimeUnit::none) fail_without_unit(json);
+    const double seconds = milliseconds_in(unit_) / 1000;
+    links = {known->latency / seconds, known->bandwidth * seconds};
+  }
 
   void read(JsonValue name, KindId& kind) {
     if (kinds_.empty()) kinds_ = numbers_by_name(cluster_.kinds);
@@ -165,6 +215,7 @@ class ClusterReading {
 
  private:
   const Cluster& cluster_;
+  TimeUnit unit_;
   Numbers kinds_;
   Numbers resources_;
   Numbers spaces_;
@@ -282,10 +333,26 @@ void check_device_count(JsonValue devices) {
   devices.fail(fmt::format("has {} devices, at most {} are read", devices.size(), kMostDevices));
 }
 
-Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown) {
-  if (const auto devices = object.find("devices")) check_device_count(*devices);
+double amount_in(JsonValue json, TimeUnit unit) {
+  if (!json.is_text()) return json.amount();
+  const std::optional<Quantity> quantity = quantity_in(json.text());
+  if (!quantity) {
+    json.fail(
+        fmt::format("'{}' is not an amount: expected a number, or one with a unit as in "
+                    "\"80GB\", \"16GB/s\", \"5us\"",
+                    json.text()));
+  }
+  const std::optional<double> amount = in_unit(*quantity, unit);
+  if (!amount) fail_without_unit(json);
+  return *amount;
+}
+
+Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown, TimeUnit unit) {
+  const auto devices = object.find("devices");
+  if (devices) check_device_count(*devices);
   Cluster cluster;
-  ClusterReading context(cluster, unknown);
+  if (devices && !object.find("kinds")) cluster.kinds = kinds_named_in(*devices);
+  ClusterReading context(cluster, unknown, unit);
   read_fields(object, cluster, kFields<Cluster>, context);
   return cluster;
 }
@@ -333,27 +400,38 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-ClusterFile parse_cluster(std::string_view text, const std::string& origin) {
+ClusterFile parse_cluster(std::string_view text, const std::string& origin, TimeUnit unit) {
   const JsonDocument document(text, origin);
   const JsonValue root = document.root();
   const int version = check_header(root, "cluster", kVersionOfSharing);
   UnknownKeys unknown;
   // A cluster may have a name, which nobody reads.
-  static constexpr auto kName = std::tuple{optional("name", &ClusterFile::file)};
-  static constexpr auto kKeys = keys_of(kHeaderFields, kName, kFields<Cluster>);
+  static constexpr auto kOwnFields =
+      std::tuple{optional("name", &ClusterFile::file), optional("rates", &ClusterFile::rates)};
+  static constexpr auto kKeys = keys_of(kHeaderFields, kOwnFields, kFields<Cluster>);
   unknown.check(root, kKeys);
   ClusterFile file;
-  file.cluster = cluster_from_json(root, unknown);
+  file.cluster = cluster_from_json(root, unknown, unit);
   check_version(root, version, has_sharing(file.cluster));
+  RateReading rates{unknown};
+  read_fields(root, file, kOwnFields, rates);
   if (file.cluster.devices.empty()) root.at("devices").fail("the cluster has no devices");
+  take_catalogue_memory(file.cluster);
   file.file = origin;
   file.digest = digest_of(text);
   file.warnings = unknown.warnings();
   return file;
 }
 
-ClusterFile read_cluster(const std::string& path) {
-  return parse_cluster(read_whole(path), input_name(path));
+ClusterFile read_cluster(const std::string& path, TimeUnit unit) {
+  return parse_cluster(read_whole(path), input_name(path), unit);
+}
+
+std::optional<PeakRates> rates_of(const ClusterFile& cluster, const std::string& kind) {
+  const auto own = cluster.rates.find(kind);
+  if (own != cluster.rates.end()) return own->second;
+  const CatalogueDevice* known = catalogue().device(kind);
+  return known != nullptr ? std::optional(known->rates) : std::nullopt;
 }
 
 std::string write_cluster(const Cluster& cluster) {

@@ -42,14 +42,17 @@ bool has_sharing(const Cluster& cluster);
 struct InterconnectForm {};
 template <>
 inline constexpr auto kFields<Cluster> =
-    std::tuple{required("kinds", &Cluster::kinds).on_line(),
+    std::tuple{optional("kinds", &Cluster::kinds).on_line(),
                optional("resources", &Cluster::resources).on_line(),
                optional("spaces", &Cluster::spaces).on_line(),
                required("devices", &Cluster::devices).on_line().in(Lines::bracket_below),
                required("interconnect", &Cluster::links, InterconnectForm{}).on_line()};
 
-// Reads these fields of an object.
-Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown);
+// A number as it stands, or a quantity with a unit (quantity.h) as the number for this unit of time.
+double amount_in(JsonValue json, TimeUnit unit);
+
+// Reads these fields of an object. Without `kinds` the kinds are those that devices name.
+Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown, TimeUnit unit);
 
 // Appends them to an open object.
 void append_cluster(std::string& text, const Cluster& cluster);

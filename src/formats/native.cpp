@@ -229,7 +229,8 @@ class NativeReader {
     }
     own_cluster_ = given;
     if (!given) return;
-    draft_.cluster = cluster_from_json(root_, unknown);
+    (void)root_.at("kinds");  // a cluster file may do without, a problem's times are by kind
+    draft_.cluster = cluster_from_json(root_, unknown, draft_.unit);
     const std::size_t count = draft_.cluster.devices.size();
     if (root_.at("interconnect").find("all")) uniform_link_count_ = count * count - count;
   }

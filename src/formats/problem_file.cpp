@@ -90,7 +90,7 @@ ProblemFile parse_problem(std::string_view text, const std::string& origin,
   file.file = origin;
   file.digest = digest_of(text);
   if (!options.cluster.empty()) {
-    const ClusterFile cluster = read_cluster(options.cluster);
+    const ClusterFile cluster = read_cluster(options.cluster, file.draft.unit);
     file.draft = with_cluster(std::move(file.draft), cluster, origin);
     file.cluster_digest = cluster.digest;
     file.place_of = places_with_cluster(std::move(file.place_of), cluster.file);

@@ -96,11 +96,27 @@ def test_problems_profiled_one_by_one_are_planned_together(folder):
     expect_equal_outputs(plan)
 
 
-def test_tensorflow_models(folder):
-    for name in ("saved_model", "classifier.tflite"):
-        problem, plan = folder / "problem.json", folder / "plan.json"
-        placewright("profile", FIXTURES / name, "--repeat", 2, "-o", problem)
-        placewright("plan", problem, "--planner", "heft", "-o", plan)
+def test_every_model_from_file_to_run_in_one_plan_and_one_run(folder):
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+    models = onnx_models.folder_of_models(folder)
+    models |= {name: (FIXTURES / name, []) for name in ("saved_model", "classifier.tflite")}
+    for name, (model, shapes) in models.items():
+        plan = folder / f"{name}-plan.json"
+        flags = [word for shape in shapes for word in ("--shape", shape)]
+        placewright("plan", model, *flags, "--planner", "heft", "-o", plan)
+        expect_equal_outputs(plan)
+
+
+def test_three_models_together_in_both_orders(folder):
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+    models = [
+        onnx_models.convolutional(folder / "image.onnx", opset=7),
+        onnx_models.attention(folder / "text.onnx"),
+        onnx_models.quantised(folder / "quantised.onnx"),
+    ]
+    for order in (models, models[::-1]):
+        plan = folder / "plan.json"
+        placewright("plan", *order, "--planner", "heft", "-o", plan)
         expect_equal_outputs(plan)
 
 

@@ -377,7 +377,8 @@ class Refusals(SchemaTest):
                 (("tensors", 0, "from"), "remove"), (("tensors", 0, "bytes"), -4), (("weights", 0, "bytes"), None),
                 (("models", 0, "arrival"), -1), (("devices",), []), (("colocate",), {})]),
             ("cluster", self.read_cluster, CLUSTER, [
-                (("placewright",), "problem"), (("version",), "1"), (("kinds",), "remove"), (("devices", 0, "memory"), -1),
+                (("placewright",), "problem"), (("version",), "1"), (("devices", 0, "kind"), "remove"),
+                (("devices", 0, "memory"), -1), (("devices", 0, "memory"), "8 apples"),
                 (("interconnect", "all", "bandwidth"), 0), (("interconnect", "links", 0, "to"), "remove")]),
             ("plan", self.read_plan, self.PLAN, [
                 (("version",), 0), (("status",), "good"), (("objective",), "remove"), (("placement",), "remove"),

@@ -35,7 +35,8 @@ inline ProblemDraft model_draft(const BackendCase& each, const std::string& fold
           {.from = DeviceId{from}, .to = DeviceId{to}, .latency = 0.005, .bandwidth = 5e6});
     }
   }
-  estimate_times(draft, model->graph(), cluster, {roofline_of_cores(1)});
+  estimate_times(draft, model->graph(), cluster,
+                 {PeakRates{.flops = 96e9, .bandwidth = 14e9, .launch = 2e-6}});
   draft.objective = objective;
   return draft;
 }

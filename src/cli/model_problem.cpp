@@ -1,0 +1,160 @@
+#include "cli/model_problem.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/import.h"
+#include "backends/target_devices.h"
+#include "cli/interruption.h"
+#include "cli/status_line.h"
+#include "formats/cluster_file.h"
+#include "formats/input_error.h"
+#include "formats/text_file.h"
+#include "problem/cost_source.h"
+#include "problem/join.h"
+#include "profiling/profile.h"
+
+namespace placewright::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_of(const std::vector<Target>& targets) {
+  std::vector<std::string> names;
+  for (const Target& target : targets) names.push_back(name_of(target));
+  return names;
+}
+
+void say(bool quiet, const std::string& sentence) {
+  if (!quiet) fmt::print(stderr, "placewright: {}\n", sentence);
+}
+
+// Everything that measured times depend on, but for the state of the machine.
+std::string key_of(const ProfileRequest& request) {
+  const std::string& backend = request.targets.front().backend;
+  std::string text = fmt::format("1\n{}\n{}\n{}\n", runtime_named(backend).version(),
+                                 processor_name(), fmt::join(names_of(request.targets), " "));
+  for (const ModelFile& file : request.files) {
+    text += fmt::format("{} {} {}\n", model_name_of(file.path), digest_of_file(file.path),
+                        fmt::join(file.shapes, " "));
+  }
+  return digest_of(text);
+}
+
+// Nullopt if the profile was never kept. The models may have moved since.
+std::optional<ProblemDraft> kept_profile(const std::string& path,
+                                         const std::vector<ModelFile>& files) {
+  if (!fs::exists(path)) return std::nullopt;
+  ProblemDraft draft = read_problem(path).draft;
+  for (std::size_t i = 0; i < files.size() && i < draft.models.size(); ++i) {
+    if (!draft.models[i].source) return std::nullopt;
+    draft.models[i].source->path = fs::absolute(files[i].path).lexically_normal().string();
+  }
+  return draft;
+}
+
+ProblemDraft profiled(ProfileRequest request, bool quiet) {
+  const Interruption interruption;
+  StatusLine status(!quiet);
+  request.measure.stop = interruption.flag();
+  request.measure.progress = [&](const std::string& what) { status.show(what); };
+  std::optional<Profile> profile = profile_models(request);
+  if (!profile) throw RuntimeError("interrupted while the model was measured");
+  return std::move(profile->draft);
+}
+
+ProblemFile as_file(ProblemDraft draft, const std::string& path) {
+  ProblemFile file;
+  file.format = "model";
+  file.file = input_name(path);
+  file.digest = digest_of(write_problem(draft));
+  file.draft = std::move(draft);
+  return file;
+}
+
+ProblemDraft estimated(const ModelFile& file, const ClusterFile& cluster,
+                       const std::vector<PeakRates>& rates) {
+  const BackendEntry& backend = *backend_reading(file.path);
+  const auto model = runtime_named(backend.name).read(file.path, shapes_named(file.shapes));
+  ProblemDraft draft =
+      draft_of(model->graph(), model_name_of(file.path), source_of(file.path, file.shapes, {}));
+  estimate_times(draft, model->graph(), cluster.cluster, rates);
+  return draft;
+}
+
+std::vector<PeakRates> rates_by_kind(const ClusterFile& cluster) {
+  std::vector<PeakRates> rates;
+  for (const DeviceKind& kind : cluster.cluster.kinds) {
+    const std::optional<PeakRates> known = rates_of(cluster, kind.name);
+    if (!known) {
+      throw InputError(cluster.file, "/rates",
+                       fmt::format("the times of a model on the kind '{}' cannot be estimated: it "
+                                   "is not in the catalogue ('placewright devices --catalogue') "
+                                   "and has no rates here",
+                                   kind.name));
+    }
+    rates.push_back(*known);
+  }
+  return rates;
+}
+
+}  // namespace
+
+std::string cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != 0) {
+    return (fs::path(cache) / "placewright").string();
+  }
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == 0) return {};
+  return (fs::path(home) / ".cache" / "placewright").string();
+}
+
+ProblemFile measured_problem(const std::vector<ModelFile>& files, const DeviceOptions& devices,
+                             bool quiet) {
+  ProfileRequest request;
+  request.files = files;
+  request.targets = devices.targets(*backend_reading(files.front().path));
+  require_fixed_shapes(files);
+  const std::string where = fmt::format("{}", fmt::join(names_of(request.targets), ", "));
+  const std::string folder = cache_folder();
+  const std::string kept =
+      folder.empty() ? std::string{} : fmt::format("{}/profile-{}.json", folder, key_of(request));
+  if (std::optional<ProblemDraft> draft = kept_profile(kept, files)) {
+    say(quiet, fmt::format("times measured earlier on {} ({})", where, kept));
+    return as_file(std::move(*draft), files.front().path);
+  }
+  ProblemDraft draft = profiled(std::move(request), quiet);
+  if (cost_source(draft) == CostSource::disturbed) {
+    say(quiet, fmt::format("times measured now on {}; other work disturbed this, so they are not "
+                           "kept",
+                           where));
+  } else if (kept.empty()) {
+    say(quiet, fmt::format("times measured now on {}", where));
+  } else {
+    std::error_code failed;  // then write_whole says why
+    fs::create_directories(folder, failed);
+    write_whole(kept, write_problem(draft));
+    say(quiet, fmt::format("times measured now on {}, kept in {}", where, kept));
+  }
+  return as_file(std::move(draft), files.front().path);
+}
+
+ProblemFile estimated_problem(const std::vector<ModelFile>& files, const std::string& cluster_path,
+                              bool quiet) {
+  const ClusterFile cluster = read_cluster(cluster_path);
+  const std::vector<PeakRates> rates = rates_by_kind(cluster);
+  require_fixed_shapes(files);
+  std::vector<ProblemDraft> drafts;
+  for (const ModelFile& file : files) drafts.push_back(estimated(file, cluster, rates));
+  say(quiet, fmt::format("times estimated for the devices of {}, not measured", cluster.file));
+  ProblemDraft all = joined(std::move(drafts));
+  if (files.size() > 1) all = with_objective(std::move(all), Objective::total_completion);
+  ProblemFile file = as_file(std::move(all), files.front().path);
+  file.warnings = cluster.warnings;
+  return file;
+}
+
+}  // namespace placewright::cli

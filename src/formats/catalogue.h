@@ -1,0 +1,58 @@
+// The catalogue: devices and links that one can buy, by what their makers publish.
+//
+// It serves to estimate times on devices that are not at hand: a cluster file names an entry as a
+// device's kind or as a link. The figures are peaks; what part of them ops reach is the estimate's
+// business (backends/import.h). catalogue.json beside this file is the data, with the source of each
+// entry; `unverified` marks those whose source was not opened when the entry was written.
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace placewright {
+
+// What a kind of device can do at most. Flops are of f32, without units for matrices.
+struct PeakRates {
+  double flops = 0;      // per second
+  double bandwidth = 0;  // of its memory, bytes per second
+  double launch = 0;     // seconds before an op starts
+
+  friend bool operator==(const PeakRates&, const PeakRates&) = default;
+};
+
+struct CatalogueDevice {
+  std::string name;
+  std::string device_class;  // "gpu", "npu", "cpu"
+  double memory = 0;         // bytes
+  PeakRates rates;
+  std::string source;
+  bool unverified = false;
+};
+
+struct CatalogueLink {
+  std::string name;
+  double latency = 0;    // seconds
+  double bandwidth = 0;  // bytes per second
+  std::string source;
+  bool unverified = false;
+};
+
+struct Catalogue {
+  std::vector<CatalogueDevice> devices;
+  std::vector<CatalogueLink> links;
+
+  // Nullptr if there is none of this name.
+  [[nodiscard]] const CatalogueDevice* device(std::string_view name) const;
+  [[nodiscard]] const CatalogueLink* link(std::string_view name) const;
+};
+
+// The one in the program.
+const Catalogue& catalogue();
+
+// The text of catalogue.json (catalogue_text.cpp.in).
+std::string_view catalogue_text();
+
+}  // namespace placewright

@@ -1,0 +1,78 @@
+// Models where verbs take problems, and help on verbs.
+
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/folder.h"
+#include "support/program.h"
+#include "support/published.h"
+#include "zoo/zoo.h"
+
+namespace placewright::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ModelAsProblem : public ::testing::Test {
+ protected:
+  ModelAsProblem() { ::setenv("XDG_CACHE_HOME", folder_.file("cache").c_str(), 1); }
+  ~ModelAsProblem() override { ::unsetenv("XDG_CACHE_HOME"); }
+
+  Folder folder_;
+  std::string model_ = make_zoo_model("tiny-branches", folder_.file("")).xml;
+};
+
+TEST_F(ModelAsProblem, IsEstimatedForTheDevicesOfACluster) {
+  const std::string plan = folder_.file("plan.json");
+  const auto result =
+      run({"plan", model_, "--cluster", example_path("clusters/two-a100-t4-cpu.json"), "--planner",
+           "heft", "-o", plan});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("times estimated for the devices of"));
+  EXPECT_THAT(result.out, HasSubstr("the costs are estimated, not measured"));
+  EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  const auto unknown =
+      run({"plan", model_, "--cluster", folder_.write("cluster.json", R"({"placewright": "cluster",
+      "version": 1, "devices": [{"name": "a", "kind": "abacus"}],
+      "interconnect": {"kind": "host"}})")});
+  EXPECT_EQ(unknown.exit_code, 3);
+  EXPECT_THAT(unknown.err, HasSubstr("the kind 'abacus' cannot be estimated"));
+}
+
+TEST_F(ModelAsProblem, IsMeasuredHere) {
+  const std::string plan = folder_.file("plan.json");
+  const auto result = run({"plan", model_, "--device", "cpu:0", "--planner", "single", "-o", plan});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("times measured now on cpu:0"));
+  EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  // A busy machine disturbs a measurement, which is then not kept.
+  const auto again = run({"plan", model_, "--device", "cpu:0", "--planner", "single"});
+  const bool kept = result.err.find("kept in") != std::string::npos;
+  EXPECT_THAT(again.err, HasSubstr(kept ? "times measured earlier" : "times measured now"));
+}
+
+TEST_F(ModelAsProblem, FlagsOfModelsAreRefusedForProblems) {
+  const auto result = run({"plan", example_path("moirai/example-1.json"), "--device", "cpu:0"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("are for models"));
+}
+
+TEST(Help, IsAVerbToo) {
+  EXPECT_EQ(run({"help", "plan"}).out, run({"plan", "--help"}).out);
+  EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+}
+
+TEST(Pins, TakePatterns) {
+  const std::string problem = example_path("talos/six_ops.json");
+  const auto all = run({"plan", problem, "--planner", "heft", "--pin", "*=CPU", "--json"});
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  for (const auto& [op, device] : all.json()["placement"].items()) EXPECT_EQ(device, "CPU") << op;
+  const auto none = run({"plan", problem, "--pin", "x*=CPU"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("no op matches 'x*'"));
+}
+
+}  // namespace
+}  // namespace placewright::testing
