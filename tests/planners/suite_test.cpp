@@ -126,7 +126,7 @@ std::vector<ProblemDraft> easy_drafts(Objective objective) {
   if (objective != Objective::call_latency) {
     for (std::uint64_t seed = 21; seed <= 23; ++seed) {
       RandomProblemOptions options = plain(objective, InterconnectKind::links);
-      options.ops = kShared;
+      options.ops = is_schedule(objective) ? 4 : kShared;
       drafts.push_back(core_set_draft(options, seed));
       drafts.back().rules.max_replicas = static_cast<int>(seed - 20);
     }
