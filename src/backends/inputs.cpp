@@ -7,6 +7,9 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "formats/array_files.h"
 
 namespace placewright {
 namespace {
@@ -110,6 +113,62 @@ HostBuffer seeded_input(const GraphInput& input, std::uint64_t seed) {
                     input.name, type.element));
   }
   return bytes;
+}
+
+std::vector<NamedArrays> by_model(std::span<const std::string> models, const NamedArrays& arrays) {
+  std::vector<NamedArrays> result(models.size());
+  for (const auto& [name, array] : arrays) {
+    std::size_t model = 0;
+    while (model < models.size() && !name.starts_with(models[model] + ':')) ++model;
+    if (model < models.size()) {
+      result[model][name.substr(models[model].size() + 1)] = array;
+    } else if (models.size() == 1) {
+      result.front()[name] = array;
+    } else {
+      throw std::invalid_argument(fmt::format(
+          "'{}' does not begin with the name of a model, as in '{}:{}'; the models "
+          "are: {}",
+          name, models.front(), name.empty() ? "INPUT" : name, fmt::join(models, ", ")));
+    }
+  }
+  return result;
+}
+
+NamedArrays with_model_names(std::span<const std::string> models,
+                             const std::vector<NamedArrays>& arrays) {
+  if (models.size() == 1) return arrays.front();
+  NamedArrays result;
+  for (std::size_t model = 0; model < models.size(); ++model) {
+    for (const auto& [name, array] : arrays[model]) {
+      result[fmt::format("{}:{}", models[model], name)] = array;
+    }
+  }
+  return result;
+}
+
+NamedArrays fitted_inputs(const ModelGraph& graph, const NamedArrays& given) {
+  NamedArrays fitted;
+  for (const auto& [name, array] : given) {
+    const auto is_meant = [&, &wanted = name](const GraphInput& each) {
+      return wanted.empty() ? graph.inputs.size() == 1 : each.name == wanted;
+    };
+    const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), is_meant);
+    if (input == graph.inputs.end()) {
+      std::vector<std::string> names;
+      for (const GraphInput& each : graph.inputs) names.push_back(each.name);
+      throw std::invalid_argument(
+          name.empty()
+              ? fmt::format("it is not clear which input is meant: {}", fmt::join(names, ", "))
+              : fmt::format("the model has no input '{}'; its inputs are: {}", name,
+                            fmt::join(names, ", ")));
+    }
+    try {
+      fitted[input->name] = as_input(array, input->type.element, input->type.shape);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(fmt::format("the input '{}': {}", input->name, error.what()));
+    }
+  }
+  return fitted;
 }
 
 double difference(const TensorType& type, std::span<const std::byte> expected,

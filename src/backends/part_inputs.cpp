@@ -1,5 +1,7 @@
 #include "backends/part_inputs.h"
 
+#include <algorithm>
+
 #include "backends/target_devices.h"
 
 namespace placewright {
@@ -30,19 +32,32 @@ const TensorType& type_of(const ModelGraph& graph, const TensorKey& tensor) {
                                  : graph.ops[tensor.op].outputs[tensor.port];
 }
 
+HostBuffer host_buffer(std::span<const std::byte> bytes) {
+  HostBuffer buffer(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), buffer.bytes().begin());
+  return buffer;
+}
+
 HostBuffer read_back(Buffer& buffer, const Target& target) {
   HostBuffer values(buffer.size());
   runtime_named(target.backend).copy(buffer, values);
   return values;
 }
 
-Buffers seeded_inputs(const ModelGraph& graph, std::uint64_t seed, const Target& target) {
+Buffers model_inputs(const ModelGraph& graph, const NamedArrays& given, std::uint64_t seed,
+                     const Target& target) {
   Buffers inputs;
   const Placing placed(target);
   for (const GraphInput& input : graph.inputs) {
-    inputs.push_back(placed(seeded_input(input, seed)));
+    const auto found = given.find(input.name);
+    inputs.push_back(placed(found == given.end() ? seeded_input(input, seed)
+                                                 : host_buffer(found->second.bytes)));
   }
   return inputs;
+}
+
+Buffers seeded_inputs(const ModelGraph& graph, std::uint64_t seed, const Target& target) {
+  return model_inputs(graph, {}, seed, target);
 }
 
 Buffers seeded_inputs(const ModelGraph& graph, const CompiledPart& part, const Target& target) {

@@ -1,4 +1,4 @@
-// Seeded values for what a part reads from outside, in the memory that it computes in.
+// Values for what a part reads from outside, in the memory that it computes in.
 
 #pragma once
 
@@ -16,10 +16,15 @@ using Buffers = std::vector<std::unique_ptr<Buffer>>;
 // The type of a tensor of the model.
 const TensorType& type_of(const ModelGraph& graph, const TensorKey& tensor);
 
+// The bytes in memory that backends take without copying.
+HostBuffer host_buffer(std::span<const std::byte> bytes);
+
 // In host memory.
 HostBuffer read_back(Buffer& buffer, const Target& target);
 
-// By input of the model.
+// By input of the model: what is given (fitted_inputs), and seeded values for the others.
+Buffers model_inputs(const ModelGraph& graph, const NamedArrays& given, std::uint64_t seed,
+                     const Target& target);
 Buffers seeded_inputs(const ModelGraph& graph, std::uint64_t seed, const Target& target);
 
 // By input of the part, which was compiled for the target.

@@ -1,11 +1,12 @@
 #include <algorithm>
-#include <chrono>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "backends/opened_models.h"
 #include "backends/target_devices.h"
+#include "cli/input_options.h"
 #include "cli/interruption.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
@@ -16,6 +17,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "formats/array_files.h"
 #include "formats/input_error.h"
 #include "formats/run_file.h"
 #include "formats/text_file.h"
@@ -33,6 +35,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  placewright run plan.json                        predicted beside measured\n"
     "  placewright run plan.json --duration 10          for ten seconds\n"
+    "  placewright run plan.json --input image=cat.png --outputs results\n"
     "  placewright run plan.json --trace trace.json     both time lines, for ui.perfetto.dev\n"
     "  placewright run plan.json -o run.json            for 'placewright report --run run.json'\n"
     "  placewright run plan.json --json";
@@ -43,7 +46,9 @@ struct RunVerbOptions {
   PlanOptions plan;
   OutputOptions output;
   RunOptions run;
+  InputOptions inputs;
   std::string path;
+  std::string outputs;  // a folder
   std::string trace;
   bool no_compare = false;
   bool no_baselines = false;
@@ -225,12 +230,33 @@ void write_trace(const std::string& path, const Report& report) {
   write_whole(path, trace_json(report.problem, report.plan, slices));
 }
 
+// Names of outputs may hold what names of files may not.
+std::string file_name_of(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == '\0'; }, '_');
+  return name.starts_with('.') ? '_' + name : name;
+}
+
 std::vector<Target> targets_of(const Problem& problem) {
   std::vector<Target> targets;
   for (const DeviceId device : problem.devices()) {
     targets.push_back(target_named(problem.device(device).name));
   }
   return targets;
+}
+
+// FOLDER/OUTPUT.npy, of several models FOLDER/MODEL/OUTPUT.npy.
+void write_results(const std::string& folder, const Problem& problem,
+                   const std::vector<NamedArrays>& results) {
+  for (std::size_t model = 0; model < results.size(); ++model) {
+    std::filesystem::path place(folder);
+    if (results.size() > 1) place /= file_name_of(problem.model(ModelId{model}).name);
+    std::error_code failed;  // then write_whole says why
+    std::filesystem::create_directories(place, failed);
+    for (const auto& [name, array] : results[model]) {
+      write_whole((place / (file_name_of(name) + ".npy")).string(), npy_bytes(array));
+    }
+  }
 }
 
 ExitCode verdict(const RunResult& result) {
@@ -267,6 +293,8 @@ ExitCode run(const RunVerbOptions& options) {
   const Interruption interruption;
   RunOptions run_options = options.run;
   run_options.compare = !options.no_compare;
+  run_options.inputs = options.inputs.read(problem, models);
+  run_options.keep_results = !options.outputs.empty();
   run_options.stop = interruption.flag();
   RunResult result;
   std::vector<Baseline> baselines;
@@ -291,6 +319,7 @@ ExitCode run(const RunVerbOptions& options) {
   if (!options.path.empty()) {
     write_whole(options.path, write_run(run_file_of(report)));
   }
+  if (!options.outputs.empty()) write_results(options.outputs, problem, result.results);
   if (options.output.json) {
     fmt::print("{}", write_run(run_file_of(report)));
   } else if (!options.output.quiet) {
@@ -319,7 +348,9 @@ void add_run(CLI::App& program, Action& action) {
              "Samples on their way in a pipeline (two for each segment)")
       ->group("Run")
       ->default_str("");
-  add_number(*verb, "--seed", options->run.seed, kAnySeed, "Seed of the inputs")->group("Run");
+  add_number(*verb, "--seed", options->run.seed, kAnySeed, "Seed of the inputs that are not given")
+      ->group("Run");
+  options->inputs.add_to(*verb);
   verb->add_flag("--no-compare", options->no_compare,
                  "Do not compare the outputs with those of the unsplit model")
       ->group("Run");
@@ -329,6 +360,10 @@ void add_run(CLI::App& program, Action& action) {
   verb->add_option("-o,--output", options->path,
                    "Write what was measured, for 'placewright report'")
       ->type_name("FILE")
+      ->group("Output");
+  verb->add_option("--outputs", options->outputs,
+                   "Write what the models computed into this folder, as OUTPUT.npy")
+      ->type_name("FOLDER")
       ->group("Output");
   verb->add_option("--trace", options->trace, "Write both time lines for ui.perfetto.dev")
       ->type_name("FILE")

@@ -12,10 +12,14 @@
 namespace placewright {
 namespace {
 
+Buffers inputs_for(const NeuralModel& model, const Target& target, const RunOptions& options) {
+  return model_inputs(model.graph(), options.given_to(0), options.seed, target);
+}
+
 // Inferences one after the other, in a thread bound to the cores.
 Measured latency_on(const NeuralModel& model, const Target& target, const RunOptions& options) {
   const auto part = model.compile_whole({.device = target.device, .threads = target.threads()});
-  const Buffers inputs = seeded_inputs(model.graph(), options.seed, target);
+  const Buffers inputs = inputs_for(model, target, options);
   const auto request = request_with(*part, inputs);
   std::vector<double> kept;
   std::size_t rejected = 0;
@@ -48,7 +52,7 @@ Baseline streams_on(const NeuralModel& model, const Target& target, const RunOpt
   const int count = target.threads();
   const auto part =
       model.compile_whole({.device = target.device, .threads = count, .streams = count});
-  const Buffers inputs = seeded_inputs(model.graph(), options.seed, target);
+  const Buffers inputs = inputs_for(model, target, options);
   std::vector<std::unique_ptr<Request>> requests;
   for (int i = 0; i < count; ++i) requests.push_back(request_with(*part, inputs));
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -64,9 +65,20 @@ class Execution {
       }
       targets_.push_back(worker.target);
     }
+    for (std::size_t model = 0; model < options.inputs.size(); ++model) {
+      for (const auto& [input, array] : options.inputs[model]) {
+        for (std::size_t slot = 0; slot < plan_.slots(); ++slot) {
+          plan_.set_input(model, input, slot, array);
+        }
+      }
+    }
   }
 
   RunResult run();
+
+  // The outputs of each sample, as many as there are slots at most.
+  std::vector<std::vector<NamedArrays>> run(std::span<const std::vector<NamedArrays>> samples);
+  [[nodiscard]] std::size_t slots() const { return plan_.slots(); }
 
  private:
   struct alignas(64) Word {
@@ -121,6 +133,7 @@ class Execution {
   [[nodiscard]] std::size_t samples_to_count(std::size_t warm_up, bool& interrupted);
   void state_who_watched(RunResult& result) const;
   [[nodiscard]] OutputCheck check_outputs(std::size_t samples);
+  [[nodiscard]] std::vector<NamedArrays> results_of(std::size_t slot);
 
   const Problem& problem_;
   const std::vector<std::unique_ptr<NeuralModel>>& models_;
@@ -319,10 +332,36 @@ RunResult Execution::run() {
   result.interrupted = interrupted;
   const std::size_t complete = complete_samples(logs);
   if (options_.compare && complete > 0) result.outputs = check_outputs(complete);
+  if (options_.keep_results && complete > 0) result.results = results_of(0);
   result.segments = plan_.segments();
   result.copies = plan_.copies();
   state_who_watched(result);
   return result;
+}
+
+std::vector<NamedArrays> Execution::results_of(std::size_t slot) {
+  std::vector<NamedArrays> results;
+  for (std::size_t model = 0; model < models_.size(); ++model) {
+    results.push_back(plan_.outputs(model, slot));
+  }
+  return results;
+}
+
+std::vector<std::vector<NamedArrays>> Execution::run(
+    std::span<const std::vector<NamedArrays>> samples) {
+  for (std::size_t slot = 0; slot < samples.size(); ++slot) {
+    for (std::size_t model = 0; model < samples[slot].size(); ++model) {
+      for (const auto& [input, array] :
+           fitted_inputs(models_[model]->graph(), samples[slot][model])) {
+        plan_.set_input(model, input, slot, array);
+      }
+    }
+  }
+  bool interrupted = false;
+  (void)follow(0, samples.size(), interrupted);
+  std::vector<std::vector<NamedArrays>> outputs;
+  for (std::size_t slot = 0; slot < samples.size(); ++slot) outputs.push_back(results_of(slot));
+  return outputs;
 }
 
 // As many as asked for, or as fit into the time by the speed of the first few; whole rounds.
@@ -370,8 +409,8 @@ OutputCheck Execution::check_outputs(std::size_t samples) {
     check.tolerance = std::max(check.tolerance, tolerance_of(whole->precision()));
     const auto& keys = whole->outputs();
     for (std::size_t slot = 0; slot < std::min(samples, plan_.slots()); ++slot) {
-      const Buffers inputs =
-          seeded_inputs(model.graph(), seed_of_slot(options_.seed, slot), reference);
+      const Buffers inputs = model_inputs(model.graph(), options_.given_to(id.index()),
+                                          seed_of_slot(options_.seed, slot), reference);
       const auto request = request_with(*whole, inputs);
       request->run();
       for (const GraphOutput& output : model.graph().outputs) {
@@ -393,6 +432,40 @@ OutputCheck Execution::check_outputs(std::size_t samples) {
 }
 
 }  // namespace
+
+const NamedArrays& RunOptions::given_to(std::size_t model) const {
+  static const NamedArrays kNone;
+  return model < inputs.size() ? inputs[model] : kNone;
+}
+
+class LoadedPlan::State {
+ public:
+  State(const Problem& problem, const Plan& plan,
+        const std::vector<std::unique_ptr<NeuralModel>>& models)
+      : execution(problem, plan, models, options) {}
+
+  const RunOptions options;
+  Execution execution;
+};
+
+LoadedPlan::LoadedPlan(const Problem& problem, const Plan& plan,
+                       const std::vector<std::unique_ptr<NeuralModel>>& models)
+    : state_(std::make_unique<State>(problem, plan, models)) {}
+LoadedPlan::LoadedPlan(LoadedPlan&&) noexcept = default;
+LoadedPlan& LoadedPlan::operator=(LoadedPlan&&) noexcept = default;
+LoadedPlan::~LoadedPlan() = default;
+
+std::vector<std::vector<NamedArrays>> LoadedPlan::run(
+    std::span<const std::vector<NamedArrays>> samples) {
+  std::vector<std::vector<NamedArrays>> outputs;
+  for (std::size_t first = 0; first < samples.size();) {
+    const std::size_t count = std::min(state_->execution.slots(), samples.size() - first);
+    auto made = state_->execution.run(samples.subspan(first, count));
+    std::move(made.begin(), made.end(), std::back_inserter(outputs));
+    first += count;
+  }
+  return outputs;
+}
 
 RunResult run_plan(const Problem& problem, const Plan& plan,
                    const std::vector<std::unique_ptr<NeuralModel>>& models,

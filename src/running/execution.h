@@ -11,7 +11,7 @@
 //             `slots` samples are on their way; each has memory of its own. What counts is the time
 //             between two finished samples.
 //
-// Every slot has its own input, and every output is compared with that of the unsplit model on the
+// Every slot has its own seeded input, and every output is compared with that of the unsplit model on the
 // same input.
 //
 // Time is only worth stating if nothing else ran: a sample (a block of samples of a pipeline) that
@@ -25,10 +25,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "backends/runtime.h"
+#include "formats/array.h"
 #include "problem/measured.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
@@ -41,13 +43,18 @@ inline constexpr double kDisturbed = 0.05;  // of a sample's time
 
 struct RunOptions {
   int warm_up = 5;
-  int repeat = 50;      // samples that count
-  double duration = 0;  // seconds; > 0: as many samples as fit
-  int slots = 0;        // pipelines: samples on their way; 0: two for each segment
-  bool compare = true;  // outputs with the unsplit model's
-  std::uint64_t seed = 1;
+  int repeat = 50;                       // samples that count
+  double duration = 0;                   // seconds; > 0: as many samples as fit
+  int slots = 0;                         // pipelines: samples on their way; 0: two for each segment
+  bool compare = true;                   // outputs with the unsplit model's
+  std::uint64_t seed = 1;                // of the inputs that are not given
+  std::vector<NamedArrays> inputs = {};  // by model; fitted_inputs
+  bool keep_results = false;             // what the models computed
   const std::atomic<bool>* stop = nullptr;
   std::function<void(double done)> progress = {};  // 0 … 1
+
+  // The inputs of a model that are given.
+  [[nodiscard]] const NamedArrays& given_to(std::size_t model) const;
 };
 
 // One run of a step, in milliseconds since the start of the sample (a pipeline: of the run).
@@ -78,6 +85,7 @@ struct RunResult {
   Table<DeviceId, double> busy;         // per sample, milliseconds
   std::vector<StepEvent> events;        // of the median sample, or of a stretch of the pipeline
   OutputCheck outputs;
+  std::vector<NamedArrays> results;  // by model: outputs of the first slot; if asked for
   bool interrupted = false;
 };
 
@@ -86,5 +94,25 @@ struct RunResult {
 RunResult run_plan(const Problem& problem, const Plan& plan,
                    const std::vector<std::unique_ptr<NeuralModel>>& models,
                    const RunOptions& options);
+
+// A plan that stays compiled, and runs when it is given inputs. Not for two threads at once.
+class LoadedPlan {
+ public:
+  // All three must outlive it. Throws as run_plan does.
+  LoadedPlan(const Problem& problem, const Plan& plan,
+             const std::vector<std::unique_ptr<NeuralModel>>& models);
+  LoadedPlan(LoadedPlan&&) noexcept;
+  LoadedPlan& operator=(LoadedPlan&&) noexcept;
+  ~LoadedPlan();
+
+  // The outputs of each sample. Samples and outputs are by model; an input that a sample does not
+  // give keeps its value. Those of a pipeline overlap, as many at a time as it has slots. Throws
+  // std::invalid_argument as fitted_inputs does, and RuntimeError.
+  std::vector<std::vector<NamedArrays>> run(std::span<const std::vector<NamedArrays>> samples);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace placewright

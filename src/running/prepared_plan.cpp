@@ -293,6 +293,36 @@ void PreparedPlan::run(std::size_t step, std::size_t slot) {
   }
 }
 
+void PreparedPlan::set_input(std::size_t model, const std::string& input, std::size_t slot,
+                             const Array& array) {
+  const auto& inputs = models_[model]->graph().inputs;
+  const auto found = std::find_if(inputs.begin(), inputs.end(),
+                                  [&](const GraphInput& each) { return each.name == input; });
+  const auto port = static_cast<std::size_t>(found - inputs.begin());
+  const HostBuffer values = host_buffer(array.bytes);
+  for (auto& [memory, buffers] : model_inputs_[model][slot]) {
+    const auto owner = std::find_if(described_.begin(), described_.end(), [&](const auto& each) {
+      return each.second.space.owner == memory;
+    });
+    runtime_named(targets_.at(owner->first).backend).copy(values, *buffers[port]);
+  }
+}
+
+NamedArrays PreparedPlan::outputs(std::size_t model, std::size_t slot) {
+  NamedArrays arrays;
+  const ModelGraph& graph = models_[model]->graph();
+  for (const GraphOutput& each : graph.outputs) {
+    if (each.tensor.is_model_input()) continue;
+    const std::optional<HostBuffer> values = output(model, each.tensor, slot);
+    if (!values) continue;
+    const TensorType& type = type_of(graph, each.tensor);
+    arrays[each.name] = {.element = type.element,
+                         .shape = type.shape,
+                         .bytes = {values->bytes().begin(), values->bytes().end()}};
+  }
+  return arrays;
+}
+
 double PreparedPlan::tolerance() const {
   double tolerance = 0;
   for (const auto& replicas : parts_) {

@@ -30,6 +30,7 @@
 #include "backends/buffer_copy.h"
 #include "backends/part_inputs.h"
 #include "backends/runtime.h"
+#include "formats/array.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 #include "running/segments.h"
@@ -98,6 +99,9 @@ class PreparedPlan {
   }
   [[nodiscard]] bool does(const PlanWorker& worker, std::size_t step, std::size_t slot) const;
 
+  // An input of a model from then on, in a slot; the array is one of fitted_inputs.
+  void set_input(std::size_t model, const std::string& input, std::size_t slot, const Array& array);
+
   // Throws RuntimeError naming the step.
   void run(std::size_t step, std::size_t slot);
 
@@ -107,6 +111,8 @@ class PreparedPlan {
   // it out.
   [[nodiscard]] std::optional<HostBuffer> output(std::size_t model, const TensorKey& tensor,
                                                  std::size_t slot);
+  // The outputs of a model that ops make, by name.
+  [[nodiscard]] NamedArrays outputs(std::size_t model, std::size_t slot);
 
  private:
   // One copy in one slot; without a transfer the slot needs none.

@@ -1,0 +1,233 @@
+// .npy and .npz, as https://numpy.org/neps/nep-0001-npy-format.html and PKWARE's APPNOTE describe them.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stb/stb_image.h>
+
+#include "formats/array_files.h"
+#include "formats/input_error.h"
+#include "formats/text_file.h"
+
+namespace placewright {
+namespace {
+
+struct ElementName {
+  std::string_view ours;
+  std::string_view numpy;  // without the byte order
+  std::size_t bytes;
+};
+
+constexpr std::array kElements = {
+    ElementName{"f16", "f2", 2}, ElementName{"f32", "f4", 4}, ElementName{"f64", "f8", 8},
+    ElementName{"i8", "i1", 1},  ElementName{"i16", "i2", 2}, ElementName{"i32", "i4", 4},
+    ElementName{"i64", "i8", 8}, ElementName{"u8", "u1", 1},  ElementName{"u16", "u2", 2},
+    ElementName{"u32", "u4", 4}, ElementName{"u64", "u8", 8}, ElementName{"boolean", "b1", 1},
+};
+
+constexpr std::string_view kMagic("\x93NUMPY", 6);
+
+// Little-endian, as both formats have it.
+std::size_t number_at(std::string_view bytes, std::size_t place, std::size_t size) {
+  std::size_t number = 0;
+  for (std::size_t i = size; i-- > 0;) {
+    number = number << 8U | static_cast<unsigned char>(bytes[place + i]);
+  }
+  return number;
+}
+
+// What follows 'key': in the header, which is a dictionary as Python writes it.
+std::string_view entry_of(std::string_view header, std::string_view key,
+                          const std::string& origin) {
+  const std::size_t found = header.find(fmt::format("'{}':", key));
+  if (found == std::string_view::npos) {
+    throw InputError(origin, "", fmt::format("is not a .npy file: its header has no '{}'", key));
+  }
+  std::string_view rest = header.substr(found + key.size() + 3);
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return rest;
+}
+
+std::vector<std::size_t> shape_in(std::string_view text, const std::string& origin) {
+  const std::size_t end = text.find(')');
+  if (!text.starts_with('(') || end == std::string_view::npos) {
+    throw InputError(origin, "", "is not a .npy file: its shape cannot be read");
+  }
+  std::vector<std::size_t> shape;
+  for (std::string_view rest = text.substr(1, end - 1); !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view item = rest.substr(0, comma);
+    item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (item.empty()) continue;
+    std::size_t size = 0;
+    const auto [last, error] = std::from_chars(item.data(), item.data() + item.size(), size);
+    if (error != std::errc{} || last != item.data() + item.size()) {
+      throw InputError(origin, "", "is not a .npy file: its shape cannot be read");
+    }
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+const ElementName& element_in(std::string_view text, const std::string& origin) {
+  const std::size_t end = text.find('\'', 1);
+  const std::string_view type =
+      text.starts_with('\'') && end != std::string_view::npos ? text.substr(1, end - 1) : "";
+  if (type.size() == 3 && type[0] != '>') {
+    for (const ElementName& element : kElements) {
+      if (element.numpy == type.substr(1)) return element;
+    }
+  }
+  throw InputError(origin, "",
+                   fmt::format("has elements of the type {}, which cannot be read: convert it "
+                               "with numpy's astype",
+                               type.empty() ? "'structured'" : std::string{type}));
+}
+
+// The bytes of an array of that shape; nullopt if they are more than `limit`.
+std::optional<std::size_t> byte_count(const std::vector<std::size_t>& shape, std::size_t element,
+                                      std::size_t limit) {
+  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
+  std::size_t bytes = element;
+  for (const std::size_t size : shape) {
+    if (size > limit / bytes) return std::nullopt;
+    bytes *= size;
+  }
+  return bytes;
+}
+
+// One file in a ZIP archive.
+struct Member {
+  std::string name;
+  std::size_t method = 0;
+  std::size_t packed = 0;
+  std::size_t size = 0;
+  std::size_t header = 0;  // where its local header begins
+};
+
+[[noreturn]] void fail_as_archive(const std::string& origin) {
+  throw InputError(origin, "", "is not a .npz file: the archive is damaged");
+}
+
+std::vector<Member> members_of(std::string_view bytes, const std::string& origin) {
+  constexpr std::string_view kEnd("PK\x05\x06", 4);
+  constexpr std::string_view kEntry("PK\x01\x02", 4);
+  const std::size_t end = bytes.rfind(kEnd);
+  if (end == std::string_view::npos || bytes.size() - end < 22) fail_as_archive(origin);
+  const std::size_t count = number_at(bytes, end + 10, 2);
+  std::size_t place = number_at(bytes, end + 16, 4);
+  std::vector<Member> members;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (place > bytes.size() || bytes.size() - place < 46 || bytes.substr(place, 4) != kEntry) {
+      fail_as_archive(origin);
+    }
+    const std::size_t name = number_at(bytes, place + 28, 2);
+    if (bytes.size() - place - 46 < name) fail_as_archive(origin);
+    members.push_back({.name = std::string{bytes.substr(place + 46, name)},
+                       .method = number_at(bytes, place + 10, 2),
+                       .packed = number_at(bytes, place + 20, 4),
+                       .size = number_at(bytes, place + 24, 4),
+                       .header = number_at(bytes, place + 42, 4)});
+    place += 46 + name + number_at(bytes, place + 30, 2) + number_at(bytes, place + 32, 2);
+  }
+  return members;
+}
+
+std::string unpacked(std::string_view bytes, const Member& member, const std::string& origin) {
+  constexpr std::size_t kStored = 0;
+  constexpr std::size_t kDeflated = 8;
+  if (member.header > bytes.size() || bytes.size() - member.header < 30) fail_as_archive(origin);
+  const std::size_t data = member.header + 30 + number_at(bytes, member.header + 26, 2) +
+                           number_at(bytes, member.header + 28, 2);
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  if (data > bytes.size() || bytes.size() - data < member.packed || member.size > kMost ||
+      member.packed > kMost) {
+    fail_as_archive(origin);
+  }
+  const std::string_view packed = bytes.substr(data, member.packed);
+  if (member.method == kStored) return std::string{packed};
+  std::string text(member.size, '\0');
+  if (member.method != kDeflated ||
+      stbi_zlib_decode_noheader_buffer(text.data(), static_cast<int>(text.size()), packed.data(),
+                                       static_cast<int>(packed.size())) !=
+          static_cast<int>(member.size)) {
+    fail_as_archive(origin);
+  }
+  return text;
+}
+
+}  // namespace
+
+Array parse_npy(std::string_view bytes, const std::string& origin) {
+  if (!bytes.starts_with(kMagic) || bytes.size() < 12) {
+    throw InputError(origin, "", "is not a .npy file: it does not begin with \\x93NUMPY");
+  }
+  const std::size_t length_bytes = bytes[6] == 1 ? 2 : 4;
+  const std::size_t length = number_at(bytes, 8, length_bytes);
+  const std::size_t begin = 8 + length_bytes + length;
+  if (begin > bytes.size()) throw InputError(origin, "", "is not a .npy file: it ends too early");
+  const std::string_view header = bytes.substr(8 + length_bytes, length);
+  const ElementName& element = element_in(entry_of(header, "descr", origin), origin);
+  if (!entry_of(header, "fortran_order", origin).starts_with("False")) {
+    throw InputError(origin, "", "is stored by columns: write it with numpy.ascontiguousarray");
+  }
+  Array array{.element = std::string{element.ours},
+              .shape = shape_in(entry_of(header, "shape", origin), origin),
+              .bytes = {}};
+  const std::string_view data = bytes.substr(begin);
+  if (byte_count(array.shape, element.bytes, data.size()) != data.size()) {
+    throw InputError(origin, "",
+                     fmt::format("holds {} bytes of values, which is not the shape {}", data.size(),
+                                 fmt::join(array.shape, "x")));
+  }
+  const auto* first = reinterpret_cast<const std::byte*>(data.data());
+  array.bytes.assign(first, first + data.size());
+  return array;
+}
+
+NamedArrays parse_npz(std::string_view bytes, const std::string& origin) {
+  NamedArrays arrays;
+  for (const Member& member : members_of(bytes, origin)) {
+    std::string name = member.name;
+    if (name.ends_with(".npy")) name.resize(name.size() - 4);
+    arrays[name] =
+        parse_npy(unpacked(bytes, member, origin), fmt::format("{} ({})", origin, member.name));
+  }
+  return arrays;
+}
+
+NamedArrays read_arrays(const std::string& path) {
+  return parse_npz(read_whole(path), input_name(path));
+}
+
+std::string npy_bytes(const Array& array) {
+  const auto* element = std::find_if(kElements.begin(), kElements.end(),
+                                     [&](const ElementName& e) { return e.ours == array.element; });
+  if (element == kElements.end()) {
+    throw std::invalid_argument(fmt::format("NumPy has no elements of the type {}", array.element));
+  }
+  std::string shape = fmt::format("{}", fmt::join(array.shape, ", "));
+  if (array.shape.size() == 1) shape += ',';
+  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                   element->bytes == 1 ? '|' : '<', element->numpy, shape);
+  // The values begin at a multiple of 64 bytes.
+  constexpr std::size_t kAlignment = 64;
+  const std::size_t before = kMagic.size() + 4;
+  header.append(kAlignment - 1 - (before + header.size()) % kAlignment, ' ');
+  header += '\n';
+  std::string bytes{kMagic};
+  bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xffU),
+            static_cast<char>(header.size() >> 8U)};
+  bytes += header;
+  bytes.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
+  return bytes;
+}
+
+}  // namespace placewright
