@@ -26,7 +26,8 @@ MAY_INCLUDE = {
     "zoo": "formats backends",
     "analysis": "problem evaluate verify solvers coarsen bounds planners planning",
     "report": "problem evaluate analysis formats",
-    "library": "problem evaluate verify coarsen bounds planners planning formats analysis",
+    "library": "problem evaluate verify coarsen bounds planners planning formats machine backends profiling running "
+    "analysis",
     "cli": "problem evaluate verify solvers coarsen bounds planners planning formats machine backends profiling "
     "running tuning zoo analysis report library",
 }

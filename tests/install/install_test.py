@@ -79,7 +79,7 @@ class InstallTest(unittest.TestCase):
         build.mkdir()
         flags = run("pkg-config", "--cflags", "--libs", "placewright",
                     env={"PKG_CONFIG_PATH": str(self.library_dir / "pkgconfig")}).split()
-        for name in ("plan_a_file", "build_a_problem", "own_placement"):
+        for name in ("plan_a_file", "build_a_problem", "own_placement", "run_a_model"):
             run("c++", "-std=c++20", ROOT / f"examples/api/{name}.cpp", "-o", build / name, *flags)
         self.use(build)
 

@@ -1,0 +1,138 @@
+// A model from its file to results on the caller's arrays: placewright/session.h.
+
+#include "placewright/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/import.h"
+#include "backends/registry.h"
+#include "backends/target_devices.h"
+#include "machine/target_cluster.h"
+#include "placewright/placewright.h"
+#include "support/folder.h"
+#include "zoo/zoo.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Estimated costs: what a session computes does not depend on them.
+Problem estimated(const std::string& path, Objective objective) {
+  const std::vector<Target> targets = all_targets(backend_named(kDefaultBackend));
+  const auto model = runtime_named(kDefaultBackend).read(path);
+  ProblemDraft draft = draft_of(model->graph(), "tiny", source_of(path, {}, {}));
+  const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
+  std::vector<PeakRates> rates;
+  for (const std::size_t device : first_of_each_kind(cluster)) {
+    rates.push_back(usual_rates(targets[device]));
+  }
+  estimate_times(draft, model->graph(), cluster, rates);
+  draft.objective = objective;
+  return Problem(std::move(draft));
+}
+
+class SessionTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Session session(const std::string& planner,
+                                Objective objective = Objective::latency) const {
+    const Problem problem = estimated(model_, objective);
+    const PlanOutcome outcome =
+        solve(problem, {.planner = planner, .budget = {.steps = 50, .seed = 3}});
+    return {problem, outcome.answer.plan.value()};
+  }
+
+  testing::Folder folder_;
+  std::string model_ = make_zoo_model("tiny-branches", folder_.file("")).xml;
+};
+
+NamedArrays filled(const Session& session, float value) {
+  NamedArrays arrays;
+  for (const ArrayType& input : session.inputs()) {
+    std::size_t count = 1;
+    for (const std::size_t size : input.shape) count *= size;
+    arrays[input.name] = Array::of<float>(input.shape, std::vector<float>(count, value));
+  }
+  return arrays;
+}
+
+std::vector<float> first_of(const NamedArrays& arrays) {
+  return arrays.begin()->second.values<float>();
+}
+
+void expect_close(const std::vector<float>& found, const std::vector<float>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
+}
+
+TEST_F(SessionTest, ComputesTheSameOnAnyPlacement) {
+  Session whole = session("single");
+  Session split = session("random");
+  for (const float value : {0.0F, 1.0F, -0.5F}) {
+    const NamedArrays outputs = whole.run(filled(whole, value));
+    ASSERT_EQ(outputs.size(), whole.outputs().size());
+    expect_close(first_of(split.run(filled(split, value))), first_of(outputs));
+  }
+  EXPECT_NE(first_of(whole.run(filled(whole, 1))), first_of(whole.run(filled(whole, 0))));
+}
+
+TEST_F(SessionTest, RunsSeveralSamplesInOrder) {
+  Session whole = session("single");
+  Session pipeline = session("single", Objective::throughput);
+  std::vector<NamedArrays> samples;
+  for (int i = 0; i < 7; ++i) samples.push_back(filled(whole, static_cast<float>(i) / 7));
+  const std::vector<NamedArrays> outputs = pipeline.run_all(samples);
+  ASSERT_EQ(outputs.size(), samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    expect_close(first_of(outputs[i]), first_of(whole.run(samples[i])));
+  }
+}
+
+TEST_F(SessionTest, InputsThatAreLeftOutKeepTheirValues) {
+  Session one = session("single");
+  const std::vector<float> outputs = first_of(one.run(filled(one, 0.25)));
+  expect_close(first_of(one.run({})), outputs);
+}
+
+TEST_F(SessionTest, RefusesWhatDoesNotFit) {
+  Session one = session("single");
+  const auto fault = [&](const NamedArrays& inputs) -> std::string {
+    try {
+      (void)one.run(inputs);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string input = one.inputs().front().name;
+  const Array small = Array::of<float>({1}, std::vector<float>{1});
+  EXPECT_THAT(fault({{input, small}}), HasSubstr("not 1"));
+  EXPECT_THAT(fault({{"other", small}}), HasSubstr("no input 'other'"));
+}
+
+TEST_F(SessionTest, ComesFromAPlanFile) {
+  const Problem problem = estimated(model_, Objective::latency);
+  const PlanOutcome outcome = solve(problem, {.planner = "heft"});
+  save_plan(folder_.file("plan.json"), problem, outcome);
+  Session opened = open_session(folder_.file("plan.json"));
+  Session direct(problem, outcome.answer.plan.value());
+  expect_close(first_of(opened.run(filled(opened, 1))), first_of(direct.run(filled(direct, 1))));
+}
+
+TEST(Measure, GivesAProblemThatNamesItsModel) {
+  const testing::Folder folder;
+  const std::string model = make_zoo_model("tiny-branches", folder.file("")).xml;
+  const std::string core = name_of(all_targets(backend_named(kDefaultBackend)).front());
+  const Problem problem = measure({model}, {.devices = {core}, .repeat = 1});
+  EXPECT_EQ(problem.device(DeviceId{0}).name, core);
+  EXPECT_GT(problem.op_count(), 1U);
+  const PlanOutcome outcome = solve(problem, {.planner = "single"});
+  Session session(problem, outcome.answer.plan.value());
+  EXPECT_EQ(session.run({}).size(), session.outputs().size());
+  EXPECT_THROW((void)measure({model}, {.devices = {"cpu:99999"}}), std::invalid_argument);
+  EXPECT_THROW((void)measure({}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace placewright
