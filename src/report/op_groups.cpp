@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <string_view>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
+
+#include "report/name_blocks.h"
 
 namespace placewright {
 namespace {
 
 constexpr std::size_t kSmallestGraph = 40;  // below that, blocks would hide more than they show
 constexpr std::size_t kMostBlocks = 160;
+constexpr std::size_t kBlock = 64;  // ops: a layer of a transformer, a unit of an Inception net
+constexpr std::size_t kPart = 12;   // ops: attention, a branch
 
 // Draws the ops of one group; `number` has room for every op.
 void draw_group(const Problem& problem, std::size_t group, Grouping& grouping,
@@ -58,25 +63,60 @@ double mean_rank(const Problem& problem, const OpGroup& group) {
   return sum / static_cast<double>(group.ops.size());
 }
 
-// Layers and an order of the groups. Groups may feed each other in a circle: then the edge that
-// goes from a later group (by mean topological rank) to an earlier one is left out.
-void arrange_groups(const Problem& problem, Grouping& grouping) {
-  std::erase_if(grouping.groups, [](const OpGroup& group) { return group.ops.empty(); });
-  std::stable_sort(grouping.groups.begin(), grouping.groups.end(),
-                   [&](const OpGroup& a, const OpGroup& b) {
-                     return mean_rank(problem, a) < mean_rank(problem, b);
-                   });
-  number_groups(problem, grouping);
+// The edges between groups, each once.
+std::vector<LayoutEdge> edges_between(const Problem& problem, const Grouping& grouping) {
   std::vector<LayoutEdge> edges;
   for (const OpId op : problem.ops()) {
     for (const OpId reader : problem.successors(op)) {
       const auto from = static_cast<std::uint32_t>(grouping.group_of[op]);
       const auto to = static_cast<std::uint32_t>(grouping.group_of[reader]);
-      if (from < to) edges.emplace_back(from, to);
+      if (from != to) edges.emplace_back(from, to);
     }
   }
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  return edges;
+}
+
+// Of each group: its place in a topological order, the lower mean rank first. Colocated ops, or the
+// stages of a plan that is not contiguous, may wait for each other in a circle: the group with the
+// lowest mean rank then goes first.
+std::vector<std::size_t> places_of(const Problem& problem, const Grouping& grouping,
+                                   const std::vector<LayoutEdge>& edges) {
+  const std::size_t count = grouping.groups.size();
+  std::vector<std::vector<std::size_t>> readers(count);
+  std::vector<std::size_t> waits(count, 0);
+  for (const auto& [from, to] : edges) {
+    readers[from].push_back(to);
+    ++waits[to];
+  }
+  std::set<std::tuple<bool, double, std::size_t>> left;  // those that wait come last
+  std::vector<double> rank;
+  for (std::size_t group = 0; group < count; ++group) {
+    rank.push_back(mean_rank(problem, grouping.groups[group]));
+    left.emplace(waits[group] > 0, rank[group], group);
+  }
+  std::vector<std::size_t> place(count, 0);
+  for (std::size_t next = 0; next < count; ++next) {
+    const std::size_t group = std::get<2>(left.extract(left.begin()).value());
+    place[group] = next;
+    for (const std::size_t reader : readers[group]) {
+      if (--waits[reader] > 0 || left.erase({true, rank[reader], reader}) == 0) continue;
+      left.emplace(false, rank[reader], reader);
+    }
+  }
+  return place;
+}
+
+// Layers and an order of the groups.
+void arrange_groups(const Problem& problem, Grouping& grouping) {
+  std::erase_if(grouping.groups, [](const OpGroup& group) { return group.ops.empty(); });
+  number_groups(problem, grouping);
+  std::vector<LayoutEdge> edges = edges_between(problem, grouping);
+  const std::vector<std::size_t> place = places_of(problem, grouping, edges);
+  std::erase_if(edges, [&](const LayoutEdge& edge) {
+    return place[edge.first] > place[edge.second];  // closes a circle
+  });
   const LayeredLayout layout = layered_layout(grouping.groups.size(), edges);
 
   std::vector<std::size_t> order(grouping.groups.size());
@@ -94,72 +134,59 @@ void arrange_groups(const Problem& problem, Grouping& grouping) {
   number_groups(problem, grouping);
 }
 
-std::string leading_part(std::string_view name, std::size_t depth) {
-  std::size_t end = 0;
-  for (std::size_t part = 0; part < depth; ++part) {
-    const std::size_t next = name.find_first_of("/.", end == 0 ? 0 : end + 1);
-    if (next == std::string_view::npos) break;
-    end = next;
-  }
-  return std::string(name.substr(0, end));
+bool divides_well(const std::vector<NameBlock>& blocks, std::size_t op_count) {
+  std::size_t largest = 0;
+  for (const NameBlock& block : blocks) largest = std::max(largest, block.ops.size());
+  return blocks.size() >= 4 && blocks.size() <= std::max(kMostBlocks / 4, op_count / 4) &&
+         blocks.size() <= kMostBlocks && largest <= op_count / 2;
 }
 
-// The groups that the first `depth` parts of the names make; ops with shorter names stand alone.
-std::vector<OpGroup> groups_by_name(const Problem& problem, std::size_t depth) {
-  std::map<std::pair<ModelId, std::string>, std::vector<OpId>> by_name;
+// Some blocks at least, each as large as a layer of a transformer at most.
+std::size_t block_size(const Problem& problem) {
+  return std::clamp(problem.op_count() / 5, kPart, kBlock);
+}
+
+// The blocks that the names spell, of `most_ops` ops or, where that makes too many, of some more.
+// Empty if the names do not divide the ops well.
+std::vector<OpGroup> groups_by_name(const Problem& problem, std::size_t most_ops) {
+  std::vector<NameBlock> blocks;
+  do {
+    blocks = name_blocks(problem, most_ops);
+    most_ops *= 2;
+  } while (blocks.size() > kMostBlocks && most_ops <= problem.op_count());
   std::vector<OpGroup> groups;
-  for (const OpId op : problem.ops()) {
-    std::string part = leading_part(problem.op(op).name, depth);
-    if (part.empty()) {
-      groups.push_back({problem.op(op).name, {op}});
-    } else {
-      by_name[{problem.op(op).model, std::move(part)}].push_back(op);
-    }
-  }
-  for (auto& [key, ops] : by_name) groups.push_back({key.second, std::move(ops)});
+  if (!divides_well(blocks, problem.op_count())) return groups;
+  for (NameBlock& block : blocks) groups.push_back({std::move(block.name), std::move(block.ops)});
   return groups;
 }
 
-bool divides_well(const std::vector<OpGroup>& groups, std::size_t op_count) {
-  std::size_t largest = 0;
-  for (const OpGroup& group : groups) largest = std::max(largest, group.ops.size());
-  return groups.size() >= 4 && groups.size() <= std::max(kMostBlocks / 4, op_count / 5) &&
-         groups.size() <= kMostBlocks && largest <= op_count / 2;
-}
-
-// Cuts the layers into bands, and each band from left to right into stretches of about `size` ops.
+// Stretches of about `size` ops of one model. Bands of whole layers, or, in graphs whose layers
+// are wider than that, pieces of one layer: so an edge between two groups leads to a lower band.
 std::vector<OpGroup> groups_by_bands(const Problem& problem, const LayeredLayout& layout,
                                      std::size_t size) {
   const std::size_t layers =
       *std::max_element(layout.layer.begin(), layout.layer.end()) + std::size_t{1};
-  const double layer_width = static_cast<double>(problem.op_count()) / static_cast<double>(layers);
-  const auto target = static_cast<double>(size);
-  const auto band_height = static_cast<std::uint32_t>(std::max(
-      1.0, std::ceil(layer_width >= std::sqrt(target) ? std::sqrt(target) : target / layer_width)));
+  const std::size_t wide = std::max<std::size_t>(1, problem.op_count() / layers);
+  const auto height = static_cast<std::uint32_t>((size + wide - 1) / wide);
 
-  std::vector<std::vector<OpId>> bands((layers + band_height - 1) / band_height);
-  for (const OpId op : problem.ops()) bands[layout.layer[op.index()] / band_height].push_back(op);
+  std::map<std::pair<std::uint32_t, ModelId>, std::vector<OpId>> bands;
+  for (const OpId op : problem.ops()) {
+    bands[{layout.layer[op.index()] / height, problem.op(op).model}].push_back(op);
+  }
   std::vector<OpGroup> groups;
-  for (std::uint32_t layer = 0; layer < bands.size(); ++layer) {
-    std::vector<OpId>& band = bands[layer];
+  for (auto& [place, band] : bands) {
     std::stable_sort(band.begin(), band.end(), [&](OpId a, OpId b) {
-      return std::pair(problem.op(a).model, layout.centre[a.index()].x) <
-             std::pair(problem.op(b).model, layout.centre[b.index()].x);
+      return layout.centre[a.index()].x < layout.centre[b.index()].x;
     });
-    const std::size_t pieces = std::max<std::size_t>(1, (band.size() + size / 2) / size);
+    const std::size_t pieces =
+        height > 1 ? 1 : std::max<std::size_t>(1, (band.size() + size / 2) / size);
     for (std::size_t piece = 0; piece < pieces; ++piece) {
-      const std::size_t begin = band.size() * piece / pieces;
-      const std::size_t end = band.size() * (piece + 1) / pieces;
-      if (begin == end) continue;
-      OpGroup group{"",
-                    {band.begin() + static_cast<std::ptrdiff_t>(begin),
-                     band.begin() + static_cast<std::ptrdiff_t>(end)},
-                    layer};
-      const auto first = std::min_element(group.ops.begin(), group.ops.end(), [&](OpId a, OpId b) {
-        return problem.topological_rank(a) < problem.topological_rank(b);
-      });
-      group.name = group.ops.size() == 1 ? problem.op(*first).name
-                                         : fmt::format("{} …", problem.op(*first).name);
+      const auto begin = static_cast<std::ptrdiff_t>(band.size() * piece / pieces);
+      const auto end = static_cast<std::ptrdiff_t>(band.size() * (piece + 1) / pieces);
+      OpGroup group{"", {band.begin() + begin, band.begin() + end}, place.first};
+      const OpId first = *std::ranges::min_element(
+          group.ops, {}, [&](OpId op) { return problem.topological_rank(op); });
+      group.name = problem.op(first).name + (group.ops.size() > 1 ? " …" : "");
       groups.push_back(std::move(group));
     }
   }
@@ -197,13 +224,8 @@ Grouping flat_grouping(const Problem& problem) {
 
 std::optional<Grouping> block_grouping(const Problem& problem) {
   if (problem.op_count() < kSmallestGraph) return std::nullopt;
-  constexpr std::size_t kDeepestName = 6;
-  for (std::size_t depth = kDeepestName; depth > 0; --depth) {
-    auto groups = groups_by_name(problem, depth);
-    if (divides_well(groups, problem.op_count())) {
-      return drawn(problem, "blocks", std::move(groups));
-    }
-  }
+  auto groups = groups_by_name(problem, block_size(problem));
+  if (!groups.empty()) return drawn(problem, "blocks", std::move(groups));
   std::vector<LayoutEdge> edges;
   for (const OpId op : problem.ops()) {
     for (const OpId reader : problem.successors(op)) {
@@ -214,12 +236,25 @@ std::optional<Grouping> block_grouping(const Problem& problem) {
   const LayeredLayout layout = layered_layout(problem.op_count(), edges);
   const std::size_t size = std::max<std::size_t>(
       12, static_cast<std::size_t>(std::sqrt(static_cast<double>(problem.op_count()) / 2)));
-  Grouping grouping{"blocks", true, {}, {}, {}, {}};
-  grouping.groups =
-      groups_by_bands(problem, layout, std::max(size, problem.op_count() / kMostBlocks + 1));
-  number_groups(problem, grouping);
-  draw_groups(problem, grouping);
-  return grouping;
+  return drawn(
+      problem, "blocks",
+      groups_by_bands(problem, layout, std::max(size, problem.op_count() / kMostBlocks + 1)));
+}
+
+std::optional<Grouping> part_grouping(const Problem& problem) {
+  if (problem.op_count() < kSmallestGraph) return std::nullopt;
+  const auto blocks = groups_by_name(problem, block_size(problem));
+  auto parts = groups_by_name(problem, kPart);
+  if (blocks.empty() || parts.size() <= blocks.size()) return std::nullopt;
+  return drawn(problem, "parts", std::move(parts));
+}
+
+std::optional<Grouping> model_grouping(const Problem& problem) {
+  if (problem.model_count() < 2) return std::nullopt;
+  std::vector<OpGroup> groups;
+  for (const ModelId model : problem.models()) groups.push_back({problem.model(model).name, {}});
+  for (const OpId op : problem.ops()) groups[problem.op(op).model.index()].ops.push_back(op);
+  return drawn(problem, "models", std::move(groups));
 }
 
 std::optional<Grouping> colocation_grouping(const Problem& problem) {

@@ -5,8 +5,10 @@
 // another.
 //
 //   flat         one group without a frame: the whole graph
-//   blocks       larger graphs: by the leading part of the names ("layer3/attention/...") where
-//                that divides the ops evenly enough, else bands of layers cut into stretches
+//   blocks       larger graphs: by the hierarchy of the names (name_blocks.h) where that divides the
+//                ops evenly enough, else bands of layers; no two blocks wait for each other
+//   parts        the same by names, in smaller pieces
+//   models       several models: each one
 //   colocated    ops that must share a device
 //   stages       throughput: the stages of one plan
 //   calls        call-latency: the calls of one plan
@@ -50,6 +52,12 @@ Grouping flat_grouping(const Problem& problem);
 
 // Nullopt for graphs too small to gain from it.
 std::optional<Grouping> block_grouping(const Problem& problem);
+
+// Nullopt if the names spell no parts smaller than the blocks.
+std::optional<Grouping> part_grouping(const Problem& problem);
+
+// Nullopt for a single model.
+std::optional<Grouping> model_grouping(const Problem& problem);
 
 // Nullopt if no two ops are colocated.
 std::optional<Grouping> colocation_grouping(const Problem& problem);

@@ -395,6 +395,8 @@ Json groupings_json(std::span<const ReportedPlan> plans) {
     list.push_back(std::move(json));
   };
   add(block_grouping(problem), -1);
+  add(part_grouping(problem), -1);
+  add(model_grouping(problem), -1);
   add(colocation_grouping(problem), -1);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     add(plan_grouping(*plans[i].problem, plans[i].file.plan), static_cast<int>(i));

@@ -1,11 +1,14 @@
 #include "report/op_groups.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "analysis/generate.h"
 #include "evaluate/placement_plan.h"
+#include "report/name_blocks.h"
 #include "support/published.h"
 #include "support/random_plan.h"
 #include "support/random_problem.h"
@@ -25,6 +28,45 @@ void expect_partition(const Problem& problem, const Grouping& grouping) {
     }
   }
   EXPECT_EQ(seen.size(), problem.op_count());
+}
+
+// No two groups wait for each other, directly or through others: edges lead to later layers.
+void expect_acyclic(const Problem& problem, const Grouping& grouping) {
+  for (const OpId op : problem.ops()) {
+    for (const OpId reader : problem.successors(op)) {
+      const std::size_t from = grouping.group_of[op];
+      const std::size_t to = grouping.group_of[reader];
+      if (from == to) continue;
+      EXPECT_LT(grouping.groups[from].layer, grouping.groups[to].layer)
+          << problem.op(op).name << " -> " << problem.op(reader).name;
+    }
+  }
+}
+
+const OpGroup* group_called(const Grouping& grouping, const std::string& name) {
+  const auto found = std::ranges::find(grouping.groups, name, &OpGroup::name);
+  return found == grouping.groups.end() ? nullptr : &*found;
+}
+
+// A chain of ops with these names and, where given, further edges between them.
+Problem named_chain(const std::vector<std::string>& names,
+                    const std::vector<std::pair<std::string, std::string>>& edges = {}) {
+  ProblemDraft draft = testing::random_draft({.ops = 1}, 1);
+  const Op op = draft.ops.front();
+  draft.ops.clear();
+  draft.tensors.clear();
+  std::map<std::string, OpId> numbered;
+  for (const std::string& name : names) {
+    numbered[name] = OpId{draft.ops.size()};
+    draft.ops.push_back(op);
+    draft.ops.back().name = name;
+  }
+  const auto connect = [&](OpId from, OpId to) {
+    draft.tensors.push_back({.producer = from, .consumers = {to}, .bytes = 8});
+  };
+  for (std::size_t i = 1; i < names.size(); ++i) connect(OpId{i - 1}, OpId{i});
+  for (const auto& [from, to] : edges) connect(numbered.at(from), numbered.at(to));
+  return Problem(std::move(draft));
 }
 
 TEST(OpGroups, FlatIsOneGroup) {
@@ -53,13 +95,17 @@ TEST(OpGroups, BlocksOfLargeGraphsAreFewAndInLayers) {
     for (std::size_t i = 1; i < grouping->groups.size(); ++i) {
       EXPECT_LE(grouping->groups[i - 1].layer, grouping->groups[i].layer);
     }
+    expect_acyclic(problem, *grouping);
   }
 }
 
 TEST(OpGroups, NamesMakeBlocksWhereTheyDivideTheOpsWell) {
-  ProblemDraft draft = testing::random_draft({.ops = 60}, 5);
-  for (std::size_t i = 0; i < draft.ops.size(); ++i) {
-    draft.ops[i].name = "net/layer" + std::to_string(i / 10) + "/op" + std::to_string(i);
+  const Problem graph(testing::random_draft({.ops = 60}, 5));
+  ProblemDraft draft = graph.draft();
+  for (const OpId op : graph.ops()) {
+    const std::size_t rank = graph.topological_rank(op);
+    draft.ops[op.index()].name =
+        "net/layer" + std::to_string(rank / 10) + "/op" + std::to_string(rank);
   }
   const Problem problem(std::move(draft));
   const auto grouping = block_grouping(problem);
@@ -69,6 +115,68 @@ TEST(OpGroups, NamesMakeBlocksWhereTheyDivideTheOpsWell) {
   for (const OpGroup& group : grouping->groups) names.insert(group.name);
   EXPECT_TRUE(names.contains("net/layer3"));
   expect_partition(problem, *grouping);
+}
+
+// As GPT-2 is: ops of the whole model before and after the layers, residual edges round each part.
+TEST(OpGroups, TransformersFoldByLayerInOrder) {
+  std::vector<std::string> names = {"transformer.wte/Gather", "transformer/Add"};
+  for (int layer = 0; layer < 12; ++layer) {
+    const std::string block = "transformer.h." + std::to_string(layer);
+    for (const char* part :
+         {".ln_1/MVN", ".ln_1/Add", ".attn/MatMul", ".attn/Softmax", ".attn/Out", "/Add",
+          ".ln_2/MVN", ".mlp.c_fc/MatMul", ".mlp.act/Gelu", ".mlp.c_proj/MatMul", "/Add_2"}) {
+      names.push_back(block + part);
+    }
+  }
+  names.insert(names.end(), {"transformer.ln_f/MVN", "lm_head/MatMul"});
+  const Problem problem = named_chain(names, {{"transformer/Add", "transformer.h.0/Add"},
+                                              {"transformer.h.0/Add", "transformer.h.0/Add_2"}});
+  const auto blocks = block_grouping(problem);
+  ASSERT_TRUE(blocks);
+  expect_partition(problem, *blocks);
+  expect_acyclic(problem, *blocks);
+  for (int layer = 0; layer < 12; ++layer) {
+    const OpGroup* group = group_called(*blocks, "transformer.h." + std::to_string(layer));
+    ASSERT_NE(group, nullptr) << layer;
+    EXPECT_EQ(group->ops.size(), 11U);
+    if (layer == 0) continue;
+    EXPECT_EQ(group->layer,
+              group_called(*blocks, "transformer.h." + std::to_string(layer - 1))->layer + 1);
+  }
+  EXPECT_EQ(blocks->groups.size(), 12U + 4U);
+}
+
+TEST(OpGroups, BlocksThatWouldWaitForEachOtherAreCut) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 80; ++i) {
+    names.push_back((i / 8 % 2 == 0 ? "even/op" : "odd/op") + std::to_string(i));
+  }
+  const auto blocks = name_blocks(named_chain(names), 64);
+  EXPECT_EQ(blocks.size(), 10U) << "each stretch of eight ops is a block";
+  for (const NameBlock& block : blocks) EXPECT_EQ(block.ops.size(), 8U) << block.name;
+}
+
+TEST(OpGroups, OpsWithoutAPathJoinTheirReaders) {
+  const Problem problem = named_chain({"stem/a", "Convolution_1", "unit1/bn", "Convolution_2",
+                                       "unit2.left/bn", "unit2.right/bn", "Result"},
+                                      {{"Convolution_2", "unit2.right/bn"}});
+  std::map<std::string, std::size_t> sizes;
+  for (const NameBlock& block : name_blocks(problem, 3)) sizes[block.name] = block.ops.size();
+  EXPECT_EQ(sizes, (std::map<std::string, std::size_t>{
+                       {"stem", 1}, {"unit1", 2}, {"unit2", 3}, {"Result", 1}}));
+}
+
+TEST(OpGroups, EachModelIsAGroupAndHasBlocksOfItsOwn) {
+  ProblemDraft draft = named_chain(std::vector<std::string>{"a/x", "b/y", "b/z"}).draft();
+  draft.models = {{.name = "a"}, {.name = "b"}};
+  draft.ops[1].model = draft.ops[2].model = ModelId{1};
+  draft.tensors.erase(draft.tensors.begin());
+  const Problem problem(std::move(draft));
+  const auto models = model_grouping(problem);
+  ASSERT_TRUE(models);
+  EXPECT_EQ(group_called(*models, "b")->ops.size(), 2U);
+  EXPECT_EQ(name_blocks(problem, 2).size(), 2U);
+  EXPECT_FALSE(model_grouping(named_chain({"x", "y"})));
 }
 
 TEST(OpGroups, StagesAndColocatedOpsAreGroups) {
