@@ -89,7 +89,11 @@ void print_text(const std::vector<SpeedUpProfile>& models, const Matrix& matrix)
     cells.push_back(partner ? models[*partner].name : "-");
     table.add(cells);
   }
-  fmt::print("{}", table.text());
+  fmt::print(
+      "{}\nLarge: where one model gains from an accelerator the other does not, so together they "
+      "keep "
+      "all\ndevices at work. '-': no type of op in common, not comparable.\n",
+      table.text());
 }
 
 void print_document(const std::vector<SpeedUpProfile>& models, const Matrix& matrix) {

@@ -16,6 +16,7 @@
 #include "cli/verbs.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "problem/cost_source.h"
 
 namespace placewright::cli {
 namespace {
@@ -55,8 +56,11 @@ void print_table(const Problem& problem, const Comparison& comparison) {
                percent_text(gap_to(outcome, comparison.bound)), duration_text(outcome.seconds),
                status_cell(outcome)});
   }
-  fmt::print("{}: {} on {} devices\n\n{}\n", printable(problem.name()),
-             name_of(problem.objective()), problem.device_count(), table.text());
+  fmt::print("{}: {} on {} devices\n", printable(problem.name()), name_of(problem.objective()),
+             problem.device_count());
+  const std::string caution = caution_of(cost_source(problem.draft()));
+  if (!caution.empty()) fmt::print("caution: {}\n", caution);
+  fmt::print("\n{}\n", table.text());
   for (const PlanOutcome& outcome : comparison.outcomes) {
     if (!outcome.answer.plan) {
       fmt::print("{}: {}\n", outcome.planner, printable(outcome.answer.reason));

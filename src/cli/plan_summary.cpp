@@ -80,14 +80,17 @@ std::string idle_table(const Problem& problem, const CompletionReport& report) {
   return table.text();
 }
 
-std::string completion_text(const Problem& problem, const Plan& plan) {
+std::string completion_text(const Problem& problem, const Plan& plan, bool verbose) {
   const CompletionReport report = completion_report(problem, plan);
   std::string text = '\n' + models_table(problem, report);
   text += '\n' + idle_table(problem, report);
-  text += fmt::format(
-      "\n{} of {} ops after packing (NOD), {} not on the device of their best "
-      "speed-up (NRO)\n",
-      report.packed_ops, problem.op_count(), report.moved_ops);
+  if (verbose) {
+    text += fmt::format(
+        "\n{} of {} ops left after packing chains (Talos's NOD), {} not on the device where they "
+        "gain "
+        "most (NRO)\n",
+        report.packed_ops, problem.op_count(), report.moved_ops);
+  }
   return text;
 }
 
@@ -156,7 +159,8 @@ std::string outcome_text(const Problem& problem, const PlanOutcome& outcome, boo
   if (outcome.coarsening) line("coarsening", coarsening_text(*outcome.coarsening));
   line("time", duration_text(outcome.seconds));
   text += '\n' + device_table(problem, plan);
-  if (problem.objective() == Objective::total_completion) text += completion_text(problem, plan);
+  if (problem.objective() == Objective::total_completion)
+    text += completion_text(problem, plan, verbose);
   if (verbose) text += '\n' + placement_table(problem, plan);
   return text;
 }

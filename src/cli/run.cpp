@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -22,6 +23,7 @@
 #include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
+#include "problem/cost_source.h"
 #include "problem/time_unit.h"
 #include "running/baselines.h"
 #include "running/execution.h"
@@ -55,11 +57,20 @@ struct RunVerbOptions {
 };
 
 std::string milliseconds_text(double milliseconds) {
-  return fmt::format("{:.3f} ms", milliseconds);
+  return value_text(milliseconds, TimeUnit::milliseconds);
 }
 
+// What other work disturbed is shown, and marked.
 std::string measured_text(const Measured& measured) {
-  return measured.valid() ? milliseconds_text(measured.median) : "not valid";
+  if (measured.median <= 0) return "not measured";
+  return milliseconds_text(measured.median) + (measured.valid() ? "" : ", disturbed");
+}
+
+// "2426 samples/s", the same.
+std::string rate_text(const Measured& per_sample) {
+  if (per_sample.median <= 0) return "not measured";
+  return fmt::format("{} samples/s{}", number_text(1000 / per_sample.median),
+                     per_sample.valid() ? "" : ", disturbed");
 }
 
 std::string percent_text(double share) {
@@ -80,7 +91,49 @@ struct Report {
 
   [[nodiscard]] double predicted() const { return plan.value * scale; }
   [[nodiscard]] bool pipeline() const { return !plan.schedule; }
+  // What the plan's value is compared with.
+  [[nodiscard]] const Measured& of(const Baseline& baseline) const {
+    return pipeline() ? baseline.per_sample : baseline.latency;
+  }
+  // The fastest that was measured without a plan; nullptr if there is none.
+  [[nodiscard]] const Baseline* best_baseline() const {
+    const Baseline* best = nullptr;
+    for (const Baseline& baseline : baselines) {
+      if (!of(baseline).valid()) continue;
+      if (best == nullptr || of(baseline).median < of(*best).median) best = &baseline;
+    }
+    return best;
+  }
 };
+
+// How the plan does beside the fastest without one; less than the noise of a careful measurement is
+// no difference.
+std::string comparison_text(double times, const std::string& rival) {
+  constexpr double kNoise = 0.02;
+  if (std::abs(times - 1) < kNoise) return fmt::format("as fast as {}", rival);
+  if (times > 1) return fmt::format("{:.3g} times as fast as {}", times, rival);
+  return fmt::format("SLOWER than {}, which is {:.3g} times as fast", rival, 1 / times);
+}
+
+// One sentence: how fast, and whether the plan was worth it.
+std::string headline(const Report& report) {
+  const Measured& own = report.result.value;
+  std::string text = fmt::format(
+      "{}: ", report.pipeline() ? "throughput" : std::string(name_of(report.problem.objective())));
+  text += report.pipeline() ? fmt::format("{}, {} each", rate_text(own), measured_text(own))
+                            : measured_text(own);
+  const Baseline* best = report.best_baseline();
+  if (best != nullptr && own.valid()) {
+    const Measured& other = report.of(*best);
+    const std::string rival =
+        fmt::format("{} ({}), the best without a plan", best->name,
+                    report.pipeline() ? rate_text(other) : measured_text(other));
+    text += "; " + comparison_text(other.median / own.median, rival);
+  } else if (!report.baselines.empty()) {
+    text += "; not compared with the model without a plan, since other work disturbed one of them";
+  }
+  return text;
+}
 
 std::string value_table(const Report& report) {
   TextTable table({{""},
@@ -90,7 +143,7 @@ std::string value_table(const Report& report) {
                    {"spread", Align::right}});
   const auto add = [&](const std::string& what, double predicted, const Measured& found) {
     table.add({what, milliseconds_text(predicted), measured_text(found),
-               found.valid() ? percent_text(error_of(predicted, found.median)) : "",
+               found.valid() ? percent_text(error_of(predicted, found.median)) : "-",
                fmt::format("{:.1f} %", 100 * found.spread())});
   };
   add(report.pipeline() ? "time per sample" : std::string(name_of(report.problem.objective())),
@@ -174,28 +227,26 @@ std::string transfers_table(const Report& report) {
 std::string baselines_table(const Report& report) {
   TextTable table({{"without a plan"},
                    {"latency", Align::right},
-                   {"samples / s", Align::right},
-                   {"the plan is faster by", Align::right}});
+                   {"throughput", Align::right},
+                   {"the plan is", Align::right}});
   for (const Baseline& baseline : report.baselines) {
-    const Measured& rival = report.pipeline() ? baseline.per_sample : baseline.latency;
+    const Measured& rival = report.of(baseline);
     const Measured& own = report.result.value;
-    table.add(
-        {baseline.name, measured_text(baseline.latency),
-         baseline.per_sample.valid() ? fmt::format("{:.1f}", 1000 / baseline.per_sample.median)
-                                     : "not valid",
-         own.valid() && rival.valid() ? fmt::format("{:.2f}x", rival.median / own.median) : "-"});
+    table.add({baseline.name, measured_text(baseline.latency), rate_text(baseline.per_sample),
+               own.valid() && rival.valid()
+                   ? fmt::format("{:.3g} times as fast", rival.median / own.median)
+                   : "-"});
   }
   return table.text();
 }
 
 void print_text(const Report& report) {
   const RunResult& result = report.result;
-  fmt::print("{}: {} segments, {} samples measured\n\n", printable(report.problem.name()),
-             result.segments.size(), result.value.kept);
+  fmt::print("{}: {} segment{}, {} samples measured, {} of them disturbed\n\n",
+             printable(report.problem.name()), result.segments.size(),
+             result.segments.size() == 1 ? "" : "s", result.value.kept + result.value.rejected,
+             result.value.rejected);
   fmt::print("{}", value_table(report));
-  if (report.pipeline() && result.value.valid()) {
-    fmt::print("throughput: {:.1f} samples / s\n", 1000 / result.value.median);
-  }
   if (!result.value.watched) {
     fmt::print("a device cannot tell whether others used it: the times may be disturbed\n");
   }
@@ -211,6 +262,9 @@ void print_text(const Report& report) {
                                       : coloured("NOT equal to the unsplit model's", Colour::red),
                result.outputs.largest_difference);
   }
+  fmt::print("{}\n", headline(report));
+  const std::string caution = caution_of(cost_source(report.problem.draft()));
+  if (!caution.empty()) fmt::print("caution: {}\n", caution);
 }
 
 RunFile run_file_of(const Report& report) {
@@ -270,7 +324,7 @@ ExitCode verdict(const RunResult& result) {
   if (!result.value.valid() && !result.interrupted) {
     fmt::print(stderr,
                "placewright: the measurement is not valid: other work took the cores in {} of {} "
-               "samples; stop other programs, or measure longer with --duration 30\n",
+               "samples; stop other programs, or measure longer with '--duration 30'\n",
                result.value.rejected, result.value.rejected + result.value.kept);
     return ExitCode::no;
   }

@@ -12,7 +12,11 @@ namespace placewright::cli {
 std::string value_text(double value, TimeUnit unit) {
   if (std::isinf(value)) return "-";
   if (unit == TimeUnit::none) return fmt::format("{:.6g}", value);
-  return fmt::format("{:.6g} {}", value, name_of(unit));
+  return fmt::format("{} {}", number_text(value), name_of(unit));
+}
+
+std::string number_text(double number) {
+  return std::abs(number) >= 9999.5 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
 }
 
 std::string percent_text(double fraction) {

@@ -12,7 +12,11 @@
 
 namespace placewright::cli {
 
-// "1.27811 ms"; the bare number when the problem states no unit; "-" when there is no value.
+// Four digits are as many as measurements have: "1.278", "12.4", "124000".
+std::string number_text(double number);
+
+// "1.278 ms"; all six digits of the bare number when the problem states no unit, since published
+// problems are compared with published values; "-" when there is no value.
 std::string value_text(double value, TimeUnit unit);
 
 // "13.9 %"; "-" when there is no plan.

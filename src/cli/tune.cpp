@@ -73,7 +73,8 @@ void print_text(const Tuning& tuning) {
     const TuningRound& round = tuning.rounds[i];
     const TimeUnit unit = round.problem.unit();
     table.add({fmt::format("{}", i + 1), round.outcome.planner, value_text(round.predicted(), unit),
-               round.valid() ? value_text(round.measured(), unit) : "not valid",
+               fmt::format("{}{}", value_text(round.measured(), unit),
+                           round.valid() ? "" : ", disturbed"),
                round.valid() ? fmt::format("{:+.1f} %", 100 * round.error()) : "-",
                fmt::format("{:.1f} %", 100 * round.result.value.spread()),
                fmt::format("{}", round.result.segments.size()),
@@ -136,7 +137,10 @@ ExitCode tune_models(const TuneOptions& options) {
   }
   const TuningRound* best = tuning->best();
   if (best == nullptr) {
-    fmt::print(stderr, "placewright: no round has a valid measurement, so no plan is kept\n");
+    fmt::print(stderr,
+               "placewright: no round has a valid measurement, so no plan is kept: stop other "
+               "programs, or measure longer with '--repeat {}'\n",
+               5 * options.repeat);
     return ExitCode::no;
   }
   if (!options.path.empty()) {

@@ -23,6 +23,7 @@
 #include "formats/plan_rows.h"
 #include "formats/text_file.h"
 #include "planning/portfolio.h"
+#include "problem/cost_source.h"
 #include "report/what_if_chart.h"
 
 namespace placewright::cli {
@@ -249,9 +250,12 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
   if (options.output.json) {
     print_document(answers, draft);
   } else if (!options.output.quiet) {
-    fmt::print("{}: {} by '{}', {} for each of {} points\n\n", printable(draft.name),
+    fmt::print("{}: {} by '{}', {} for each of {} points\n", printable(draft.name),
                name_of(draft.objective), options.planner, duration_text(request.budget.seconds),
                answers.size());
+    const std::string caution = caution_of(cost_source(draft));
+    if (!caution.empty()) fmt::print("caution: {}\n", caution);
+    fmt::print("\n");
     print_table(grid, answers, draft.unit);
   }
   if (!options.csv.empty()) write_whole(options.csv, csv_of(answers, draft.unit));

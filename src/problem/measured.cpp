@@ -34,4 +34,12 @@ Measured measured(std::vector<double> kept, std::size_t rejected) {
           .rejected = rejected};
 }
 
+Measured measured(std::vector<double> kept, const std::vector<double>& rejected) {
+  const std::size_t count = kept.size();
+  if (count < rejected.size()) kept.insert(kept.end(), rejected.begin(), rejected.end());
+  Measured result = measured(std::move(kept), rejected.size());
+  result.kept = count;
+  return result;
+}
+
 }  // namespace placewright

@@ -10,7 +10,7 @@ namespace placewright {
 
 // In milliseconds.
 struct Measured {
-  double median = 0;  // without meaning if nothing was kept
+  double median = 0;  // of all runs if few were kept; 0: nothing was measured
   double low = 0;     // first decile
   double high = 0;    // last decile
   std::size_t kept = 0;
@@ -30,5 +30,8 @@ double quantile(std::vector<double> values, double fraction);
 double median(std::vector<double> values);
 
 Measured measured(std::vector<double> kept, std::size_t rejected);
+// The same with what was rejected: where that is most, the statistics are those of all, which tells
+// what was seen although it is not valid.
+Measured measured(std::vector<double> kept, const std::vector<double>& rejected);
 
 }  // namespace placewright

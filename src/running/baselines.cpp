@@ -22,7 +22,7 @@ Measured latency_on(const NeuralModel& model, const Target& target, const RunOpt
   const Buffers inputs = inputs_for(model, target, options);
   const auto request = request_with(*part, inputs);
   std::vector<double> kept;
-  std::size_t rejected = 0;
+  std::vector<double> rejected;
   bool watched = false;
   Workers workers({target}, options.stop);
   workers.run([&](std::size_t) {
@@ -35,11 +35,7 @@ Measured latency_on(const NeuralModel& model, const Target& target, const RunOpt
       const double length = milliseconds(Clock::now() - start);
       const double lost = probe ? probe->lost() : 0;
       if (i < options.warm_up) continue;
-      if (lost > kDisturbed * length) {
-        ++rejected;
-      } else {
-        kept.push_back(length);
-      }
+      (lost > kDisturbed * length ? rejected : kept).push_back(length);
     }
   });
   Measured latency = measured(std::move(kept), rejected);
@@ -85,8 +81,8 @@ Baseline streams_on(const NeuralModel& model, const Target& target, const RunOpt
     per_sample.push_back((finished[i] - finished[i - block]) / static_cast<double>(block));
   }
   // The threads that work are not ours to watch.
-  Baseline streams{fmt::format("{} streams", count), measured(std::move(latencies), 0),
-                   measured(std::move(per_sample), 0)};
+  Baseline streams{fmt::format("{} streams", count), measured(std::move(latencies), std::size_t{0}),
+                   measured(std::move(per_sample), std::size_t{0})};
   streams.latency.watched = false;
   streams.per_sample.watched = false;
   return streams;

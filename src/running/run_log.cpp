@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "problem/time_unit.h"
 
@@ -137,29 +138,37 @@ double value_of(const Problem& problem, const std::vector<double>& ends) {
 // What became of a sample.
 enum class Standing { counts, disturbed, outside };
 
-// Times of steps and devices over the samples that count.
+// Times of steps, and of devices over the samples that count; over the disturbed ones if none does.
 template <class StandingOf>
 void summarise_steps(const Problem& problem, std::size_t segments, std::size_t copies,
                      const std::vector<WorkerLog>& logs, StandingOf standing, RunResult& result) {
-  std::vector<std::vector<double>> times(segments + copies);
-  std::vector<std::size_t> rejected(segments + copies, 0);
-  std::map<std::size_t, bool> counted;  // samples
-  result.busy.assign(problem.device_count(), 0);
+  struct Group {
+    explicit Group(std::size_t steps, std::size_t devices) : times(steps), busy(devices, 0) {}
+
+    std::vector<std::vector<double>> times;  // by step
+    Table<DeviceId, double> busy;
+    std::set<std::size_t> samples;
+  };
+  Group counted(segments + copies, problem.device_count());
+  Group disturbed = counted;
   for (const WorkerLog& log : logs) {
     for (const StepEvent& event : log.events()) {
       const Standing found = standing(event.sample);
-      if (found == Standing::disturbed) ++rejected[event.step];
-      if (found != Standing::counts) continue;
-      times[event.step].push_back(event.end - event.start);
-      counted[event.sample] = true;
-      if (event.step < segments) result.busy[event.device] += event.end - event.start;
+      if (found == Standing::outside) continue;
+      Group& group = found == Standing::disturbed ? disturbed : counted;
+      group.times[event.step].push_back(event.end - event.start);
+      group.samples.insert(event.sample);
+      if (event.step < segments) group.busy[event.device] += event.end - event.start;
     }
   }
-  for (double& busy : result.busy)
-    busy /= static_cast<double>(std::max<std::size_t>(counted.size(), 1));
-  for (std::size_t step = 0; step < times.size(); ++step) {
+  Group& shown = counted.samples.empty() ? disturbed : counted;
+  result.busy = std::move(shown.busy);
+  for (double& busy : result.busy) {
+    busy /= static_cast<double>(std::max<std::size_t>(shown.samples.size(), 1));
+  }
+  for (std::size_t step = 0; step < counted.times.size(); ++step) {
     auto& list = step < segments ? result.segment_times : result.copy_times;
-    list.push_back(measured(std::move(times[step]), rejected[step]));
+    list.push_back(measured(std::move(counted.times[step]), disturbed.times[step]));
   }
 }
 
@@ -206,19 +215,23 @@ RunResult summarise_schedule(const Problem& problem, const std::vector<Segment>&
   first = std::min(first, complete > 0 ? complete - 1 : 0);
   const auto samples = samples_of(problem, segments, logs, first, complete);
 
+  // Of the samples that count, and of the disturbed ones.
+  const auto summary = [&](const auto& number_of) {
+    std::vector<double> counting;
+    std::vector<double> disturbed;
+    for (const auto& [number, times] : samples) {
+      (times.disturbed ? disturbed : counting).push_back(number_of(times));
+    }
+    return measured(std::move(counting), disturbed);
+  };
+  result.value = summary([&](const auto& times) { return value_of(problem, times.ends); });
+  for (const ModelId model : problem.models()) {
+    result.completions.push_back(
+        summary([&](const auto& times) { return times.ends[model.index()]; }));
+  }
   std::vector<std::pair<double, std::size_t>> kept;  // value, sample
   for (const auto& [number, times] : samples) {
     if (!times.disturbed) kept.emplace_back(value_of(problem, times.ends), number);
-  }
-  const std::size_t rejected = samples.size() - kept.size();
-  std::vector<double> values;
-  for (const auto& [value, sample] : kept) values.push_back(value);
-  result.value = measured(std::move(values), rejected);
-  for (const ModelId model : problem.models()) {
-    std::vector<double> times;
-    for (const auto& [value, sample] : kept)
-      times.push_back(samples.at(sample).ends[model.index()]);
-    result.completions.push_back(measured(std::move(times), rejected));
   }
   const auto standing = [&](std::size_t sample) {
     const auto found = samples.find(sample);
@@ -252,6 +265,7 @@ RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>&
 
   std::vector<char> disturbed((complete - first) / size, 0);
   std::vector<double> values;
+  std::vector<double> rejected;
   for (std::size_t number = 0; number < disturbed.size(); ++number) {
     double end = before;
     double lost = 0;
@@ -259,14 +273,11 @@ RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>&
       end = std::max(end, each.block(number).end);
       lost = std::max(lost, each.block(number).lost);
     }
-    if (lost > kDisturbed * (end - before)) {
-      disturbed[number] = 1;
-    } else {
-      values.push_back((end - before) / static_cast<double>(size));
-    }
+    disturbed[number] = lost > kDisturbed * (end - before) ? 1 : 0;
+    (disturbed[number] != 0 ? rejected : values)
+        .push_back((end - before) / static_cast<double>(size));
     before = end;
   }
-  const std::size_t rejected = disturbed.size() - values.size();
   result.value = measured(std::move(values), rejected);
 
   const Remembered remembered = remembered_by_all(logs);

@@ -13,6 +13,7 @@
 namespace placewright::testing {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class ModelAsProblem : public ::testing::Test {
@@ -32,6 +33,9 @@ TEST_F(ModelAsProblem, IsEstimatedForTheDevicesOfACluster) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("times estimated for the devices of"));
   EXPECT_THAT(result.out, HasSubstr("the costs are estimated, not measured"));
+  const auto compared = run({"compare", model_, "--cluster",
+                             example_path("clusters/two-a100-t4-cpu.json"), "--planners", "heft"});
+  EXPECT_THAT(compared.out, HasSubstr("caution: the costs are estimated, not measured"));
   EXPECT_EQ(run({"check", plan}).exit_code, 0);
   const auto unknown =
       run({"plan", model_, "--cluster", folder_.write("cluster.json", R"({"placewright": "cluster",
@@ -47,6 +51,9 @@ TEST_F(ModelAsProblem, IsMeasuredHere) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("times measured now on cpu:0"));
   EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  const auto ran = run({"run", plan, "--repeat", "3"});
+  EXPECT_THAT(ran.out, AnyOf(HasSubstr(", the best without a plan"), HasSubstr("disturbed")));
+  EXPECT_THAT(ran.out, HasSubstr("\nlatency: "));
   // A busy machine disturbs a measurement, which is then not kept.
   const auto again = run({"plan", model_, "--device", "cpu:0", "--planner", "single"});
   const bool kept = result.err.find("kept in") != std::string::npos;

@@ -68,6 +68,31 @@ TEST(RunLog, SmallRunsAreRememberedWhole) {
   EXPECT_EQ(result.value.median, 2);
 }
 
+TEST(RunLog, WhatWasDisturbedIsShownThoughNotValid) {
+  for (const Objective objective : {Objective::latency, Objective::throughput}) {
+    const Problem problem = problem_for(objective);
+    const bool pipeline = objective == Objective::throughput;
+    std::vector<WorkerLog> logs(1, WorkerLog(0, 1, 1));
+    for (std::size_t i = 0; i < 50; ++i) {
+      const auto begin = static_cast<double>(2 * i);
+      logs[0].add({0, DeviceId{0}, i, begin, begin + 2});
+      if (pipeline) {
+        logs[0].end_step(i, begin + 2, 1);
+      } else {
+        logs[0].end_sample({i, begin, 1});
+      }
+    }
+    logs[0].completed(50);
+    const RunResult result = pipeline ? summarise_pipeline(problem, kOneSegment, 0, logs, 0)
+                                      : summarise_schedule(problem, kOneSegment, 0, logs, 0);
+    EXPECT_FALSE(result.value.valid());
+    EXPECT_EQ(result.value.kept, 0U);
+    EXPECT_NEAR(result.value.median, 2, 1e-9);
+    EXPECT_NEAR(result.segment_times[0].median, 2, 1e-9);
+    EXPECT_NEAR(result.busy[DeviceId{0}], 2, 1e-9);
+  }
+}
+
 TEST(RunLog, PipelinesKeepTheTimeOfEverySampleInBlocks) {
   constexpr std::size_t kSamples = 1'000'003;
   const Problem problem = problem_for(Objective::throughput);
