@@ -62,7 +62,7 @@ def imported(options, model):
 
 def with_second_kind(problem, name, time_of):
     """Two devices: the first kind as it is, the second with the time that `time_of` gives an op."""
-    made = {key: value for key, value in problem.items() if key not in ("kinds", "devices", "interconnect")}
+    made = {key: value for key, value in problem.items() if key not in ("kinds", "devices", "interconnect", "resources", "spaces")}
     made["kinds"] = [{"name": "small"}, {"name": name}]
     made["devices"] = [{"name": "CPU", "kind": "small"}, {"name": name, "kind": name}]
     made["interconnect"] = {"kind": "links", "all": {"latency": 0.01, "bandwidth": 1e7}}

@@ -87,6 +87,10 @@ class Environment {
   // not feasible are repaired in place first; a node whose ops a repair has put on several devices
   // becomes -1.
   virtual std::vector<double> evaluate(std::span<std::int32_t> devices) = 0;
+  // Looks for better placements near good ones, some of them by what the policy would do instead:
+  // `drawn` has a row for each placement to look at, `group_of` the policy's groups of nodes.
+  virtual void explore(std::span<const std::int32_t> drawn,
+                       std::span<const std::int64_t> group_of) = 0;
   // The value that rewards are measured against; not zero.
   [[nodiscard]] virtual double scale() const = 0;
   // The best placement so far, as a row.

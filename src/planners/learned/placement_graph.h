@@ -50,16 +50,16 @@ namespace placewright {
 
 template <>
 inline constexpr auto kSpellings<learned::Joining> =
-    std::to_array<Spelling<learned::Joining>>({{learned::Joining::alike, "alike"},
+    std::to_array<Spelling<learned::Joining>>({{learned::Joining::none, "none"},
                                                {learned::Joining::chains, "chains"},
-                                               {learned::Joining::none, "none"}});
+                                               {learned::Joining::alike, "alike"}});
 
 }  // namespace placewright
 
 namespace placewright::learned {
 
 struct PlacementGraphOptions {
-  Joining coarsen = Joining::alike;
+  Joining coarsen = Joining::none;
   bool structure = true;  // HSDAG's features beyond op types
   bool costs = true;      // ours
   std::size_t most_nodes = SIZE_MAX;

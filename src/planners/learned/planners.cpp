@@ -2,7 +2,9 @@
 //
 // Each starts from the best single device (hsdag with `costs`, from the best plan of the planners
 // that end at once) and keeps the best placement that it has seen, so it is never worse than one
-// device. It ends with the budget (or after `episodes`) and proves nothing.
+// device. It ends with the budget (or after `episodes`) and proves nothing. Of hsdag's samples most
+// walk (walkers.h): they change good placements a little, half of them by what the policy would do;
+// `neighbours=0` leaves the network alone.
 // Time: an episode costs one pass of the network and the evaluation of its samples. Memory:
 // O(samples x ops), and what the network needs.
 //
@@ -210,7 +212,7 @@ Answer plan_visiting(const Problem& problem, const Settings& settings, Control& 
                      Network network, std::size_t most_nodes) {
   LearningTask task;
   task.learner = common_options(network, settings, control);
-  task.features.most_nodes = most_nodes;
+  task.features = {.coarsen = Joining::alike, .most_nodes = most_nodes};
   task.episodes = settings.integer("episodes");
   return learn(problem, task, {}, control);
 }
@@ -261,6 +263,7 @@ PlannerEntry entry_of(std::string name, std::string summary, std::vector<Option>
                                      Objective::latency, Objective::total_completion},
                       .role = Role::published,
                       .effort = Effort::anytime,
+                      .knows_sharing = true,
                       .options = std::move(options),
                       .refuses = refusal};
 }
@@ -287,7 +290,7 @@ PlannerEntry hsdag(FrontEnd front_end) {
       {"steps", "passes of the network in an episode", std::int64_t{1}, 1, 1000},
       {"merge-bias", "what the score of an edge begins with; above 0 most nodes are merged", -1.0,
        -100, 100},
-      {"neighbours", "share of the samples drawn around the best placement so far", 0.5, 0, 0.8},
+      {"neighbours", "share of the samples that change good placements a little", 0.75, 0, 0.9},
       {"imitation", "pull towards the best placement so far", 0.02, 0, 10}};
   options.insert(options.end(), own.begin(), own.end());
   PlannerEntry entry = entry_of(

@@ -39,6 +39,41 @@ std::vector<std::int32_t> row_of(const PlacementGraph& graph, const Placement& p
   return row;
 }
 
+double transfer_time(const Problem& problem, TensorId tensor, DeviceId from, DeviceId to) {
+  if (problem.same_space(from, to)) return 0;
+  if (problem.interconnect() == InterconnectKind::links) return problem.link_time(tensor, from, to);
+  const int legs = (problem.on_host(from) ? 0 : 1) + (problem.on_host(to) ? 0 : 1);
+  return legs * problem.host_time(tensor);
+}
+
+// The longest path from each op's start to the end of the graph, with the times that the placement
+// gives its ops and transfers.
+Table<OpId, double> ranks_of(const Problem& problem, const Placement& placement) {
+  Table<OpId, double> rank = op_durations(problem, placement);
+  const auto order = problem.topological_order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    double tail = 0;
+    for (const TensorId output : problem.outputs(*op)) {
+      for (const OpId reader : problem.consumers(output)) {
+        const double way = transfer_time(problem, output, placement[*op], placement[reader]);
+        tail = std::max(tail, way + rank[reader]);
+      }
+    }
+    rank[*op] += tail;
+  }
+  return rank;
+}
+
+// What a placement is worth at its best: the schedule that the rollouts value it by, or that of
+// plan_of_placement.
+std::optional<Plan> plan_of(const Problem& problem, const Placement& placement) {
+  std::optional<Plan> plan = plan_of_placement(problem, placement);
+  if (!plan || !is_schedule(problem.objective())) return plan;
+  Plan own =
+      schedule_plan(problem, placement, dispatch(problem, placement, ranks_of(problem, placement)));
+  return own.value < plan->value ? std::move(own) : std::move(plan);
+}
+
 // Moves nodes off overfull devices.
 class MemoryRepair {
  public:
@@ -209,9 +244,6 @@ class Rollouts::Worker {
         memory_(problem, graph),
         placement_(problem.op_count()) {
     if (wants_runs(problem)) runs_.emplace(problem);
-    if (!is_schedule(problem.objective())) return;
-    schedules_.emplace(problem);
-    order_ = list_order(problem, upward_ranks(problem));
   }
 
   // The value of the row once mended; infinite where it cannot be.
@@ -231,7 +263,7 @@ class Rollouts::Worker {
   [[nodiscard]] const Placement& placement() const { return placement_; }
 
   double value_of(const Placement& placement) {
-    if (schedules_) return schedules_->value(order_, placement);
+    if (is_schedule(problem_.objective())) return value_of_schedule(placement);
     if (problem_.objective() == Objective::throughput) {
       return contiguous(problem_, placement) ? pipeline_value(problem_, placement) : kInfinity;
     }
@@ -240,13 +272,16 @@ class Rollouts::Worker {
   }
 
  private:
+  [[nodiscard]] double value_of_schedule(const Placement& placement) const {
+    const Schedule schedule = dispatch(problem_, placement, ranks_of(problem_, placement));
+    return schedule_value(problem_, schedule.end);
+  }
+
   const Problem& problem_;
   const PlacementGraph& graph_;
   bool memory_binds_;
   MemoryRepair memory_;
   std::optional<RunRepair> runs_;
-  std::optional<ScheduleEvaluator> schedules_;
-  std::vector<OpId> order_;
   Placement placement_;
 };
 
@@ -256,6 +291,7 @@ Rollouts::Rollouts(const Problem& problem, const PlacementGraph& graph, Control&
       graph_(graph),
       control_(control),
       best_plan_(std::move(first)),
+      walkers_(graph, control.budget().seed),
       steps_per_op_(steps_per_op) {
   const int threads = std::max(1, control.budget().threads);
   for (int i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>(problem, graph));
@@ -282,16 +318,43 @@ std::vector<double> Rollouts::evaluate(std::span<std::int32_t> devices) {
       evaluate_row(*workers_[part], devices.subspan(i * nodes, nodes), values[i]);
     }
   });
-  placements_ += count;
   if (count == 0) return values;
   const auto best = std::min_element(values.begin(), values.end());
   if (*best < best_value_) {
     const auto index = static_cast<std::size_t>(best - values.begin());
     keep_if_better(std::span(proposed).subspan(index * nodes, nodes), *best);
   }
-  // Counted here; whoever plays asks `should_stop` before the next batch.
-  static_cast<void>(control_.should_stop(count * problem_.op_count() * steps_per_op_));
+  count_placements(count);
   return values;
+}
+
+void Rollouts::explore(std::span<const std::int32_t> drawn,
+                       std::span<const std::int64_t> group_of) {
+  ValuedRow best{best_row_, best_value_};
+  for (std::size_t node = 0; node < best.row.size(); ++node) {
+    if (best.row[node] < 0) best.row[node] = drawn[node];
+  }
+  walkers_.begin_round(best);
+  const std::size_t threads = measure_ ? 1 : std::min(walkers_.size(), workers_.size());
+  FanOut{.threads = static_cast<int>(threads)}.run(threads, [&](std::size_t part) {
+    for (std::size_t walker = part; walker < walkers_.size(); walker += threads) {
+      walkers_.walk(walker, drawn, group_of, [&](std::span<const std::int32_t> row) {
+        return value_of(*workers_[part], row);
+      });
+    }
+  });
+  walkers_.end_round();
+  for (std::size_t walker = 0; walker < walkers_.size(); ++walker) {
+    const ValuedRow& found = walkers_.best_of(walker);
+    if (found.value < best_value_) keep_if_better(found.row, found.value);
+  }
+  count_placements(drawn.size() / graph_.node_count());
+}
+
+void Rollouts::count_placements(std::size_t count) {
+  placements_ += count;
+  // Whoever plays asks `should_stop` before the next batch.
+  static_cast<void>(control_.should_stop(count * problem_.op_count() * steps_per_op_));
 }
 
 void Rollouts::offer(std::vector<std::int32_t> row) {
@@ -320,7 +383,7 @@ void Rollouts::evaluate_row(Worker& worker, std::span<std::int32_t> row, double&
 double Rollouts::value_of(Worker& worker, std::span<const std::int32_t> row) const {
   const double simulated = worker.value(row);
   if (!measure_ || simulated == kInfinity) return simulated;
-  const std::optional<Plan> plan = plan_of_placement(problem_, worker.placement());
+  const std::optional<Plan> plan = plan_of(problem_, worker.placement());
   return plan ? measure_(problem_, *plan) : kInfinity;
 }
 
@@ -344,7 +407,7 @@ void Rollouts::choose_by(const Measure& measure) {
 void Rollouts::keep_if_better(std::span<const std::int32_t> row, double value) {
   Worker& worker = *workers_.front();
   worker.value(row);
-  std::optional<Plan> plan = plan_of_placement(problem_, worker.placement());
+  std::optional<Plan> plan = plan_of(problem_, worker.placement());
   if (!plan) return;
   best_value_ = value;
   best_row_ = row_of(graph_, worker.placement());

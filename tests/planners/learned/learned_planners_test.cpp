@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "evaluate/schedule.h"
 #include "planners/learned/first_plan.h"
 #include "planners/learned/learner.h"
 #include "planners/learned/rollouts.h"
@@ -21,13 +20,18 @@ using testing::RandomProblemOptions;
 
 // The least value that any placement has under the evaluator that the planners learn from.
 double best_of_all_placements(const Problem& problem) {
-  ScheduleEvaluator evaluator(problem);
-  const std::vector<OpId> order = list_order(problem, upward_ranks(problem));
-  double best = kInfinity;
+  Control control("test", Budget{.seconds = 300});
+  const PlacementGraph graph =
+      placement_graph(problem, {.coarsen = Joining::none}, Placement(problem.op_count()));
+  Rollouts rollouts(problem, graph, control, *first_plan(problem, control).plan);
   testing::for_each_placement(problem, [&](const Placement& placement) {
-    best = std::min(best, evaluator.value(order, placement));
+    std::vector<std::int32_t> row;
+    for (const NodeId node : ids<NodeId>(graph.node_count())) {
+      row.push_back(static_cast<std::int32_t>(placement[graph.ops[node].front()].index()));
+    }
+    rollouts.evaluate(row);
   });
-  return best;
+  return rollouts.best_plan().value;
 }
 
 class LearnedPlanner : public ::testing::TestWithParam<std::string> {
@@ -39,7 +43,6 @@ class LearnedPlanner : public ::testing::TestWithParam<std::string> {
   static double planned(const Problem& problem, std::uint64_t seed, std::uint64_t steps) {
     PlanRequest request;
     request.planner = GetParam();
-    if (GetParam() == "hsdag") request.options.emplace_back("coarsen", "none");
     request.budget = Budget{.seconds = 300, .steps = steps, .threads = 1, .seed = seed};
     return make_plan(problem, planning_registry(), request).value();
   }

@@ -19,8 +19,6 @@ namespace {
 constexpr int kPpoEpochs = 5;
 constexpr double kPpoClip = 0.2;
 constexpr double kMostExploration = 0.5;
-// Of the neighbours of the best placement, those whose new decisions the policy takes.
-constexpr double kPolicyShare = 0.25;
 
 // One pass, what was drawn from it, and what it was worth.
 struct Step {
@@ -85,53 +83,28 @@ class HsdagLearner final : public TorchLearner {
         torch::multinomial(step.probabilities.detach(), samples, true, generator).t().contiguous();
     // Without learning the most likely placement comes first.
     if (!network_->is_training()) drawn.select(0, 0).copy_(step.probabilities.argmax(1));
-    wander(drawn, step.pass.allowed, generator);
+    const std::int64_t near = neighbours(samples);
+    torch::Tensor played = drawn.narrow(0, near, samples - near);
+    wander(played, step.pass.allowed, generator);
     torch::Tensor rows = drawn.index_select(1, step.pass.group_of).to(torch::kInt32).contiguous();
-    const std::int64_t learned_from = samples - wandering(samples) - neighbours(samples);
-    if (neighbours(samples) > 0) {
-      torch::Tensor near = rows.narrow(0, learned_from, neighbours(samples));
-      near.copy_(around_best(environment, graph, step.pass, near, generator));
+    const std::span<std::int32_t> all(rows.data_ptr<std::int32_t>(),
+                                      static_cast<std::size_t>(rows.numel()));
+    const std::size_t split = static_cast<std::size_t>(near * rows.size(1));
+    if (near > 0) {
+      const torch::Tensor& groups = step.pass.group_of;
+      environment.explore(all.first(split), {groups.data_ptr<std::int64_t>(),
+                                             static_cast<std::size_t>(groups.numel())});
     }
-    step.values = environment.evaluate(
-        {rows.data_ptr<std::int32_t>(), static_cast<std::size_t>(rows.numel())});
+    step.values = environment.evaluate(all.subspan(split));
+    const std::int64_t learned_from = played.size(0) - wandering(played.size(0));
     step.values.resize(static_cast<std::size_t>(learned_from));
-    step.actions = actions_of_groups(rows.narrow(0, 0, learned_from), step.pass);
+    step.actions = actions_of_groups(rows.narrow(0, near, learned_from), step.pass);
     return step;
   }
 
   [[nodiscard]] std::int64_t neighbours(std::int64_t samples) const {
     if (!network_->is_training()) return 0;
     return static_cast<std::int64_t>(options().neighbours * static_cast<double>(samples));
-  }
-
-  // The best placement with a few decisions taken anew, by the policy (`drawn`) or at random: whole
-  // groups in every other row, single nodes in the rest.
-  static torch::Tensor around_best(Environment& environment, const GraphTensors& graph,
-                                   const GroupScores& pass, const torch::Tensor& drawn,
-                                   at::Generator& generator) {
-    const std::int64_t count = drawn.size(0);
-    const std::int64_t nodes = drawn.size(1);
-    const std::int64_t groups = pass.scores.size(0);
-    const torch::Tensor row = best_row(environment);
-    const torch::Tensor best = torch::where(row >= 0, row, drawn);
-    // 1, 2, 4, 8 decisions in the mean.
-    const torch::Tensor decisions = torch::pow(2.0, torch::arange(count) / 2 % 4).unsqueeze(1);
-    const torch::Tensor of_groups =
-        (torch::rand({count, groups}, generator) < decisions / static_cast<double>(groups))
-            .index_select(1, pass.group_of);
-    const torch::Tensor of_nodes =
-        torch::rand({count, nodes}, generator) < decisions / static_cast<double>(nodes);
-    const torch::Tensor whole = (torch::arange(count) % 2 == 0).unsqueeze(1);
-    const torch::Tensor anywhere =
-        torch::multinomial(graph.allowed.to(torch::kFloat32), count, true, generator).t();
-    const torch::Tensor group_anywhere =
-        torch::multinomial(pass.allowed.to(torch::kFloat32), count, true, generator)
-            .t()
-            .index_select(1, pass.group_of);
-    const torch::Tensor by_policy = torch::rand({count, 1}, generator) < kPolicyShare;
-    const torch::Tensor other =
-        torch::where(by_policy, drawn, torch::where(whole, group_anywhere, anywhere));
-    return torch::where(torch::where(whole, of_groups, of_nodes), other, best).to(torch::kInt32);
   }
 
   static torch::Tensor best_row(Environment& environment) {

@@ -37,7 +37,9 @@ torch::Tensor tensor_of(const NamedTensor& tensor) {
 }  // namespace
 
 TorchLearner::TorchLearner(const LearnerOptions& options) : options_(options) {
-  at::set_num_threads(std::max(1, options.threads));
+  // The networks are small: the threads are for the evaluations. Several of torch's would wait for
+  // each other more than they work, and the sums would depend on their number.
+  at::set_num_threads(1);
   // The weights begin as the seed says.
   torch::manual_seed(options.seed);
 }
