@@ -196,4 +196,21 @@ Sensitivity what_more_brings(const Problem& problem, const Plan& plan, const Reg
   return result;
 }
 
+std::vector<SamePlanGain> gains_of_same_plan(const Problem& problem, const Plan& plan,
+                                             const std::vector<Asset>& assets, double step) {
+  // A list schedule may beat the plan's own order: that is no gain of the asset's.
+  const auto same = valid_carried_plan(problem, plan.placement, plan);
+  const double base = same ? std::min(plan.value, same->value) : plan.value;
+  std::vector<SamePlanGain> gains;
+  for (const Asset& asset : assets) {
+    if (asset.kind == AssetKind::memory || asset.kind == AssetKind::device) continue;
+    const Problem with_it(with_more(problem, asset, 1 + step));
+    const auto carried = valid_carried_plan(with_it, plan.placement, plan);
+    if (carried) gains.push_back({asset, carried->value, base - carried->value});
+  }
+  std::stable_sort(gains.begin(), gains.end(),
+                   [](const SamePlanGain& a, const SamePlanGain& b) { return a.gain > b.gain; });
+  return gains;
+}
+
 }  // namespace placewright

@@ -66,4 +66,16 @@ Sensitivity what_more_brings(const Problem& problem, const Plan& plan, const Reg
                              PlanRequest request, const std::vector<Asset>& assets, double step,
                              const std::atomic<bool>* interrupted = nullptr);
 
+struct SamePlanGain {
+  Asset asset;
+  double value = kInfinity;  // of the plan with more
+  double gain = 0;           // the plan's value less that
+};
+
+// What more of each asset brings if the plan stays as it is: evaluated again, not planned again.
+// The largest gain first. A new plan may gain more; memory and devices, which a plan can only use
+// when it changes, are passed over. O(assets x (ops + tensors) log).
+std::vector<SamePlanGain> gains_of_same_plan(const Problem& problem, const Plan& plan,
+                                             const std::vector<Asset>& assets, double step);
+
 }  // namespace placewright
