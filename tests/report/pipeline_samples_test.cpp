@@ -38,5 +38,20 @@ TEST(PipelineSamples, ReplicasTakeTurns) {
   EXPECT_EQ(samples[5].start, 8);
 }
 
+// Where devices share resources, each stage keeps to its place in the period.
+TEST(PipelineSamples, StagesKeepToTheirOffsets) {
+  Plan plan;
+  plan.value = 4;
+  plan.stages = {{{DeviceId{0}}, {OpId{0}}, 3, 0.5},
+                 {{DeviceId{1}}, {OpId{1}}, 1, 3.5},
+                 {{DeviceId{0}}, {OpId{2}}, 0.5, 0}};
+  const auto samples = pipeline_samples(plan, 0, 2);
+  ASSERT_EQ(samples.size(), 6U);
+  EXPECT_EQ(samples[0].start, 0.5);
+  EXPECT_EQ(samples[1].start, 4.5);
+  EXPECT_EQ(samples[2].start, 3.5);
+  EXPECT_EQ(samples[4].start, 8) << "4.5 is after the period's start, so it waits for the next";
+}
+
 }  // namespace
 }  // namespace placewright
