@@ -15,6 +15,7 @@
 #include "report/device_work.h"
 #include "report/op_groups.h"
 #include "report/pipeline_samples.h"
+#include "report/plan_story.h"
 #include "report/report_page.h"
 
 namespace placewright {
@@ -50,6 +51,25 @@ Json indices(const Ids& ids) {
   return list;
 }
 
+// Resource, amount, resource, amount, …
+Json uses_json(const Device& device) {
+  Json list = Json::array();
+  for (const ResourceUse& use : device.uses) {
+    list.push_back(use.resource.index());
+    list.push_back(rounded(use.amount));
+  }
+  return list;
+}
+
+Json resources_json(const Problem& problem) {
+  Json list = Json::array();
+  for (const ResourceId id : problem.resources()) {
+    const Resource& resource = problem.resource(id);
+    list.push_back({{"name", resource.name}, {"capacity", rounded(resource.capacity)}});
+  }
+  return list;
+}
+
 Json devices_json(const Problem& problem) {
   Json list = Json::array();
   for (const DeviceId id : problem.devices()) {
@@ -58,7 +78,8 @@ Json devices_json(const Problem& problem) {
                     {"kind", device.kind.index()},
                     {"memory", number(problem.space_memory(problem.space(id)))},
                     {"lanes", device.lanes},
-                    {"host", problem.on_host(id)}});
+                    {"host", problem.on_host(id)},
+                    {"uses", uses_json(device)}});
   }
   return list;
 }
@@ -88,6 +109,7 @@ Json problem_json(const Problem& problem) {
           {"unit", name_of(problem.unit())},
           {"interconnect", problem.interconnect() == InterconnectKind::host ? "host" : "links"},
           {"costs", name_of(cost_source(problem.draft()))},
+          {"caution", caution_of(cost_source(problem.draft()))},
           {"models", std::move(models)},
           {"edges", problem.edge_count()}};
 }
@@ -96,8 +118,10 @@ Json ops_json(const Problem& problem) {
   Json names = Json::array(), types = Json::array(), type_of = Json::array(),
        models = Json::array(), memory = Json::array(), pins = Json::array(),
        backward = Json::array(), times = Json::array(), groups = Json::array(),
-       flops = Json::array();
+       flops = Json::array(), shares = Json::array();
   std::map<std::string, std::size_t> numbered;
+  const bool shared =
+      std::ranges::any_of(problem.draft().ops, [](const Op& op) { return !op.share.empty(); });
   for (const OpId id : problem.ops()) {
     const Op& op = problem.op(id);
     names.push_back(op.name);
@@ -111,12 +135,16 @@ Json ops_json(const Problem& problem) {
     backward.push_back(op.backward ? 1 : 0);
     groups.push_back(problem.group(id).index());
     for (const double time : op.time) times.push_back(rounded(time));
+    for (std::size_t kind = 0; shared && kind < problem.kind_count(); ++kind) {
+      shares.push_back(op.share.empty() ? Json(1) : rounded(op.share[kind]));
+    }
   }
   return {{"name", std::move(names)},        {"types", std::move(types)},
           {"type", std::move(type_of)},      {"model", std::move(models)},
           {"memory", std::move(memory)},     {"pin", std::move(pins)},
           {"backward", std::move(backward)}, {"colocated", std::move(groups)},
-          {"time", std::move(times)},        {"flops", std::move(flops)}};
+          {"time", std::move(times)},        {"flops", std::move(flops)},
+          {"share", std::move(shares)}};
 }
 
 Json tensors_json(const Problem& problem) {
@@ -309,14 +337,18 @@ Json events_json(const Problem& problem, const RunFile& run, double scale) {
   return list;
 }
 
-// What a pipeline was predicted to do with the samples that the run shows.
-Json samples_json(const Plan& plan, const RunFile& run) {
+// What a pipeline was predicted to do with the samples that its run shows; without a run, with as
+// many as there are stages and some more, so that the picture has a stretch with all of them busy.
+Json samples_json(const Plan& plan, const std::optional<RunFile>& run) {
+  constexpr std::size_t kMore = 4;
+  std::size_t first = 0, last = plan.stages.size() + kMore;
+  if (run && !run->timeline.empty()) {
+    const auto [least, most] = std::ranges::minmax_element(run->timeline, {}, &RunEvent::sample);
+    first = least->sample;
+    last = most->sample + 1;
+  }
   Json list = Json::array();
-  if (run.timeline.empty()) return list;
-  const auto [first, last] =
-      std::minmax_element(run.timeline.begin(), run.timeline.end(),
-                          [](const RunEvent& a, const RunEvent& b) { return a.sample < b.sample; });
-  for (const PipelineSample& sample : pipeline_samples(plan, first->sample, last->sample + 1)) {
+  for (const PipelineSample& sample : pipeline_samples(plan, first, last)) {
     list.push_back({{"device", sample.device.index()},
                     {"stage", sample.stage},
                     {"sample", sample.sample},
@@ -326,14 +358,13 @@ Json samples_json(const Plan& plan, const RunFile& run) {
   return list;
 }
 
-Json run_json(const Problem& problem, const Plan& plan, const RunFile& run) {
+Json run_json(const Problem& problem, const RunFile& run) {
   const double scale = milliseconds_in(problem.unit());
   Json json = {{"measured", measured_json(run.measured, scale)},
                {"interrupted", run.interrupted},
                {"completions", Json::array()},
                {"segments", segments_json(problem, run, scale)},
                {"events", events_json(problem, run, scale)},
-               {"samples", samples_json(plan, run)},
                {"baselines", Json::array()},
                {"outputs", nullptr}};
   for (const RunModel& model : run.models) {
@@ -375,12 +406,15 @@ Json plan_json(const ReportedPlan& reported) {
                {"seconds", number(file.seconds)},
                {"settings", file.settings},
                {"placement", indices(file.plan.placement)}};
+  const PlanStory story = plan_story(problem, file.plan, file.certificate);
+  json["story"] = {{"limit", story.limit}, {"help", story.help}};
   add_happenings(json, problem, file.plan);
   json["transfers"] = movements_json(problem, file.plan);
   json["devices"] = work_json(problem, file.plan);
   json["critical"] = chain_json(problem, file.plan);
   json["moves"] = moves_json(problem, file.plan);
-  json["run"] = reported.run ? run_json(problem, file.plan, *reported.run) : Json();
+  if (!file.plan.stages.empty()) json["samples"] = samples_json(file.plan, reported.run);
+  json["run"] = reported.run ? run_json(problem, *reported.run) : Json();
   return json;
 }
 
@@ -413,6 +447,7 @@ std::string report_data(std::span<const ReportedPlan> plans) {
                {"problem", problem_json(problem)},
                {"kinds", Json::array()},
                {"devices", devices_json(problem)},
+               {"resources", resources_json(problem)},
                {"ops", ops_json(problem)},
                {"tensors", tensors_json(problem)},
                {"node", {{"width", pixels(size.width)}, {"height", pixels(size.height)}}},

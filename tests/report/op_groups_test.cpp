@@ -146,6 +146,21 @@ TEST(OpGroups, TransformersFoldByLayerInOrder) {
   EXPECT_EQ(blocks->groups.size(), 12U + 4U);
 }
 
+TEST(OpGroups, LargerBlocksHaveParts) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 120; ++i) {
+    names.push_back("layer." + std::to_string(i / 20) + (i / 10 % 2 == 0 ? ".attn/op" : ".mlp/op") +
+                    std::to_string(i));
+  }
+  const Problem problem = named_chain(names);
+  EXPECT_EQ(block_grouping(problem)->groups.size(), 6U);
+  const auto parts = part_grouping(problem);
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->groups.size(), 12U);
+  EXPECT_NE(group_called(*parts, "layer.3.mlp"), nullptr);
+  expect_acyclic(problem, *parts);
+}
+
 TEST(OpGroups, BlocksThatWouldWaitForEachOtherAreCut) {
   std::vector<std::string> names;
   for (int i = 0; i < 80; ++i) {

@@ -18,6 +18,17 @@ function bar(share: number, className: string, title: string): HTMLElement {
            h('span', { style: `width: ${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%` }));
 }
 
+// The axis under bars that are `most` long, as wide as they are: a tick and its text at each of about `count` values.
+function axis(most: number, count: number, text: (value: number) => string, className = ''): HTMLElement {
+  const scale = scaleLinear([0, most], [0, 100]);
+  // Texts near the ends stay inside.
+  const shift = (at: number) => (at < 8 ? 0 : at > 92 ? -100 : -50);
+  return h('span', { class: `axis ${className}` }, ...scale.ticks(count).map((tick) => {
+    const at = scale(tick);
+    return h('span', { class: 'tick', style: `left: ${at.toFixed(2)}%` }, h('span', { style: `transform: translateX(${shift(at)}%)` }, text(tick)));
+  }));
+}
+
 // Of each device: compute, in, out and idle, as shares of the whole plan.
 export class LoadChart {
   readonly element = h('div', { class: 'loads' });
@@ -38,7 +49,7 @@ export class LoadChart {
       const lanes = objective === 'throughput' || plan.calls ? 1 : device.lanes;
       const cell = (name: string, value: number, share: number) =>
         h('td', {}, bar(share, name, `${name}: ${timeText(value, unit)}`),
-          h('span', { class: 'figure' }, percentText(share, 0)));
+          h('span', { class: 'figure' }, percentText(share, 0).replace(' %', '')));
       const idle = Math.max(0, 1 - work.busy / (whole * lanes));
       return h('tr', {},
                h('th', { scope: 'row' }, deviceChip(report, index)),
@@ -52,9 +63,11 @@ export class LoadChart {
     replace(this.element,
             h('table', { class: 'grid' },
               h('thead', {}, h('tr', {}, h('th', {}, 'Device'), h('th', { class: 'number' }, 'Ops'),
-                               h('th', {}, 'Compute'), h('th', {}, 'In'), h('th', {}, 'Out'),
+                               h('th', {}, 'Compute, %'), h('th', {}, 'In, %'), h('th', {}, 'Out, %'),
                                h('th', { class: 'number' }, 'Idle'))),
-              h('tbody', {}, ...rows)),
+              h('tbody', {}, ...rows),
+              h('tfoot', {}, h('tr', {}, h('td', {}), h('td', {}), ...['', '', ''].map(() =>
+                h('td', {}, axis(1, 1, (share) => `${100 * share}`, 'beside-figure'))), h('td', {})))),
             h('p', { class: 'quiet' },
               objective === 'throughput'
                 ? `Shares of the time per sample, ${timeText(plan.value, unit)}. The busiest device, ${oneLine(report.devices[busiest].name, 40)}, sets it.`
@@ -75,39 +88,47 @@ export class MemoryChart {
     const { report, currentPlan: plan } = this.state;
     const peakCounts = plan.rules.memory === 'peak';
     const timed = plan.devices.some((work) => work.steps.length > 0);
+    const most = this.mostBytes();
+    const beyond = report.devices.some(({ memory }) => memory !== null && memory > most);
     replace(this.element,
             h('div', { class: 'memory-grid' },
-              ...report.devices.map((_, device) => this.deviceFigure(device, timed))),
+              ...report.devices.map((_, device) => this.deviceFigure(device, timed, most))),
             h('p', { class: 'quiet' },
+              `All devices to one scale, up to ${bytesText(most)}. `,
+              beyond ? 'Limits beyond it are not drawn. ' : '',
               plan.calls ? 'Weights of all calls; the limit holds for them.'
               : peakCounts ? 'The limit holds for weights and live tensors together.'
                          : 'The limit holds for weights alone here (memory: resident); live tensors are shown on top.'));
   }
 
-  private deviceFigure(index: number, timed: boolean): HTMLElement {
+  // The end of the scale for all devices. A limit far above what is used would press the pictures flat.
+  private mostBytes(): number {
+    const { report, currentPlan: plan } = this.state;
+    const peak = plan.devices.reduce((most, work) => Math.max(most, work.peak), 1);
+    const limits = report.devices.map(({ memory }) => memory ?? 0).filter((limit) => limit <= 4 * peak);
+    return Math.max(peak * 1.05, ...limits.map((limit) => limit * 1.02));
+  }
+
+  private deviceFigure(index: number, timed: boolean, most: number): HTMLElement {
     const { report, currentPlan: plan } = this.state;
     const { memory: limit } = report.devices[index];
     const work = plan.devices[index];
-    const most = Math.max(work.peak, limit ?? 0, 1);
     const counted = plan.rules.memory === 'peak' ? work.peak : work.resident;
     const share = limit ? ` (${percentText(counted / limit, 0)})` : '';
     const tensors = work.peak > counted ? `, ${bytesText(work.peak)} with tensors` : '';
     const caption = h('figcaption', {}, deviceChip(report, index),
                       h('span', { class: 'figure' }, `${bytesText(counted)} of ${bytesText(limit)}${share}${tensors}`));
-    const picture = timed ? this.curve(index, most, limit) : this.level(index, most, limit);
-    return h('figure', {}, caption, picture);
+    return h('figure', {}, caption, timed ? this.curve(index, most, limit) : this.level(index, most, limit));
   }
 
-  private curve(index: number, most: number, limit: number | null): SVGElement {
+  private curve(index: number, most: number, limit: number | null): HTMLElement {
     const { report, currentPlan: plan } = this.state;
     const { steps, resident, peak } = plan.devices[index];
     const width = 320;
     const height = 64;
     const end = (plan.end ?? []).reduce((latest, time) => Math.max(latest, time), 0) || 1;
-    // A limit far above what is used would press the curve flat: then it is named, not drawn.
-    const drawn = limit !== null && limit <= peak * 4 ? most : Math.max(peak * 1.15, 1);
     const x = scaleLinear([0, end], [0, width]);
-    const y = scaleLinear([0, drawn], [height, 4]);
+    const y = scaleLinear([0, most], [height, 0]);
     let line = `M0 ${height}`;
     for (let i = 0; i < steps.length; i += 2) {
       if (i > 0) line += `H${x(steps[i]).toFixed(1)}`;
@@ -120,19 +141,24 @@ export class MemoryChart {
     },
       svg('path', { d: `${line}H${width}V${height}Z`, fill: colour, 'fill-opacity': 0.35, stroke: colour, 'vector-effect': 'non-scaling-stroke' }),
       svg('rect', { x: 0, y: y(resident), width, height: Math.max(0, height - y(resident)), fill: colour, 'fill-opacity': 0.55 }));
-    if (limit !== null && drawn === most) {
+    if (limit !== null && limit <= most) {
       picture.append(svg('line', { x1: 0, x2: width, y1: y(limit), y2: y(limit), class: 'limit', 'vector-effect': 'non-scaling-stroke' }));
     }
-    return picture;
+    return h('div', { class: 'curve' },
+             h('span', { class: 'up' }, h('span', {}, bytesText(most)), h('span', {}, '0')), picture,
+             axis(end, 3, (time) => timeText(time, report.problem.unit, 4)));
   }
 
   private level(index: number, most: number, limit: number | null): HTMLElement {
     const { resident, peak } = this.state.currentPlan.devices[index];
+    const unit = 1024 ** Math.max(0, Math.floor(Math.log(most) / Math.log(1024))); // ticks at whole KiB, MiB, GiB
     const width = (bytes: number) => `width: ${((bytes / most) * 100).toFixed(2)}%`;
-    return h('div', { class: 'level' },
-             h('span', { class: 'alive', style: `${width(peak)}; background: ${deviceColour(index)}`, title: `with live tensors: ${bytesText(peak)}` }),
-             h('span', { style: `${width(resident)}; background: ${deviceBackground(index)}`, title: `weights: ${bytesText(resident)}` }),
-             limit !== null ? h('i', { class: 'limit-mark', style: `left: ${((limit / most) * 100).toFixed(2)}%` }) : null);
+    return h('div', {},
+             h('div', { class: 'level' },
+               h('span', { class: 'alive', style: `${width(peak)}; background: ${deviceColour(index)}`, title: `with live tensors: ${bytesText(peak)}` }),
+               h('span', { style: `${width(resident)}; background: ${deviceBackground(index)}`, title: `weights: ${bytesText(resident)}` }),
+               limit !== null && limit <= most ? h('i', { class: 'limit-mark', style: `left: ${((limit / most) * 100).toFixed(2)}%` }) : null),
+             axis(most / unit, 3, (units) => bytesText(units * unit)));
   }
 }
 
@@ -188,7 +214,9 @@ export class ComparisonView {
              h('table', { class: 'grid' },
                h('thead', {}, h('tr', {}, h('th', {}, 'Plan'), h('th', {}, ''), h('th', { class: 'number' }, 'Value'),
                                 h('th', { class: 'number' }, 'Gap'), h('th', {}, ''))),
-               h('tbody', {}, ...rows)),
+               h('tbody', {}, ...rows),
+               h('tfoot', {}, h('tr', {}, h('td', {}), h('td', {}, axis(most, 4, (value) => timeText(value, unit))),
+                                h('td', {}), h('td', {}), h('td', {})))),
              h('p', { class: 'quiet' },
                bound > 0 ? `The line marks the best lower bound, ${timeText(bound, unit)}: no plan can be below it.` : '',
                single ? '' : ' No single device can run and hold everything.'));
@@ -196,14 +224,9 @@ export class ComparisonView {
 
   private difference(): HTMLElement {
     const { report, plan, other } = this.state;
-    const choice = h('select', {
-      id: 'difference', change: (event: Event) => this.state.setOther(Number((event.target as HTMLSelectElement).value)),
-    },
-      h('option', { value: -1 }, 'no plan'),
-      ...report.plans.map((candidate, index) =>
-        index === plan ? null : h('option', { value: index, selected: index === other }, oneLine(candidate.label, 48))));
-    const head = h('p', {}, h('label', { for: 'difference' }, `Differences between ${oneLine(report.plans[plan].label, 48)} and `), choice);
-    if (other < 0) return h('div', { class: 'difference' }, head);
+    const names = [plan, other].map((index) => oneLine(report.plans[index]?.label ?? '', 48));
+    if (other < 0) return h('p', { class: 'difference quiet' }, 'Choose a plan under “beside” at the top to see both plans and what they place differently.');
+    const head = h('p', {}, `Differences between ${names[0]} and ${names[1]}`);
     const here = report.plans[plan].placement;
     const there = report.plans[other].placement;
     const moved = here.map((_, op) => op).filter((op) => here[op] !== there[op]);

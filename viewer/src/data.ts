@@ -6,6 +6,7 @@ export interface Device {
   memory: number | null;
   lanes: number;
   host: boolean;
+  uses: number[]; // resource, amount, resource, amount, …
 }
 
 export interface DeviceWork {
@@ -38,7 +39,6 @@ export interface Run {
   completions: { name: string; measured: Measured }[]; // by model; schedules only
   segments: { device: string; ops: number; first: number; last: number; predicted: number; measured: Measured }[];
   events: { device: number; segment: number; sample: number; start: number; end: number }[];
-  samples: { device: number; stage: number; sample: number; start: number; end: number }[]; // predicted; pipelines only
   baselines: { name: string; latency: Measured; per_second: number | null; speedup: number | null }[];
   outputs: { equal: boolean; difference: number | null } | null; // null: not compared
 }
@@ -48,6 +48,7 @@ export interface Plan {
   objective: 'throughput' | 'call-latency' | 'latency' | 'total-completion';
   rules: Record<string, string | number | boolean>;
   single: { device: number; value: number } | null; // the best plan on one device
+  story: { limit: string; help: string };
   planner: string;
   status: string;
   value: number | null;
@@ -65,6 +66,7 @@ export interface Plan {
   devices: DeviceWork[];
   critical: ChainLink[];
   moves: (number | string)[] | null; // colocation group x device: value, or why not
+  samples?: { device: number; stage: number; sample: number; start: number; end: number }[]; // predicted; pipelines only
   run: Run | null; // on the real devices
 }
 
@@ -86,11 +88,13 @@ export interface Report {
     unit: string;
     interconnect: 'host' | 'links';
     costs: 'stated' | 'measured' | 'estimated' | 'disturbed';
+    caution: string; // about the costs; mostly empty
     models: { name: string; arrival: number; weight: number }[];
     edges: number;
   };
   kinds: string[];
   devices: Device[];
+  resources: { name: string; capacity: number }[];
   ops: {
     name: string[];
     types: string[];
@@ -102,6 +106,7 @@ export interface Report {
     colocated: number[];
     time: (number | null)[]; // op x kind
     flops: number[];
+    share: number[]; // op x kind, of what its device uses; empty: all of it
   };
   tensors: { from: number[]; to: number[][]; bytes: number[]; name: string[]; shape: string[] };
   node: { width: number; height: number };

@@ -3,7 +3,8 @@
 import { deviceChip } from './charts';
 import type { ChainLink } from './data';
 import { h, replace } from './dom';
-import { bytesText, oneLine, percentText, plural, timeText, trimmed } from './format';
+import { bytesText, duration, flopsText, oneLine, percentText, plural, timeText, trimmed } from './format';
+import { linkTo } from './link';
 import type { State } from './state';
 
 const SHOWN = 12; // inputs and outputs
@@ -72,12 +73,15 @@ export class DetailsPanel {
         ['Model', report.problem.models.length > 1 ? oneLine(report.problem.models[report.ops.model[op]].name) : null],
         ['Pass', report.ops.backward[op] ? 'backward' : null],
         ['Device', deviceChip(report, device)],
+        ['Holds', this.holds(op, device)],
         ['Runs', timed ? `${trimmed(plan.start![op])} to ${timeText(plan.end![op], unit)}` : null],
         ['Stage', stage >= 0 ? `${stage + 1} of ${plan.stages!.length}` : null],
         ['Call', call >= 0 ? h('button', { type: 'button', class: 'link', click: () => this.state.select({ kind: 'call', index: call }, true) },
                                `${trimmed(plan.calls![call].start)} to ${timeText(plan.calls![call].end, unit)}`) : null],
+        ['Work', report.ops.flops[op] > 0 ? flopsText(report.ops.flops[op]) : null],
         ['Memory', bytesText(report.ops.memory[op])],
       ]),
+      this.reopen(),
       h('h4', {}, 'Why here'),
       this.reasons(op, device),
       h('h4', {}, 'On each device'),
@@ -85,6 +89,15 @@ export class DetailsPanel {
       ...this.tensors('Reads', this.state.inputs[op], op),
       ...this.tensors('Makes', this.state.outputs[op], op),
     ];
+  }
+
+  private holds(op: number, device: number): string | null {
+    const { resources } = this.state.report;
+    const held = [...this.state.held(op, device)].map(([resource, amount]) => {
+      const { name, capacity } = resources[resource];
+      return capacity === 1 && amount === 1 ? oneLine(name, 40) : `${trimmed(amount, 3)} of ${trimmed(capacity, 3)} ${oneLine(name, 40)}`;
+    });
+    return held.join(', ') || null;
   }
 
   // Only what was worked out: rules that bind the op, its times, its transfers, its neighbours in time.
@@ -171,7 +184,7 @@ export class DetailsPanel {
   private delta(value: number): string {
     const now = this.state.currentPlan.value ?? 0;
     const change = now > 0 ? (value - now) / now : 0;
-    return Math.abs(change) < 1e-9 ? '± 0 %' : `${change > 0 ? '+' : '−'}${percentText(Math.abs(change))}`;
+    return Math.abs(change) < 1e-9 ? '± 0 %' : `${change > 0 ? '+' : '−'}${trimmed(Math.abs(100 * change), 2)} %`;
   }
 
   private tensors(title: string, tensors: number[], op: number): Node[] {
@@ -180,13 +193,22 @@ export class DetailsPanel {
     const others = tensors.flatMap((tensor) => (report.tensors.from[tensor] === op ? report.tensors.to[tensor] : [report.tensors.from[tensor]])
       .map((other) => ({ tensor, other })));
     const items = others.slice(0, SHOWN).map(({ tensor, other }) => {
-      const bytes = report.tensors.bytes[tensor];
       const cut = plan.placement[other] !== plan.placement[op];
       return h('li', {}, deviceDot(report, plan.placement[other]), this.opLink(other),
-               h('span', { class: cut ? 'cut-note' : 'quiet' }, `${bytes > 0 ? ` ${bytesText(bytes)}` : ''}${cut ? ' cut' : ''}`));
+               h('span', { class: cut ? 'cut-note' : 'quiet' }, ` ${[...this.sizes(tensor), cut ? 'cut' : ''].filter(Boolean).join(', ')}`));
     });
     return [h('h4', {}, title), h('ul', { class: 'plain' }, ...items,
               others.length > SHOWN ? h('li', { class: 'quiet' }, `and ${others.length - SHOWN} more`) : null)];
+  }
+
+  // Shape and bytes of a tensor, as far as they are known.
+  private sizes(tensor: number): string[] {
+    const { bytes, shape } = this.state.report.tensors;
+    return [oneLine(shape[tensor], 40), bytes[tensor] > 0 ? bytesText(bytes[tensor]) : ''].filter(Boolean);
+  }
+
+  private reopen(): HTMLElement {
+    return h('p', {}, h('a', { class: 'quiet', href: linkTo(this.state), id: 'link' }, 'Link to this selection'));
   }
 
   private transfer(index: number): Node[] {
@@ -200,10 +222,11 @@ export class DetailsPanel {
         ['From', name(from[index])],
         ['To', name(to[index])],
         ['Moves', `${trimmed(start[index])} to ${timeText(end[index], report.problem.unit)}`],
-        ['Takes', timeText(end[index] - start[index], report.problem.unit)],
-        ['Size', report.tensors.bytes[id] > 0 ? bytesText(report.tensors.bytes[id]) : null],
+        ['Takes', timeText(duration(start[index], end[index]), report.problem.unit)],
+        ['Size', this.sizes(id).join(', ') || null],
         ['Made by', this.opLink(report.tensors.from[id])],
       ]),
+      this.reopen(),
       h('h4', {}, 'Read by'),
       h('ul', { class: 'plain' }, ...report.tensors.to[id].slice(0, SHOWN).map((op) => h('li', {}, deviceDot(report, plan.placement[op]), this.opLink(op)))),
     ];
@@ -219,6 +242,7 @@ export class DetailsPanel {
         ['Runs', `${trimmed(call.start)} to ${timeText(call.end, report.problem.unit)}`],
         ['Ops', String(call.ops.length)],
       ]),
+      this.reopen(),
       h('ul', { class: 'plain' }, ...call.ops.slice(0, 100).map((op) => h('li', {}, this.opLink(op)))),
     ];
   }
@@ -229,6 +253,7 @@ export class DetailsPanel {
     const { unit } = report.problem;
     const time = members.reduce((sum, op) =>
       sum + (report.ops.time[op * report.kinds.length + report.devices[plan.placement[op]].kind] ?? 0), 0);
+    const flops = members.reduce((sum, op) => sum + report.ops.flops[op], 0);
     const counts = report.devices.map((_, device) => members.filter((op) => plan.placement[op] === device).length);
     const folded = this.state.folded.has(index);
     return [
@@ -236,8 +261,10 @@ export class DetailsPanel {
       this.facts([
         ['Ops', String(members.length)],
         ['Time', `${timeText(time, unit)} in all`],
+        ['Work', flops > 0 ? flopsText(flops) : null],
         ['Memory', bytesText(members.reduce((sum, op) => sum + report.ops.memory[op], 0))],
       ]),
+      this.reopen(),
       h('p', {}, h('button', { type: 'button', click: () => { this.state.setFolded(index, !folded); this.state.select({ kind: 'group', index }); } },
                    folded ? 'Unfold' : 'Fold')),
       h('ul', { class: 'plain' }, ...counts.map((count, device) =>

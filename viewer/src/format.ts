@@ -45,10 +45,31 @@ export function plural(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-// A name on one line: whitespace and control characters become visible blanks, long ones are cut.
+// A name on one line: whitespace and control characters become visible blanks, long ones lose their middle.
 export function oneLine(name: string, most = 80): string {
-  const start = name.length > most * 2 ? name.slice(0, most * 2) : name;
-  const line = start.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
-  const letters = Array.from(line);
-  return letters.length > most || start !== name ? `${letters.slice(0, most - 1).join('')}…` : line;
+  const ends = name.length > 4 * most ? name.slice(0, 2 * most) + name.slice(-2 * most) : name;
+  return shortened(Array.from(ends.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')), most);
+}
+
+// Names of one model mostly begin alike, so most of what is kept is the end.
+export function shortened(letters: string[], most: number): string {
+  if (letters.length <= most) return letters.join('');
+  const head = most < 16 ? 0 : Math.floor(0.3 * most);
+  return `${letters.slice(0, head).join('')}…${letters.slice(letters.length - (most - 1 - head)).join('')}`;
+}
+
+// From start to end; what rounding leaves is nothing.
+export function duration(start: number, end: number): number {
+  return end - start < 1e-9 * Math.abs(end) ? 0 : end - start;
+}
+
+export function flopsText(flops: number): string {
+  const units = ['flop', 'kflop', 'Mflop', 'Gflop', 'Tflop', 'Pflop'];
+  let size = flops;
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    ++unit;
+  }
+  return `${trimmed(size, 3)} ${units[unit]}`;
 }

@@ -133,7 +133,9 @@ export function layoutOf(state: State, aspect: number): Layout {
   }
 
   const heights = layers.map((layer) => layer.reduce((most, group) => Math.max(most, boxes[group].height), 0));
-  const columns = columnsFor(layers, heights, boxes, centre, aspect);
+  // The stages of a pipeline stand in a row, as samples pass through them.
+  const columns = grouping.name === 'stages' ? layers.map((_, layer) => [layer])
+    : columnsFor(layers, heights, boxes, centre, aspect);
   let width = 0;
   let height = 0;
   columns.forEach((column, index) => {

@@ -5,37 +5,25 @@ import { oncePerFrame, pixelRatio, sizeCanvas } from './canvas';
 import { select } from 'd3-selection';
 import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
 import { h } from './dom';
-import { bytesText, oneLine, plural, timeText } from './format';
+import { bytesText, oneLine, plural, shortened, timeText } from './format';
+import { criticalPath, edgesOf, middleOf, trace, type CriticalPath, type Edge } from './graph_edges';
 import { FRAME, layoutOf, type Box, type Layout } from './graph_layout';
+import { Minimap } from './minimap';
 import { deviceColour, deviceFill, withAlpha } from './palette';
 import type { State } from './state';
 import { themeColours, type ThemeColours } from './theme';
 import { hideTip, showTip } from './tip';
-
-interface Edge {
-  x1: number; y1: number; x2: number; y2: number;
-  sideways: boolean; // into another column: leaves and enters at the sides
-  bends: number[]; // x, y, x, y, … in the layout's coordinates
-  from: number; to: number; // an op at each end
-  count: number;
-  cutBytes: number;
-  cutTime: number;
-  cut: boolean;
-  critical: boolean;
-}
 
 const TEXT_FROM = 0.5; // scale from which names can be read
 const LABELS_FROM = 0.75;
 const CROWDED = 400; // edges from which single ones are drawn faintly
 
 export class GraphView {
-  readonly canvas = h('canvas', {
-    tabindex: 0, role: 'application', id: 'graph',
-    'aria-label': 'Graph of ops. Arrow keys walk along edges, Enter folds and unfolds, plus and minus zoom, 0 shows all.',
-  });
-  readonly element = h('div', { class: 'graph-holder' }, this.canvas);
-  readonly summary = h('p', { class: 'quiet', role: 'status', id: 'graph-summary' });
-  private readonly context = this.canvas.getContext('2d', { alpha: false })!;
+  readonly canvas: HTMLCanvasElement;
+  readonly summary: HTMLElement;
+  private readonly minimap: Minimap;
+  readonly element: HTMLElement;
+  private readonly context: CanvasRenderingContext2D;
   private layout!: Layout;
   private edges: Edge[] = [];
   private transform: ZoomTransform = zoomIdentity;
@@ -45,19 +33,31 @@ export class GraphView {
     .on('zoom', (event) => {
       this.transform = event.transform;
       this.redraw();
+      if (!this.following) this.moved?.(event.transform);
     });
+  private moved?: (transform: ZoomTransform) => void;
+  private following = false; // another graph, whose move this is
   private readonly redraw = oncePerFrame(() => this.draw());
   private drawnOnce = false;
   private width = 0;
   private height = 0;
+  private revealLater = false; // when the size is known
   private touched = false; // the reader has moved the picture: keep it so on resize
   private colours: ThemeColours = themeColours();
   private readonly texts = new Map<string, string>();
-  private criticalOps = new Set<number>();
-  private criticalEdges = new Set<string>();
+  private critical: CriticalPath = { ops: new Set(), edges: new Set() };
   private selectedOps = new Set<number>();
 
-  constructor(private readonly state: State) {
+  // `name` goes before the ids of its elements.
+  constructor(private readonly state: State, name = '') {
+    this.canvas = h('canvas', {
+      tabindex: 0, role: 'application', id: `${name}graph`,
+      'aria-label': 'Graph of ops. Arrow keys walk along edges, Enter folds and unfolds, plus and minus zoom, 0 shows all.',
+    });
+    this.context = this.canvas.getContext('2d', { alpha: false })!;
+    this.summary = h('p', { class: 'quiet graph-summary', role: 'status', id: `${name}graph-summary` });
+    this.minimap = new Minimap(state, name, (x, y) => this.centre(x, y, this.transform.k));
+    this.element = h('div', { class: 'graph-holder' }, this.canvas, this.minimap.element);
     select(this.canvas).call(this.zoom).on('dblclick.zoom', null);
     this.zoom.on('start', (event) => { if (event.sourceEvent) this.touched = true; });
     this.canvas.addEventListener('click', (event) => this.click(event));
@@ -67,7 +67,10 @@ export class GraphView {
     this.canvas.addEventListener('keydown', (event) => this.key(event));
     new ResizeObserver(() => this.resize()).observe(this.element);
     state.onChange((change, reveal) => {
-      if (change === 'theme') this.colours = themeColours();
+      if (change === 'theme') {
+        this.colours = themeColours();
+        this.minimap.paint(this.layout, this.colours);
+      }
       if (change === 'grouping' || change === 'fold') this.relayout(change === 'grouping');
       if (change === 'plan') this.relink();
       if (change === 'selection') {
@@ -122,6 +125,17 @@ export class GraphView {
     select(this.canvas).call(this.zoom.transform, transform);
   }
 
+  onMove(moved: (transform: ZoomTransform) => void) { this.moved = moved; }
+
+  // Shows the same part as another graph, if that has the same layout.
+  moveLike(other: GraphView, transform: ZoomTransform) {
+    if (other.layout.width !== this.layout.width || other.layout.height !== this.layout.height) return;
+    this.following = true;
+    this.touched = other.touched;
+    this.setTransform(transform);
+    this.following = false;
+  }
+
   fit() {
     if (this.width === 0) return;
     const margin = 24;
@@ -139,117 +153,15 @@ export class GraphView {
   }
 
   private relink() {
-    const { report, currentPlan: plan, currentGrouping: grouping } = this.state;
-    this.findCritical();
-    const bends = new Map<number, number[]>();
-    const count = report.ops.name.length;
-    for (const line of grouping.bends) bends.set(line[0] * count + line[1], line);
-    const hidden = (op: number) => this.layout.boxes[grouping.of[op]].folded;
-    const end = (op: number) => (hidden(op) ? count + grouping.of[op] : op);
-    const cost = this.transferCosts();
-    const edges = new Map<number, Edge>();
-    report.tensors.from.forEach((from, tensor) => {
-      for (const to of report.tensors.to[tensor]) {
-        const a = end(from);
-        const b = end(to);
-        if (a === b) continue;
-        const key = a * (2 * count + 1) + b;
-        let edge = edges.get(key);
-        if (!edge) {
-          edge = this.edgeBetween(from, to, bends.get(from * count + to));
-          edges.set(key, edge);
-        }
-        ++edge.count;
-        if (plan.placement[from] !== plan.placement[to]) {
-          edge.cut = true;
-          edge.cutBytes += report.tensors.bytes[tensor];
-          edge.cutTime += cost(tensor, plan.placement[from], plan.placement[to]);
-        }
-        if (this.criticalEdges.has(`${from} ${to}`)) edge.critical = true;
-      }
-    });
-    this.edges = [...edges.values()];
+    const { report } = this.state;
+    this.critical = criticalPath(this.state);
+    this.edges = edgesOf(this.state, this.layout, this.critical);
+    this.minimap.paint(this.layout, this.colours);
     const folded = this.layout.boxes.filter((box) => box.folded).length;
     const cuts = this.edges.filter((edge) => edge.cut).length;
-    this.summary.textContent = `${plural(count, 'op')}, ${plural(report.problem.edges, 'edge')}` +
+    this.summary.textContent = `${plural(report.ops.name.length, 'op')}, ${plural(report.problem.edges, 'edge')}` +
       (folded > 0 ? `, ${plural(folded, 'folded group')}` : '') +
       `; ${plural(cuts, 'drawn edge')} cut between devices`;
-  }
-
-  private edgeBetween(from: number, to: number, bends?: number[]): Edge {
-    const { layout } = this;
-    const grouping = this.state.currentGrouping;
-    const boxOf = (op: number) => layout.boxes[grouping.of[op]];
-    const { node } = this.state.report;
-    const half = (op: number) => (boxOf(op).folded ? boxOf(op).height : node.height) / 2;
-    const side = (op: number) => (boxOf(op).folded ? boxOf(op).width : node.width) / 2;
-    const ends = { from, to, count: 0, cutBytes: 0, cutTime: 0, cut: false, critical: false };
-    const across = boxOf(to).column - boxOf(from).column;
-    if (across !== 0) {
-      const right = Math.sign(across);
-      return {
-        ...ends, sideways: true, bends: [],
-        x1: layout.x[from] + right * side(from), y1: layout.y[from],
-        x2: layout.x[to] - right * side(to), y2: layout.y[to],
-      };
-    }
-    const down = layout.y[from] <= layout.y[to] ? 1 : -1;
-    const line: number[] = [];
-    const passes = Math.abs(grouping.groups[grouping.of[to]].layer - grouping.groups[grouping.of[from]].layer) > 1;
-    if (passes && Math.abs(layout.x[from] - layout.x[to]) < side(from) + side(to)) {
-      // Round the boxes in between.
-      line.push(Math.max(layout.x[from] + side(from), layout.x[to] + side(to)) + 20, (layout.y[from] + layout.y[to]) / 2);
-    }
-    if (bends && !layout.boxes[grouping.of[from]].folded) {
-      const dx = layout.x[from] - grouping.x[from];
-      const dy = layout.y[from] - grouping.y[from];
-      for (let i = 2; i < bends.length; i += 2) line.push(bends[i] + dx, bends[i + 1] + dy);
-    }
-    return {
-      ...ends, sideways: false, bends: line,
-      x1: layout.x[from], y1: layout.y[from] + down * half(from),
-      x2: layout.x[to], y2: layout.y[to] - down * half(to),
-    };
-  }
-
-  // Time that a tensor takes from one device to another in this plan, by its transfers.
-  private transferCosts() {
-    const { transfers } = this.state.currentPlan;
-    const direct = new Map<string, number>();
-    transfers.tensor.forEach((tensor, i) => {
-      direct.set(`${tensor} ${transfers.from[i]} ${transfers.to[i]}`, transfers.end[i] - transfers.start[i]);
-    });
-    return (tensor: number, from: number, to: number) =>
-      direct.get(`${tensor} ${from} ${to}`) ??
-      (direct.get(`${tensor} ${from} -1`) ?? 0) + (direct.get(`${tensor} -1 ${to}`) ?? 0);
-  }
-
-  private findCritical() {
-    const { report, currentPlan: plan } = this.state;
-    this.criticalOps = new Set();
-    this.criticalEdges = new Set();
-    const opsOf = ([kind, index]: Plan['critical'][number]) =>
-      kind === 'op' ? [index] : kind === 'call' ? plan.calls![index].ops : [];
-    let sources: number[] = [];
-    let pending = -1; // tensor on its way
-    for (const link of plan.critical) {
-      if (link[0] === 'transfer') {
-        pending = plan.transfers.tensor[link[1]];
-        continue;
-      }
-      const ops = opsOf(link);
-      for (const op of ops) {
-        this.criticalOps.add(op);
-        for (const tensor of this.state.inputs[op]) {
-          const from = report.tensors.from[tensor];
-          if ((link[2] === 'input' && sources.includes(from)) || tensor === pending) {
-            this.criticalEdges.add(`${from} ${op}`);
-          }
-        }
-      }
-      sources = ops;
-      pending = -1;
-    }
   }
 
   private resize() {
@@ -259,6 +171,7 @@ export class GraphView {
     this.height = clientHeight;
     sizeCanvas(this.canvas, clientWidth, clientHeight);
     if (!this.touched) this.relayout(true);
+    if (this.revealLater) this.reveal();
     this.draw();
   }
 
@@ -278,6 +191,7 @@ export class GraphView {
     this.drawOps(ink, sees);
     this.drawFolded(ink, sees);
     if (transform.k >= LABELS_FROM) this.drawCutLabels(ink, sees);
+    this.minimap.show({ left, top, right, bottom }, this.layout, this.colours);
     if (!this.drawnOnce) performance.mark('drawn');
     this.drawnOnce = true;
   }
@@ -394,7 +308,7 @@ export class GraphView {
     ink.font = FONT;
     ink.textBaseline = 'middle';
     const type = report.ops.types[report.ops.type[op]];
-    const name = this.fitted(ink, oneLine(report.ops.name[op], 40), width - 20);
+    const name = this.fitted(ink, oneLine(this.state.nameInGroup(op), 40), width - 20);
     ink.fillText(name, x + 13, y + (type ? height / 2 - 7 : height / 2 + 0.5));
     if (type) {
       ink.fillStyle = this.colours.quiet;
@@ -415,7 +329,7 @@ export class GraphView {
       ink.setLineDash([]);
     };
     const far = Math.min(8, Math.max(1, 0.5 / this.transform.k));
-    if (this.criticalOps.has(op)) outline(this.colours.critical, 2.2 * far, 0, []);
+    if (this.critical.ops.has(op)) outline(this.colours.critical, 2.2 * far, 0, []);
     if (differs) outline(this.colours.differs, 2.6 * far, 4, [5, 3]);
     if (this.selectedOps.has(op) && this.state.selection?.kind !== 'group') {
       outline(this.colours.accent, 3 * far, 3 * far, []);
@@ -445,7 +359,7 @@ export class GraphView {
         x += share;
       }
       ink.restore();
-      const critical = members.some((op) => this.criticalOps.has(op));
+      const critical = members.some((op) => this.critical.ops.has(op));
       const differs = other !== null && members.some((op) => other.placement[op] !== plan.placement[op]);
       ink.strokeStyle = critical ? this.colours.critical : this.colours.line;
       ink.lineWidth = critical ? 2.2 : 1.2;
@@ -489,9 +403,7 @@ export class GraphView {
     ink.textAlign = 'center';
     for (const edge of this.edges) {
       if (!edge.cut || (edge.cutBytes === 0 && edge.cutTime === 0)) continue;
-      const middle = edge.bends.length / 4;
-      const x = edge.bends.length > 0 ? edge.bends[Math.floor(middle) * 2] : (edge.x1 + edge.x2) / 2;
-      const y = edge.bends.length > 0 ? edge.bends[Math.floor(middle) * 2 + 1] : (edge.y1 + edge.y2) / 2;
+      const [x, y] = middleOf(edge);
       if (!sees(x - 60, y - 8, 120, 16)) continue;
       const text = [edge.cutBytes > 0 ? bytesText(edge.cutBytes) : '', edge.cutTime > 0 ? timeText(edge.cutTime, unit, 3) : '']
         .filter(Boolean).join(' · ');
@@ -513,14 +425,14 @@ export class GraphView {
     let shown = text;
     if (ink.measureText(text).width > width) {
       const letters = Array.from(text);
-      let low = 0;
+      let low = 1;
       let high = letters.length;
       while (low < high) {
         const middle = (low + high + 1) >> 1;
-        if (ink.measureText(`${letters.slice(0, middle).join('')}…`).width <= width) low = middle;
+        if (ink.measureText(shortened(letters, middle)).width <= width) low = middle;
         else high = middle - 1;
       }
-      shown = `${letters.slice(0, low).join('')}…`;
+      shown = shortened(letters, low);
     }
     this.texts.set(key, shown);
     return shown;
@@ -651,21 +563,24 @@ export class GraphView {
   // Moves the picture so that the selection is in sight and can be read.
   private reveal() {
     const op = this.current();
+    this.revealLater = op >= 0 && this.width === 0;
     if (op < 0 || this.width === 0) return;
     const [x, y] = this.transform.apply([this.layout.x[op], this.layout.y[op]]);
     const k = Math.max(this.transform.k, TEXT_FROM * 1.3);
     const margin = 60;
     const inside = x > margin && y > margin && x < this.width - margin && y < this.height - margin;
     if (inside && k === this.transform.k) return;
+    this.centre(this.layout.x[op], this.layout.y[op], k);
+  }
+
+  // Brings a point of the layout into the middle.
+  private centre(x: number, y: number, k: number) {
     this.touched = true;
-    this.setTransform(zoomIdentity
-      .translate(this.width / 2 - this.layout.x[op] * k, this.height / 2 - this.layout.y[op] * k)
-      .scale(k));
+    this.setTransform(zoomIdentity.translate(this.width / 2 - x * k, this.height / 2 - y * k).scale(k));
   }
 }
 
 type Sees = (x: number, y: number, width: number, height: number) => boolean;
-type Plan = State['currentPlan'];
 
 const FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const FONT = `12px ${FAMILY}`;
@@ -673,26 +588,3 @@ const FONT_BOLD = `600 12px ${FAMILY}`;
 const FONT_GROUP = `600 16px ${FAMILY}`;
 const FONT_GROUP_SMALL = `14px ${FAMILY}`;
 const FONT_SMALL = `10.5px ${FAMILY}`;
-
-function trace(ink: CanvasRenderingContext2D, edge: Edge, straight: boolean) {
-  let x = edge.x1;
-  let y = edge.y1;
-  ink.moveTo(x, y);
-  if (edge.sideways && !straight) {
-    const middle = (edge.x1 + edge.x2) / 2;
-    ink.bezierCurveTo(middle, edge.y1, middle, edge.y2, edge.x2, edge.y2);
-    return;
-  }
-  const step = (nx: number, ny: number) => {
-    if (straight || Math.abs(nx - x) < 1) ink.lineTo(nx, ny);
-    else {
-      const middle = (y + ny) / 2;
-      ink.bezierCurveTo(x, middle, nx, middle, nx, ny);
-    }
-    x = nx;
-    y = ny;
-  };
-  for (let i = 0; i < edge.bends.length; i += 2) step(edge.bends[i], edge.bends[i + 1]);
-  step(edge.x2, edge.y2);
-}
-

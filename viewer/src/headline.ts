@@ -1,4 +1,4 @@
-// What the plan achieves, in one row of figures.
+// What the plan achieves: its story in a sentence or two, and a row of figures.
 
 import type { Plan, Run } from './data';
 import { h, replace } from './dom';
@@ -30,6 +30,8 @@ export class Headline {
     const speedup = single && plan.value ? single.value / plan.value : null;
     const compared = report.plans.length > 1 ? `, ${plural(report.plans.length, 'plan')} compared` : '';
     replace(this.element,
+            h('p', { class: 'story', id: 'story' }, h('strong', {}, plan.story.limit), ` ${plan.story.help}`),
+            problem.caution ? h('p', { class: 'caution', id: 'caution' }, `Caution: ${problem.caution}.`) : null,
             tile(OBJECTIVES[plan.objective], timeText(plan.value, problem.unit), plan.planner ? `found by ${oneLine(plan.planner, 40)} in ${secondsText(plan.seconds)}${compared}` : `${oneLine(plan.label, 40)}${compared}`, 'main'),
             tile('Lower bound', timeText(plan.bound, problem.unit), oneLine(plan.method, 90)),
             tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound; the best plan may be nearer', proven ? 'good' : ''),

@@ -1,4 +1,5 @@
 import './style.css';
+import { Beside } from './beside';
 import { ComparisonView, LoadChart, MemoryChart } from './charts';
 import { readReport } from './data';
 import { DetailsPanel } from './details';
@@ -6,6 +7,8 @@ import { h } from './dom';
 import { oneLine, plural } from './format';
 import { GraphView } from './graph_view';
 import { Headline, rulesText } from './headline';
+import { linkPage } from './link';
+import { ModelsView } from './models_view';
 import { RunView } from './run_view';
 import { Search } from './search';
 import { State } from './state';
@@ -15,7 +18,7 @@ import { TimelineView } from './timeline_view';
 import { mountTip } from './tip';
 
 const GROUPINGS: Record<string, string> = {
-  ops: 'no groups', blocks: 'blocks', colocated: 'colocated ops', stages: 'stages', calls: 'calls',
+  ops: 'no groups', blocks: 'blocks', parts: 'smaller blocks', models: 'models', colocated: 'colocated ops', stages: 'stages', calls: 'calls',
 };
 
 function button(text: string, label: string, action: () => void): HTMLElement {
@@ -39,13 +42,22 @@ function themeButton(state: State): HTMLElement {
   return element;
 }
 
-function planChoice(state: State): HTMLElement | null {
+// Which plan is shown, and which one beside it.
+function planChoices(state: State): HTMLElement[] {
   const { plans } = state.report;
-  if (plans.length < 2) return null;
-  const choice = h('select', { id: 'plan', change: () => state.setPlan(Number(choice.value)) },
-                   ...plans.map((plan, index) => h('option', { value: index }, oneLine(plan.label, 48))));
-  state.onChange((change) => { if (change === 'plan') choice.value = String(state.plan); });
-  return h('label', { class: 'choice' }, 'Plan ', choice);
+  if (plans.length < 2) return [];
+  const option = (index: number, chosen: number) =>
+    h('option', { value: index, selected: index === chosen }, oneLine(plans[index].label, 48));
+  const plan = h('select', { id: 'plan', change: () => state.setPlan(Number(plan.value)) });
+  const beside = h('select', { id: 'beside', change: () => state.setOther(Number(beside.value)) });
+  const show = () => {
+    plan.replaceChildren(...plans.map((_, index) => option(index, state.plan)));
+    beside.replaceChildren(h('option', { value: -1 }, 'no plan'),
+                           ...plans.map((_, index) => index).filter((index) => index !== state.plan).map((index) => option(index, state.other)));
+  };
+  state.onChange((change) => { if (change === 'plan' || change === 'difference') show(); });
+  show();
+  return [h('label', { class: 'choice' }, 'Plan ', plan), h('label', { class: 'choice' }, 'beside ', beside)];
 }
 
 function graphTools(state: State, graph: GraphView): HTMLElement {
@@ -98,10 +110,11 @@ function build() {
   const { problem } = report;
   document.title = `${oneLine(problem.name, 60)}: ${[...new Set(report.plans.map((plan) => plan.objective))].join(' and ')} report`;
 
-  const search = new Search(state);
   const graph = new GraphView(state);
-  const timed = report.plans.some((plan) => plan.start || plan.run);
+  const search = new Search(state, () => graph.canvas.focus());
+  const timed = report.plans.some((plan) => plan.start || plan.samples);
   const timeline = timed ? new TimelineView(state) : null;
+  const beside = new Beside(state, graph, timeline);
   const details = new DetailsPanel(state);
   const timelineTools = timeline && h('div', { class: 'tools' },
     button('−', 'Zoom out', () => timeline.zoomBy(1 / 1.5)),
@@ -113,13 +126,16 @@ function build() {
       h('div', { class: 'title' },
         h('h1', {}, oneLine(problem.name, 80) || 'Plan'),
         facts(state)),
-      h('div', { class: 'controls' }, planChoice(state), search.element, themeButton(state))),
+      h('div', { class: 'controls' }, ...planChoices(state), search.element, themeButton(state))),
     new Headline(state).element,
     h('main', {},
       h('div', { class: 'work' },
-        section('graph-section', 'Graph', graphTools(state, graph), graph.element, graph.summary),
+        section('graph-section', 'Graph', graphTools(state, graph),
+                h('div', { class: 'plan-columns' },
+                  h('div', { class: 'plan-column' }, beside.graphCaption, graph.element, graph.summary), beside.graph)),
         details.element),
-      timeline ? section('timeline-section', 'Timeline', timelineTools, timeline.element, timeline.status) : '',
+      timeline ? section('timeline-section', 'Timeline', timelineTools, beside.timelineCaption, timeline.element, timeline.status, beside.timeline) : '',
+      report.problem.models.length > 1 ? section('models-section', 'Models', null, new ModelsView(state).element) : '',
       report.plans.some((plan) => plan.run) ? section('run-section', 'Measured', null, new RunView(state).element) : '',
       h('div', { class: 'pair' },
         section('load-section', 'Load of each device', null, new LoadChart(state).element),
@@ -128,6 +144,7 @@ function build() {
       section('lists-section', 'In detail', null, new Tables(state).element)),
     h('footer', { class: 'quiet' }, `${report.program} report`));
   mountTip();
+  linkPage(state);
 
   document.addEventListener('keydown', (event) => {
     const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;

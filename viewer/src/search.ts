@@ -18,7 +18,8 @@ export class Search {
   private active = -1;
   private readonly folded: string[];
 
-  constructor(private readonly state: State) {
+  // `chosen`: after an op was chosen.
+  constructor(private readonly state: State, private readonly chosen: () => void) {
     const { ops } = state.report;
     this.folded = ops.name.map((name, op) => `${name}\n${ops.types[ops.type[op]]}`.toLocaleLowerCase());
     this.input.addEventListener('input', () => this.find());
@@ -70,6 +71,7 @@ export class Search {
     if (op === undefined) return;
     this.close();
     this.state.select({ kind: 'op', index: op }, true);
+    this.chosen();
   }
 
   private key(event: KeyboardEvent) {

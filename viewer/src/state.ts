@@ -49,11 +49,31 @@ export class State {
     return this.currentGrouping.framed && this.members(group).length > 1;
   }
 
+  // The name without what it shares with its group's, where the group is drawn round it.
+  nameInGroup(op: number): string {
+    const name = this.report.ops.name[op];
+    const grouping = this.currentGrouping;
+    const group = grouping.groups[grouping.of[op]].name;
+    const inside = this.foldable(grouping.of[op]) && name.startsWith(group) && /^[/.]./.test(name.slice(group.length));
+    return inside ? name.slice(group.length + 1) : name;
+  }
+
+  // What an op takes of each resource while it runs on a device.
+  held(op: number, device: number): Map<number, number> {
+    const { devices, kinds, ops } = this.report;
+    const { uses, kind } = devices[device];
+    const share = ops.share.length > 0 ? ops.share[op * kinds.length + kind] : 1;
+    const amounts = new Map<number, number>();
+    for (let i = 0; i < uses.length; i += 2) {
+      if (uses[i + 1] * share > 0) amounts.set(uses[i], uses[i + 1] * share);
+    }
+    return amounts;
+  }
+
   // Pipelines open as their stages, large graphs as blocks.
   private firstGrouping(ops: number): number {
-    const named = (name: string) => this.report.groupings.findIndex((grouping) => grouping.name === name);
-    const best = named('stages') >= 0 ? named('stages') : ops > LARGEST_OPEN ? named('blocks') : 0;
-    return Math.max(0, best);
+    const named = (name: string) => this.groupingsOfPlan().find((index) => this.report.groupings[index].name === name);
+    return named('stages') ?? (ops > LARGEST_OPEN ? named('blocks') : undefined) ?? 0;
   }
 
   // The groupings that this plan has.
@@ -106,6 +126,12 @@ export class State {
     if (!this.foldable(group)) return;
     if (folded) this.folded.add(group);
     else this.folded.delete(group);
+    this.tell('fold');
+  }
+
+  setFolds(folded: Set<number>) {
+    this.folded.clear();
+    for (const group of folded) this.folded.add(group);
     this.tell('fold');
   }
 

@@ -2,7 +2,7 @@
 
 import { deviceChip } from './charts';
 import { h, replace } from './dom';
-import { bytesText, oneLine, plural, timeText, trimmed } from './format';
+import { bytesText, duration, oneLine, plural, timeText, trimmed } from './format';
 import type { Selection, State } from './state';
 
 const SHOWN = 100;
@@ -38,7 +38,7 @@ export class Tables {
       const [start, end] = kind === 'op' ? [plan.start![index], plan.end![index]]
         : kind === 'call' ? [plan.calls![index].start, plan.calls![index].end]
         : [plan.transfers.start[index], plan.transfers.end[index]];
-      return h('tr', {}, h('td', { class: 'number' }, trimmed(start)), h('td', { class: 'number' }, timeText(end - start, unit, 4)),
+      return h('tr', {}, h('td', { class: 'number' }, trimmed(start)), h('td', { class: 'number' }, timeText(duration(start, end), unit, 4)),
                h('td', {}, deviceChip(report, device)), h('td', {}, this.link(name, { kind, index })), h('td', { class: 'quiet' }, why[reason]));
     });
     return h('details', {}, h('summary', {}, `Critical path: ${plural(plan.critical.length, 'step')}`),
@@ -52,15 +52,15 @@ export class Tables {
     const { report, currentPlan: plan } = this.state;
     const { unit } = report.problem;
     const { tensor, from, to, start, end } = plan.transfers;
-    const order = tensor.map((_, index) => index).sort((a, b) => end[b] - start[b] - (end[a] - start[a]));
-    const total = order.reduce((sum, index) => sum + end[index] - start[index], 0);
+    const order = tensor.map((_, index) => index).sort((a, b) => duration(start[b], end[b]) - (duration(start[a], end[a])));
+    const total = order.reduce((sum, index) => sum + duration(start[index], end[index]), 0);
     const bytes = order.reduce((sum, index) => sum + report.tensors.bytes[tensor[index]], 0);
     const place = (device: number) => (device < 0 ? 'host memory' : deviceChip(report, device));
     const rows = order.slice(0, SHOWN).map((index) =>
       h('tr', {}, h('td', {}, this.link(report.tensors.name[tensor[index]] || report.ops.name[report.tensors.from[tensor[index]]], { kind: 'transfer', index })),
         h('td', {}, place(from[index])), h('td', {}, place(to[index])),
         h('td', { class: 'number' }, report.tensors.bytes[tensor[index]] > 0 ? bytesText(report.tensors.bytes[tensor[index]]) : '–'),
-        h('td', { class: 'number' }, timeText(end[index] - start[index], unit, 4))));
+        h('td', { class: 'number' }, timeText(duration(start[index], end[index]), unit, 4))));
     const size = bytes > 0 ? `, ${bytesText(bytes)}` : '';
     return h('details', {}, h('summary', {}, `Transfers: ${tensor.length.toLocaleString('en')}${size}, ${timeText(total, unit)} in all`),
              h('table', { class: 'grid small' },

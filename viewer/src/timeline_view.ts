@@ -7,7 +7,7 @@ import { select } from 'd3-selection';
 import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
 import type { Run } from './data';
 import { h } from './dom';
-import { bytesText, oneLine, plural, timeText, trimmed } from './format';
+import { bytesText, duration, oneLine, plural, timeText, trimmed } from './format';
 import { deviceColour, deviceFill, devicePattern, inkOn, withAlpha } from './palette';
 import type { Selection, State } from './state';
 import { themeColours, type ThemeColours } from './theme';
@@ -20,14 +20,15 @@ interface Bar {
   device: number; // whose colour it has
   key: string; // what is marked as selected or critical is known by it
   text?: string; // where the selection is not what the bar shows
+  short?: string; // where there is no room for the text
   note?: string;
 }
 
-type LaneKind = 'plan' | 'measured' | 'transfers';
+type LaneKind = 'plan' | 'measured' | 'resource' | 'transfers';
 
 interface Lane {
   label: string;
-  device: number;
+  device: number; // -1: a resource's, with bars of several devices
   kind: LaneKind;
   bars: Bar[]; // by start; none overlap
 }
@@ -38,18 +39,16 @@ const ROW = 26;
 const MEASURED_ROW = 22;
 const THIN_ROW = 15;
 const GAP = 3;
+const THIN = 1; // pixels: narrower bars are shaded together
 const MOST_DIRECTIONS = 24; // beyond, one lane for each sender
 const MOST_ROWS = 6; // of one device or direction; further overlaps are drawn over each other
 const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 
 export class TimelineView {
-  readonly canvas = h('canvas', {
-    tabindex: 0, role: 'application', id: 'timeline',
-    'aria-label': 'Timeline. Left and right arrows go to the op before and after on the same device, plus and minus zoom, 0 shows all.',
-  });
-  readonly element = h('div', { class: 'timeline-holder' }, this.canvas);
-  readonly status = h('p', { class: 'quiet', role: 'status', id: 'timeline-status' });
-  private readonly context = this.canvas.getContext('2d', { alpha: false })!;
+  readonly canvas: HTMLCanvasElement;
+  readonly element: HTMLElement;
+  readonly status: HTMLElement;
+  private readonly context: CanvasRenderingContext2D;
   private lanes: Lane[] = [];
   private horizon = 1;
   private transform: ZoomTransform = zoomIdentity;
@@ -66,9 +65,21 @@ export class TimelineView {
     .on('zoom', (event) => {
       this.transform = event.transform;
       this.redraw();
+      if (!this.following) this.moved?.(event.transform);
     });
+  private moved?: (transform: ZoomTransform) => void;
+  private following = false; // another timeline, whose move this is
+  private beside: TimelineView | null = null;
 
-  constructor(private readonly state: State) {
+  // `name` goes before the ids of its elements.
+  constructor(private readonly state: State, name = '') {
+    this.canvas = h('canvas', {
+      tabindex: 0, role: 'application', id: `${name}timeline`,
+      'aria-label': 'Timeline. Left and right arrows go to the op before and after on the same device, plus and minus zoom, 0 shows all.',
+    });
+    this.context = this.canvas.getContext('2d', { alpha: false })!;
+    this.element = h('div', { class: 'timeline-holder' }, this.canvas);
+    this.status = h('p', { class: 'quiet timeline-status', role: 'status', id: `${name}timeline-status` });
     select(this.canvas).call(this.zoom).on('dblclick.zoom', null);
     this.canvas.addEventListener('click', (event) => {
       const bar = this.barAt(event);
@@ -98,7 +109,10 @@ export class TimelineView {
       this.addLanes(oneLine(device.name, 24), index, 'plan', this.barsOf(index));
       if (plan.run && plan.run.events.length > 0) this.addLanes('measured', index, 'measured', this.measuredBars(plan.run, index));
     });
-    if (plan.start && !plan.calls) this.addDirections();
+    if (plan.start && !plan.calls) {
+      this.addResources();
+      this.addDirections();
+    }
     this.horizon = this.lanes.reduce((end, lane) => lane.bars.reduce((e, bar) => Math.max(e, bar.end), end), 0) || 1;
     this.critical = new Set(plan.critical.map(([kind, index]) => `${kind} ${index}`));
     this.height = AXIS + this.lanes.reduce((sum, lane) => sum + rowOf(lane) + GAP, 0) + 6;
@@ -113,7 +127,7 @@ export class TimelineView {
     if (!plan.start) return this.sampleBars(device);
     const bars: Bar[] = [];
     (plan.calls ?? []).forEach((call, index) => {
-      if (call.device === device) bars.push({ start: call.start, end: call.end, selection: { kind: 'call', index }, device, key: `call ${index}` });
+      if (call.device === device) bars.push({ start: call.start, end: call.end, selection: { kind: 'call', index }, device, key: `call ${index}`, short: `${call.ops.length}` });
     });
     const inCalls = new Set((plan.calls ?? []).flatMap((call) => call.ops));
     plan.placement.forEach((where, index) => {
@@ -123,12 +137,12 @@ export class TimelineView {
     return bars;
   }
 
-  // What a pipeline was predicted to do with the samples of its run.
+  // What a pipeline was predicted to do, sample by sample.
   private sampleBars(device: number): Bar[] {
     const { currentPlan: plan } = this.state;
-    return (plan.run?.samples ?? []).filter((sample) => sample.device === device).map(({ stage, sample, start, end }) => ({
+    return (plan.samples ?? []).filter((sample) => sample.device === device).map(({ stage, sample, start, end }) => ({
       start, end, device, key: `stage ${stage}`, selection: { kind: 'op', index: plan.stages![stage].ops[0] },
-      text: `sample ${sample}`, note: `stage ${stage + 1}, ${plural(plan.stages![stage].ops.length, 'op')}, predicted`,
+      text: `sample ${sample}`, short: `${sample}`, note: `stage ${stage + 1}, ${plural(plan.stages![stage].ops.length, 'op')}, predicted`,
     }));
   }
 
@@ -143,6 +157,21 @@ export class TimelineView {
         text: streams ? `sample ${sample}, segment ${segment + 1}` : `segment ${segment + 1}`,
         note: `${reach}, measured; predicted ${timeText(predicted, problem.unit)}`,
       };
+    });
+  }
+
+  // Who holds each resource when: only where several devices share some.
+  private addResources() {
+    const { report, currentPlan: plan } = this.state;
+    report.resources.forEach(({ name, capacity }, resource) => {
+      const bars: Bar[] = [];
+      plan.placement.forEach((device, index) => {
+        const amount = this.state.held(index, device).get(resource);
+        if (amount === undefined || plan.end![index] <= plan.start![index]) return;
+        bars.push({ start: plan.start![index], end: plan.end![index], selection: { kind: 'op', index }, device, key: `op ${index}`,
+                    note: `holds ${trimmed(amount, 3)} of ${trimmed(capacity, 3)} of ${oneLine(name, 40)}` });
+      });
+      if (bars.length > 0) this.addLanes(oneLine(name, 18), -1, 'resource', bars);
     });
   }
 
@@ -180,7 +209,22 @@ export class TimelineView {
   }
 
   private scale() {
-    return this.transform.rescaleX(scaleLinear([0, this.horizon], [LABEL, this.width - 14]));
+    const horizon = Math.max(this.horizon, this.beside?.horizon ?? 0);
+    return this.transform.rescaleX(scaleLinear([0, horizon], [LABEL, this.width - 14]));
+  }
+
+  onMove(moved: (transform: ZoomTransform) => void) { this.moved = moved; }
+
+  moveLike(transform: ZoomTransform) {
+    this.following = true;
+    select(this.canvas).call(this.zoom.transform, transform);
+    this.following = false;
+  }
+
+  // Time is drawn to one scale with the other's; null: to its own.
+  shareScale(other: TimelineView | null) {
+    this.beside = other;
+    this.redraw();
   }
 
   fit() {
@@ -239,24 +283,26 @@ export class TimelineView {
     ink.beginPath();
     ink.rect(LABEL, y, this.width - LABEL, height);
     ink.clip();
-    const texts: [string, number, number, boolean][] = [];
-    let drawnTo = -1; // bars thinner than a pixel share it
+    const texts: [Bar, number, number, boolean][] = [];
+    const thin: Bar[] = [];
     for (const bar of lane.bars) {
       const x1 = scale(bar.start);
       const x2 = scale(bar.end);
       if (x2 < LABEL || x1 > this.width) continue;
-      const { key } = bar;
-      const special = this.critical.has(key) || (selected?.has(key) ?? false);
-      if (x2 - x1 < 0.7 && x2 <= drawnTo && !special) continue;
-      drawnTo = Math.max(drawnTo, x1 + 1);
-      this.drawBar(ink, lane, bar, x1, Math.max(1, x2 - x1), y, height, selected);
-      if (x2 - x1 > 26 && lane.kind !== 'transfers') texts.push([this.barText(bar), Math.max(x1, LABEL), x2, selected !== null && !selected.has(key)]);
+      if (x2 - x1 < THIN) {
+        thin.push(bar);
+        continue;
+      }
+      this.drawBar(ink, lane, bar, x1, x2 - x1, y, height, selected);
+      if (x2 - x1 > 26 && rowOf(lane) > THIN_ROW) texts.push([bar, Math.max(x1, LABEL), x2, selected !== null && !selected.has(bar.key)]);
     }
-    for (const [text, x1, x2, faint] of texts) {
+    this.drawThin(ink, lane, thin, y, height, scale, selected);
+    for (const [bar, x1, x2, faint] of texts) {
       ink.fillStyle = faint || lane.kind === 'measured' ? this.colours.ink : inkOn(deviceColour(lane.device));
       const room = Math.floor((x2 - x1 - 8) / 6.4);
       if (room < 2) continue;
-      const shown = oneLine(text, room);
+      const text = this.barText(bar);
+      const shown = oneLine(text.length > room && bar.short ? bar.short : text, room);
       if (devicePattern(lane.device) > 0 && !faint && lane.kind === 'plan') {
         const ground = ink.fillStyle;
         ink.fillStyle = deviceColour(lane.device);
@@ -267,13 +313,43 @@ export class TimelineView {
     }
     ink.restore();
     if (lane.label) {
-      ink.fillStyle = deviceFill(ink, lane.device);
-      if (lane.kind !== 'measured') ink.fillRect(8, y + height / 2 - 4, 8, 8);
+      if (lane.kind !== 'measured' && lane.device >= 0) {
+        ink.fillStyle = deviceFill(ink, lane.device);
+        ink.fillRect(8, y + height / 2 - 4, 8, 8);
+      }
       ink.fillStyle = lane.kind === 'plan' ? this.colours.ink : this.colours.quiet;
       ink.fillText(lane.label, 22, y + height / 2 + 0.5, LABEL - 28);
     }
     ink.fillStyle = this.colours.frame;
     ink.fillRect(LABEL, y + height + 1, this.width, 1);
+  }
+
+  // Bars thinner than a pixel: each column of pixels is as dark as the time in it is filled. Something is seen
+  // of each bar, and what is selected or critical is marked.
+  private drawThin(ink: CanvasRenderingContext2D, lane: Lane, bars: Bar[], y: number, height: number, scale: Scale, selected: Set<string> | null) {
+    const filled = new Map<number, { share: number; device: number }>();
+    const marked = new Map<number, Bar>();
+    for (const bar of bars) {
+      const x1 = scale(bar.start);
+      const x2 = scale(bar.end);
+      for (let x = Math.floor(x1); x <= Math.floor(x2); ++x) {
+        const share = Math.max(0, Math.min(x2, x + 1) - Math.max(x1, x));
+        filled.set(x, { share: (filled.get(x)?.share ?? 0) + share, device: bar.device });
+      }
+      const x = Math.floor((x1 + x2) / 2);
+      if (selected?.has(bar.key) || (this.critical.has(bar.key) && !marked.has(x))) marked.set(x, bar);
+    }
+    const [top, tall] = rowOf(lane) === THIN_ROW ? [y + 3, height - 6] : [y + 1, height - 2];
+    for (const [x, { share, device }] of filled) {
+      ink.fillStyle = lane.kind === 'transfers' ? this.colours.transfer : deviceColour(device);
+      ink.globalAlpha = (0.15 + 0.85 * Math.min(1, share)) * (selected ? 0.38 : 1);
+      ink.fillRect(x, top, 1, tall);
+    }
+    ink.globalAlpha = 1;
+    for (const [x, bar] of marked) {
+      ink.fillStyle = selected?.has(bar.key) ? this.colours.accent : this.colours.critical;
+      ink.fillRect(x, y, 1, selected?.has(bar.key) ? height : 2.5);
+    }
   }
 
   private drawBar(ink: CanvasRenderingContext2D, lane: Lane, bar: Bar, x: number, width: number, y: number,
@@ -356,7 +432,7 @@ export class TimelineView {
 
   private when(bar: Bar): string {
     const { unit } = this.state.report.problem;
-    return `${trimmed(bar.start)} to ${timeText(bar.end, unit)} (${timeText(bar.end - bar.start, unit)})`;
+    return `${trimmed(bar.start)} to ${timeText(bar.end, unit)} (${timeText(duration(bar.start, bar.end), unit)})`;
   }
 
   private selectedBars(): Bar[] {
@@ -437,5 +513,5 @@ export class TimelineView {
 type Scale = ReturnType<typeof scaleLinear<number, number>>;
 
 function rowOf(lane: Lane): number {
-  return { plan: ROW, measured: MEASURED_ROW, transfers: THIN_ROW }[lane.kind];
+  return { plan: ROW, measured: MEASURED_ROW, resource: THIN_ROW, transfers: THIN_ROW }[lane.kind];
 }
