@@ -6,6 +6,8 @@
 
 #include "planners/learned/plugin/hsdag_network.h"
 #include "planners/learned/plugin/layers.h"
+#include "planners/learned/plugin/placeto_network.h"
+#include "planners/learned/plugin/rnn_network.h"
 #include "planners/learned/plugin/torch_learner.h"
 
 namespace placewright::learned {
@@ -91,33 +93,69 @@ TEST(Gradients, OfTheDeviceHeadAndTheProbabilities) {
   expect_right_gradients(*head, [&] { return mean_entropy(probabilities(), allowed); });
 }
 
-TEST(Gradients, OfTheWholeNetworkWithItsParser) {
-  PlacementGraph source;
-  source.device_count = 2;
-  std::vector<std::pair<NodeId, OpId>> members;
-  for (std::size_t i = 0; i < 5; ++i) members.emplace_back(NodeId{i}, OpId{i});
-  source.ops = Rows<NodeId, OpId>::from_pairs(5, members);
-  for (const auto& [a, b] :
-       std::vector<std::pair<std::size_t, std::size_t>>{{0, 1}, {1, 3}, {0, 2}, {2, 3}, {3, 4}}) {
-    source.edges.emplace_back(NodeId{a}, NodeId{b});
-  }
-  source.allowed.assign(10, 1);
-  source.features.assign(5 * kNodeFeatures, 0);
-  source.pair_features.assign(10 * kPairFeatures, 0);
-  GraphTensors graph(source);
-  graph.features = random_rows({5, static_cast<std::int64_t>(kNodeFeatures)}, 4);
-  graph.pairs = random_rows({5, 2, static_cast<std::int64_t>(kPairFeatures)}, 5);
+// The diamond as the networks see it, with random features.
+struct DiamondGraph {
+  PlacementGraph source = made();
+  GraphTensors tensors{source};
 
+  DiamondGraph() {
+    tensors.features = random_rows({5, static_cast<std::int64_t>(kNodeFeatures)}, 4);
+    tensors.pairs = random_rows({5, 2, static_cast<std::int64_t>(kPairFeatures)}, 5);
+  }
+
+  static PlacementGraph made() {
+    PlacementGraph graph;
+    graph.device_count = 2;
+    std::vector<std::pair<NodeId, OpId>> members;
+    for (std::size_t i = 0; i < 5; ++i) members.emplace_back(NodeId{i}, OpId{i});
+    graph.ops = Rows<NodeId, OpId>::from_pairs(5, members);
+    for (const auto& [a, b] :
+         std::vector<std::pair<std::size_t, std::size_t>>{{0, 1}, {1, 3}, {0, 2}, {2, 3}, {3, 4}}) {
+      graph.edges.emplace_back(NodeId{a}, NodeId{b});
+    }
+    graph.allowed.assign(10, 1);
+    graph.features.assign(5 * kNodeFeatures, 0);
+    graph.pair_features.assign(10 * kPairFeatures, 0);
+    return graph;
+  }
+};
+
+TEST(Gradients, OfTheWholeNetworkWithItsParser) {
+  const DiamondGraph graph;
   torch::manual_seed(1);
   HsdagNetwork network(LearnerOptions{.channels = 6});
   network->to(torch::kFloat64);
   const torch::Tensor state = torch::zeros({5, 6}, torch::kFloat64);
   // Two rounds that merge, whatever the scores are.
   const Parse parse = {{0, 0, 1, 2, 2}, {0, 0, 1}};
-  const GroupScores pass = network->forward(graph, source, state, &parse);
-  EXPECT_EQ(pass.scores.size(0), 2);
+  const auto pass = [&] { return network->forward(graph.tensors, graph.source, state, &parse); };
+  EXPECT_EQ(pass().scores.size(0), 2);
+  expect_right_gradients(*network, [&] { return pass().scores; });
+}
+
+TEST(Gradients, OfTheNetworkOfPlaceto) {
+  const DiamondGraph graph;
+  torch::manual_seed(1);
+  MessageNetwork network(LearnerOptions{.channels = 6});
+  network->to(torch::kFloat64);
+  const Relatives relatives(graph.source);
+  // Three states of the placement, each with another node's turn.
+  const torch::Tensor rows = torch::tensor({{0, 1, 0, 1, 1}, {1, 1, 0, 0, 1}, {0, 0, 0, 1, 0}});
+  const torch::Tensor turns = index_tensor({0, 2, 4});
   expect_right_gradients(*network,
-                         [&] { return network->forward(graph, source, state, &parse).scores; });
+                         [&] { return network->forward(graph.tensors, relatives, rows, turns); });
+}
+
+TEST(Gradients, OfTheNetworkOfRnn) {
+  const DiamondGraph graph;
+  torch::manual_seed(1);
+  SequenceNetwork network(LearnerOptions{.channels = 6});
+  network->to(torch::kFloat64);
+  const torch::Tensor previous = random_rows({5, 3, static_cast<std::int64_t>(kPairFeatures)}, 6);
+  expect_right_gradients(*network, [&] {
+    std::optional<SequenceNetworkImpl::State> state;
+    return network->decode(graph.tensors, network->encode(graph.tensors), 0, previous, state);
+  });
 }
 
 TEST(Probabilities, AreZeroWhereNotAllowedAndSumToOne) {
