@@ -270,6 +270,15 @@ class Outputs(SchemaTest):
         tuned = self.output("tune-output", "tune", model, "--rounds", "1", "--repeat", "2", "--time-limit", "200ms", codes=(0, 1))
         self.assertEqual(len(tuned["rounds"]), 1)
 
+    def test_train(self):
+        policy = self.folder / "policy.pw"
+        arguments = ("train", "--generate", "chain=2", "--ops", "8", "--channels", "4", "--samples", "4", "--episodes", "3", "-o", policy)
+        code, _, err = run(*arguments)
+        if code == 3 and "libtorch" in err:
+            self.skipTest("built without libtorch")
+        document = self.output("train-output", *arguments)
+        self.assertEqual((document["policy"], document["episodes"], document["problems"]), (str(policy), 3, 2))
+
     def test_zoo(self):
         document = self.output("zoo-output", "zoo", "list")
         self.assertIn("inceptionv3", [model["name"] for model in document])
