@@ -1,23 +1,38 @@
 #!/usr/bin/env python3
 """The tables of docs/results/learned.md.
 
-    bench/learned.py sizes|table|speed|ablation [--models inceptionv3,resnet50,bert-base] [--seconds 60] [--seeds 5]
+    bench/learned.py TABLE [--models inceptionv3,resnet50,bert-base] [--seconds 20] [--seeds 5]
                      [--profiles FOLDER] [--results learned.json] [--write docs/results/learned.md]
 
-Every cell is kept in --results as soon as it is known; a second run goes on where the first was stopped. With --write the table goes
-to the page, between the markers <!-- NAME --> and <!-- /NAME -->.
+    sizes      graph sizes, and after joining chains
+    table      HSDAG's table: single devices, RNN, Placeto, HSDAG as published and ours, heft, auto
+    training   processor time until hsdag is within 2 % of auto
+    speed      placements for each second of processor time, learning included
+    unseen     policies on families of graphs that they have not seen, in one pass and improving
+    ablation   each part of hsdag switched off
+    guide      search started from hsdag's plan, against search alone
+    policy     trains the policy that ships with the program again, next to --results
 
-The problems: a model of the zoo on a CPU and a GPU, and on two unequal sets of cores. Times on the CPU are those of FOLDER/MODEL.json, written by
-`placewright profile`, else those that `placewright import` estimates. On the GPU an op takes 10 us to start and its time on the CPU divided by a speed-up: 20 to
-100 for convolutions and matrix products, 2 to 20 for the rest, drawn for each type with seed 1. The larger set of cores takes 40 % of the smaller one's time.
+Every cell is kept in --results as soon as it is known; a second run goes on where the first was stopped. With --write
+the table goes to the page, between the markers <!-- NAME --> and <!-- /NAME -->.
+
+Budgets are seconds of processor time, all threads together, so that a busy machine gives the same table: a planner is
+interrupted (and then hands out its best plan) when it has used them. Learned planners run in one thread.
+
+The problems: a model of the zoo on a CPU and a GPU, and on two unequal sets of cores. Times on the CPU are those of
+FOLDER/MODEL.json, written by `placewright profile`, else those that `placewright import` estimates. On the GPU an op
+takes 10 us to start and its time on the CPU divided by a speed-up: 20 to 100 for convolutions and matrix products, 2 to
+20 for the rest, drawn for each type with seed 1. The larger set of cores takes 40 % of the smaller one's time.
 """
 
 import argparse
+import functools
 import json
+import os
 import pathlib
 import random
 import re
-import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -27,10 +42,18 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEAVY = {"Convolution", "GroupConvolution", "MatMul"}
 PUBLISHED_SIZES = {"inceptionv3": "728 / 764", "resnet50": "396 / 411", "bert-base": "1009 / 1071"}
-ABLATION = {"ours": [], "no parsing": ["parse=false"], "no coarsening": ["coarsen=none"], "chains as published": ["coarsen=chains"],
-            "no encoder": ["encoder=none"], "GIN": ["encoder=gin"], "GAT": ["encoder=gat"], "no structure features": ["structure=false"],
-            "no cost features": ["costs=false"], "no baseline": ["baseline=none"], "moving baseline": ["baseline=moving"], "PPO": ["algorithm=ppo"],
-            "no exploration": ["exploration=0"], "no imitation": ["imitation=0"]}
+ABLATION = {
+    "ours": [], "the network alone": ["neighbours=0"], "no parsing": ["parse=false"], "chains as published": ["coarsen=chains"],
+    "no encoder": ["encoder=none"], "GIN": ["encoder=gin"], "GAT": ["encoder=gat"],
+    "no structure features": ["structure=false"], "no cost features, from one device": ["costs=false"],
+    "no baseline": ["baseline=none"], "moving baseline": ["baseline=moving"], "PPO": ["algorithm=ppo"],
+    "no exploration": ["exploration=0"], "no imitation": ["imitation=0"]}
+CONVOLUTIONAL = ["alexnet", "squeezenet", "bninception", "resnet50", "inceptionv3", "inceptionv4"]
+TRANSFORMERS = ["bert-base", "gpt2", "swin-t"]
+GENERATED_CONVOLUTIONAL = ["inception", "layered", "series-parallel"]
+GENERATED = [*GENERATED_CONVOLUTIONAL, "transformer"]
+ONE_PASS = ["one-pass=true", "samples=1024"]
+SAMPLES = 128  # placements that one pass of hsdag's network serves
 
 
 class Results:
@@ -50,14 +73,90 @@ class Results:
         return self.cells[key]
 
 
-def imported(options, model):
-    """The model's problem on one kind of CPU, as `profile` or `import` wrote it."""
-    if options.profiles and (pathlib.Path(options.profiles) / f"{model}.json").exists():
-        return json.loads((pathlib.Path(options.profiles) / f"{model}.json").read_text())
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([options.program, "zoo", "make", model, "--quiet"], cwd=folder, check=True)
-        subprocess.run([options.program, "import", f"{model}.xml", "-o", "problem.json", "--quiet"], cwd=folder, check=True)
-        return json.loads((pathlib.Path(folder) / "problem.json").read_text())
+class Bench:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = pathlib.Path(folder)
+        self.results = Results(options.results)
+
+    def program(self, *words):
+        subprocess.run([self.options.program, *map(str, words), "--quiet"], cwd=self.folder, check=True)
+
+    @functools.lru_cache(maxsize=None)
+    def imported(self, model):
+        """The model's problem on one kind of CPU, as `profile` or `import` wrote it."""
+        profiled = pathlib.Path(self.options.profiles) / f"{model}.json"
+        if self.options.profiles and profiled.exists():
+            return json.loads(profiled.read_text())
+        self.program("zoo", "make", model)
+        self.program("import", f"{model}.xml", "-o", "imported.json")
+        for weights in self.folder.glob(f"{model}.*"):
+            weights.unlink()
+        return json.loads((self.folder / "imported.json").read_text())
+
+    def problems(self, models=None):
+        """(name, path) of each model's problems."""
+        for model in models or self.options.models.split(","):
+            base = self.imported(model)
+            for cluster, made in (("CPU and GPU", with_second_kind(base, "GPU", gpu_times())),
+                                  ("two core sets", with_second_kind(base, "large", lambda op: 0.4 * op["time"][0]))):
+                path = self.folder / f"{model}-{cluster.replace(' ', '-')}.json"
+                path.write_text(json.dumps(made))
+                yield f"{model}, {cluster}", path
+
+    def plan(self, path, planner, *settings, seconds=None, seed=1, threads=1, start=None):
+        """The answer, with the processor seconds that it took; interrupted after `seconds` of them."""
+        command = [self.options.program, "plan", str(path), "--planner", planner, "--time-limit", "1h", "--threads", str(threads),
+                   "--seed", str(seed), "--json"]
+        for setting in settings:
+            command += ["--option", setting]
+        if start:
+            command += ["--start", str(start)]
+        output = self.folder / "answer.json"
+        with output.open("w") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE)
+            used = 0.0
+            while (pid_status := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+                if seconds and used < seconds <= (used := processor_seconds(process.pid, used)):
+                    process.send_signal(signal.SIGINT)
+                time.sleep(0.02)
+        if pid_status[1] != 0:
+            raise SystemExit(f"{planner} on {path}: {process.stderr.read().decode()}")
+        answer = json.loads(output.read_text())
+        return {"value": answer["value"], "lower_bound": answer["lower_bound"],
+                "processor": pid_status[2].ru_utime + pid_status[2].ru_stime}
+
+    def cell(self, planner, name, path, *settings, seconds=None, seed=1, threads=1):
+        key = f"{planner} {' '.join(settings)} {name} {seconds} s seed {seed} threads {threads}"
+        return self.results.get(key, lambda: self.plan(path, planner, *settings, seconds=seconds, seed=seed, threads=threads))
+
+    def train(self, models, families, count, policy):
+        """One policy from the models' problems and `count` generated ones, equally many of each family."""
+        made = [word for family in families for word in ("--generate", f"{family}={count // len(families)}")]
+        self.program("train", *(path for _, path in self.problems(models)), *made, "-o", policy, "--episodes", 3000, "--seed", 1,
+                     "--channels", 32, "--imitation", 1)
+
+    def auto(self, name, path):
+        return self.cell("auto", name, path, seconds=3 * self.options.seconds, threads=2)
+
+
+def processor_seconds(pid, otherwise):
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return otherwise
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def gpu_times():
+    dice = random.Random(1)
+    speedups = {}
+
+    def on_gpu(op):
+        kind = op.get("type", "")
+        speedup = speedups.setdefault(kind, dice.uniform(*((20, 100) if kind in HEAVY else (2, 20))))
+        return min(op["time"][0] * 10, max(op["time"][0] / 100, 0.01 + op["time"][0] / speedup))
+    return on_gpu
 
 
 def with_second_kind(problem, name, time_of):
@@ -71,60 +170,27 @@ def with_second_kind(problem, name, time_of):
     return made
 
 
-def problems(options, folder):
-    """(name, path) of every problem of the table."""
-    for model in options.models.split(","):
-        base = imported(options, model)
-        dice = random.Random(1)
-        speedups = {}
-
-        def on_gpu(op):
-            kind = op.get("type", "")
-            speedup = speedups.setdefault(kind, dice.uniform(*((20, 100) if kind in HEAVY else (2, 20))))
-            return min(op["time"][0] * 10, max(op["time"][0] / 100, 0.01 + op["time"][0] / speedup))
-
-        for cluster, made in (("CPU and GPU", with_second_kind(base, "GPU", on_gpu)),
-                              ("two core sets", with_second_kind(base, "large", lambda op: 0.4 * op["time"][0]))):
-            path = pathlib.Path(folder) / f"{model}-{cluster.replace(' ', '-')}.json"
-            path.write_text(json.dumps(made))
-            yield f"{model}, {cluster}", path
-
-
-def plan(options, path, planner, *flags, seconds=None, seed=1):
-    begin = time.monotonic()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [options.program, "plan", str(path), "--planner", planner, "--time-limit", f"{seconds or options.seconds}s", "--threads", str(options.threads),
-               "--seed", str(seed), "--json"]
-    for flag in flags:
-        command += ["--option", flag]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
-        raise SystemExit(f"{planner} on {path}: {done.stderr}")
-    answer = json.loads(done.stdout)
-    return {"value": answer["value"], "lower_bound": answer["lower_bound"], "seconds": time.monotonic() - begin,
-            "processor": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
-
-
 def one_device(path, index):
-    problem = json.loads(path.read_text())
-    return {"value": sum(op["time"][index] for op in problem["ops"])}
+    return sum(op["time"][index] for op in json.loads(path.read_text())["ops"])
 
 
-def text(cell):
-    return f"{cell['value']:.4g}"
+def percent(share):
+    return f"{100 * share:.1f} %"
 
 
-def sizes_table(options, results, folder):
+def percentile(values, share):
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def sizes_table(bench):
     rows = ["| model | published ops / edges | ours | nodes after joining chains |", "| --- | --- | --- | --- |"]
-    for model in options.models.split(","):
-        cell = results.get(f"size {model}", lambda: measured_size(options, model))
+    for model in bench.options.models.split(","):
+        cell = bench.results.get(f"size {model}", lambda: measured_size(bench.imported(model)))
         rows.append(f"| {model} | {PUBLISHED_SIZES.get(model, '')} | {cell['ops']} / {cell['edges']} | {cell['chains']} |")
     return rows
 
 
-def measured_size(options, model):
-    problem = imported(options, model)
+def measured_size(problem):
     after = {}
     into = {}
     for tensor in problem["tensors"]:
@@ -135,53 +201,125 @@ def measured_size(options, model):
     return {"ops": len(problem["ops"]), "edges": sum(map(len, after.values())), "chains": len(problem["ops"]) - joined}
 
 
-def main_table(options, results, folder):
-    columns = ["CPU only", "other only", "HETERO order", "rnn", "placeto", "hsdag published", "hsdag", "heft", "auto", "bound"]
+def main_table(bench):
+    columns = ["CPU only", "other only", "HETERO order", "rnn", "placeto", "hsdag published", "hsdag, network alone", "hsdag", "heft", "auto",
+               "bound", "hsdag against auto"]
     rows = ["| problem | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * len(columns)]
-    for name, path in problems(options, folder):
-        def cell(key, compute):
-            return results.get(f"{key} {name} {options.seconds}s", compute)
-
-        best = cell("auto", lambda: plan(options, path, "auto"))
-        row = [text(cell("cpu", lambda: one_device(path, 0))), text(cell("other", lambda: one_device(path, 1))),
-               text(cell("priority", lambda: plan(options, path, "priority"))), text(cell("rnn", lambda: plan(options, path, "rnn"))),
-               text(cell("placeto", lambda: plan(options, path, "placeto"))), text(cell("published", lambda: plan(options, path, "hsdag", "published=true"))),
-               text(cell("hsdag", lambda: plan(options, path, "hsdag"))), text(cell("heft", lambda: plan(options, path, "heft"))), text(best),
-               f"{best['lower_bound']:.4g}"]
-        rows.append(f"| {name} | " + " | ".join(row) + " |")
+    seconds = bench.options.seconds
+    for name, path in bench.problems():
+        best = bench.auto(name, path)
+        ours = bench.cell("hsdag", name, path, seconds=seconds)["value"]
+        values = [one_device(path, 0), one_device(path, 1), bench.cell("priority", name, path)["value"],
+                  bench.cell("rnn", name, path, seconds=seconds)["value"], bench.cell("placeto", name, path, seconds=seconds)["value"],
+                  bench.cell("hsdag", name, path, "published=true")["value"],
+                  bench.cell("hsdag", name, path, "neighbours=0", seconds=seconds)["value"], ours,
+                  bench.cell("heft", name, path)["value"], best["value"], best["lower_bound"]]
+        rows.append(f"| {name} | " + " | ".join(f"{value:.4g}" for value in values) + f" | {100 * (ours / best['value'] - 1):+.1f} % |")
     return rows
 
 
-def speed_table(options, results, folder):
-    """Placements in a second from the step limit that a run just keeps: the processor time of 400 and of 1,200 episodes, subtracted."""
-    rows = ["| problem | placements per second, ours | passes per second, published |", "| --- | ---: | ---: |"]
-    for name, path in problems(options, folder):
-        def rate(flags, placements_each, short, long):
-            few = plan(options, path, "hsdag", f"episodes={short}", *flags, seconds=600)
-            many = plan(options, path, "hsdag", f"episodes={long}", *flags, seconds=600)
-            return (long - short) * placements_each / max(1e-9, many["seconds"] - few["seconds"])
-
-        ours = results.get(f"speed {name}", lambda: rate([], 128, 50, 250))
-        published = results.get(f"speed published {name}", lambda: rate(["published=true"], 20, 2, 12))
-        rows.append(f"| {name} | {ours:.0f} | {published:.0f} |")
+def training_table(bench):
+    """A shorter run with the same seed is the beginning of a longer one, so doubling finds how many episodes are needed."""
+    rows = ["| problem | episodes | placements | processor seconds | value | auto |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for name, path in bench.problems():
+        best = bench.auto(name, path)["value"]
+        for doubling in range(9):
+            episodes = 25 << doubling
+            found = bench.cell("hsdag", name, path, f"episodes={episodes}")
+            if found["value"] <= 1.02 * best:
+                break
+        reached = "" if found["value"] <= 1.02 * best else " (not reached)"
+        rows.append(f"| {name} | {episodes}{reached} | {episodes * SAMPLES:,} | {found['processor']:.1f} | {found['value']:.4g} | {best:.4g} |")
     return rows
 
 
-def ablation_table(options, results, folder):
-    rows = ["| setting | median distance to `auto` | spread over seeds |", "| --- | ---: | ---: |"]
-    chosen = list(problems(options, folder))
+def speed_table(bench):
+    """From the processor time of a short and of a longer run, subtracted."""
+    rows = ["| problem | placements, ours | placements, rnn | passes of the network, published |", "| --- | ---: | ---: | ---: |"]
+    for name, path in bench.problems():
+        def rate(planner, placements_each, short, long, *settings):
+            few = bench.cell(planner, name, path, f"episodes={short}", *settings)
+            many = bench.cell(planner, name, path, f"episodes={long}", *settings)
+            return (long - short) * placements_each / max(1e-9, many["processor"] - few["processor"])
+
+        rows.append(f"| {name} | {rate('hsdag', SAMPLES, 50, 400):,.0f} | {rate('rnn', 32, 4, 24):,.0f} | "
+                    f"{rate('hsdag', 20, 2, 12, 'published=true'):,.0f} |")
+    return rows
+
+
+def generated(bench, family, count):
+    """(name, path) of generated problems with two to four devices; their seeds are none that `train` uses."""
+    for i in range(count):
+        path = bench.folder / f"{family}-{i}.json"
+        bench.program("generate", family, "--ops", 60 + 20 * i, "--devices", 2 + i % 3, "--kinds", 2 + i % 3, "--seed", 500 + i, "-o", path)
+        yield f"{family} {i}", path
+
+
+def unseen_table(bench):
+    rows = ["| trained on | tested on | | one pass | after 1 s | after 10 s |", "| --- | --- | --- | ---: | ---: | ---: |"]
+    for seen, families, unseen, family in (("convolutional", GENERATED_CONVOLUTIONAL, "transformers", "transformer"),
+                                           ("transformers", ["transformer"], "convolutional", "inception")):
+        policy = pathlib.Path(bench.options.results).resolve().with_suffix(f".{seen}.pw")
+        if not policy.exists():
+            bench.train(CONVOLUTIONAL if seen == "convolutional" else TRANSFORMERS, families, 30, policy)
+        tested = [*bench.problems(TRANSFORMERS if unseen == "transformers" else CONVOLUTIONAL), *generated(bench, family, 4)]
+        distances = {"one pass": [], "1 s": [], "10 s": []}
+        wins = {"one pass": 0, "1 s": 0, "10 s": 0}
+        for name, path in tested:
+            best = bench.auto(name, path)["value"]
+            heft = bench.cell("heft", name, path)["value"]
+            for column, settings, seconds in (("one pass", ONE_PASS, None), ("1 s", [], 1), ("10 s", [], 10)):
+                key = f"{policy.name} {column} {name}"
+                found = bench.results.get(key, lambda: bench.plan(path, "hsdag", f"policy={policy}", *settings, seconds=seconds))["value"]
+                distances[column].append(found / best - 1)
+                wins[column] += found < heft * (1 - 1e-9)
+        title = f"| {seen}, generated | {unseen} ({len(tested)}) |"
+        rows.append(f"{title} median above auto | " + " | ".join(percent(statistics.median(cells)) for cells in distances.values()) + " |")
+        rows.append("| | | 90th percentile | " + " | ".join(percent(percentile(cells, 0.9)) for cells in distances.values()) + " |")
+        rows.append("| | | better than heft | " + " | ".join(percent(count / len(tested)) for count in wins.values()) + " |")
+    return rows
+
+
+def ablation_table(bench):
+    chosen = list(bench.problems())
+    rows = ["| setting | " + " | ".join(f"{name}: median above auto | worst less best seed" for name, _ in chosen) + " |",
+            "| --- |" + " ---: | ---: |" * len(chosen)]
     for setting, flags in ABLATION.items():
-        distances = []
+        cells = []
         for name, path in chosen:
-            best = results.get(f"auto {name} {options.seconds}s", lambda: plan(options, path, "auto"))["value"]
-            for seed in range(1, options.seeds + 1):
-                found = results.get(f"{setting} {name} {options.seconds}s seed {seed}", lambda: plan(options, path, "hsdag", *flags, seed=seed))
-                distances.append(found["value"] / best - 1)
-        rows.append(f"| {setting} | {100 * statistics.median(distances):.2f} % | {100 * min(distances):.2f} to {100 * max(distances):.2f} % |")
+            best = bench.auto(name, path)["value"]
+            found = [bench.cell("hsdag", name, path, *flags, seconds=bench.options.seconds, seed=seed)["value"] / best - 1
+                     for seed in range(1, bench.options.seeds + 1)]
+            cells += [f"{100 * statistics.median(found):.2f} %", f"{100 * (max(found) - min(found)):.2f} %"]
+        rows.append(f"| {setting} | " + " | ".join(cells) + " |")
     return rows
 
 
-TABLES = {"sizes": sizes_table, "table": main_table, "speed": speed_table, "ablation": ablation_table}
+def guide_table(bench):
+    """`search` for so many processor seconds, and for what is left of them after hsdag has had a quarter."""
+    rows = ["| problem | search alone | search from hsdag's plan |", "| --- | ---: | ---: |"]
+    seconds = bench.options.seconds
+    for name, path in [*bench.problems(), *generated(bench, "layered", 3)]:
+        alone = bench.cell("search", name, path, seconds=seconds)["value"]
+
+        def guided():
+            start = bench.folder / "start.json"
+            command = [bench.options.program, "plan", str(path), "--planner", "hsdag", "--threads", "1", "--time-limit", f"{seconds / 4}s",
+                       "-o", str(start), "--quiet"]
+            subprocess.run(command, check=True)
+            return bench.plan(path, "search", seconds=0.75 * seconds, start=start)
+        rows.append(f"| {name} | {alone:.4g} | {bench.results.get(f'guided {name} {seconds} s', guided)['value']:.4g} |")
+    return rows
+
+
+def shipped_policy(bench):
+    policy = pathlib.Path(bench.options.results).resolve().with_name("shipped_policy.pw")
+    bench.train([*CONVOLUTIONAL, *TRANSFORMERS], GENERATED, 32, policy)
+    return [str(policy)]
+
+
+TABLES = {"sizes": sizes_table, "table": main_table, "training": training_table, "speed": speed_table, "unseen": unseen_table,
+          "ablation": ablation_table, "guide": guide_table, "policy": shipped_policy}
 
 
 def main():
@@ -190,14 +328,13 @@ def main():
     parser.add_argument("--program", default=str(ROOT / "build/placewright"))
     parser.add_argument("--models", default="inceptionv3,resnet50,bert-base")
     parser.add_argument("--profiles", default="")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=20, help="of processor time, for each learned planner; auto has three times as many")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--results", default="learned-results.json")
     parser.add_argument("--write", default="")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        table = "\n".join(TABLES[options.table](options, Results(options.results), folder))
+        table = "\n".join(TABLES[options.table](Bench(options, folder)))
     print(table)
     if options.write:
         page = pathlib.Path(options.write)

@@ -254,6 +254,8 @@ void add_train(CLI::App& program, Action& action) {
   add_number(*verb, "--channels", options->channels, {1, 4096}, "Width of the network");
   add_number(*verb, "--learning-rate", options->training.learner.learning_rate, {1e-9, 10},
              "Of the optimiser Adam");
+  add_number(*verb, "--imitation", options->training.learner.imitation, {0, 10},
+             "Weight of the best placement known of a problem, beside the rewards");
   add_number(*verb, "--seed", options->training.learner.seed, kAnySeed,
              "Seed of every random choice");
   add_number(*verb, "--threads", options->training.learner.threads, {1, 1024}, "Threads");

@@ -8,9 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "planners/learned/learner.h"
+#include "planners/learned/policy.h"
 #include "support/folder.h"
 #include "support/program.h"
 #include "support/published.h"
+#include "zoo/zoo.h"
 
 namespace placewright::testing {
 namespace {
@@ -119,9 +121,42 @@ TEST_F(TrainVerb, APolicyThatCannotBeUsedIsRefusedWithASentence) {
   EXPECT_NE(damaged.err.find("is damaged"), std::string::npos) << damaged.err;
   EXPECT_EQ(plan_with(folder.write("foreign.pw", "PK\x03\x04")).exit_code, 2);
   EXPECT_EQ(plan_with(folder.file("missing.pw")).exit_code, 2);
-  const auto no_policy = run({"plan", example_path("moirai/example-1.json"), "--planner", "hsdag",
-                              "--option", "one-pass=true"});
-  EXPECT_EQ(no_policy.exit_code, 2);
+}
+
+TEST_F(TrainVerb, APolicyShipsWithTheProgram) {
+  const learned::Policy shipped = learned::decode(learned::shipped_policy());
+  EXPECT_EQ(shipped.facts.at("seed"), "1");
+  EXPECT_NE(shipped.facts.at("trained on"), "");
+  EXPECT_TRUE(shipped.training_state.empty());
+  const auto planned = [](std::vector<std::string> options) {
+    options.insert(options.begin(), {"plan", example_path("moirai/GoogLeNet.json"), "--planner",
+                                     "hsdag", "--json", "--option", "one-pass=true"});
+    return run(options);
+  };
+  const auto unnamed = planned({});
+  const auto named = planned({"--option", "policy=shipped"});
+  ASSERT_EQ(unnamed.exit_code, 0) << unnamed.err;
+  EXPECT_EQ(unnamed.json()["placement"], named.json()["placement"]);
+}
+
+// Rewards that are measured: a real model runs once for each sample.
+TEST_F(TrainVerb, RewardsCanBeMeasured) {
+  const Folder folder;
+  const std::string model = make_zoo_model("tiny-branches", folder.file("")).xml;
+  const std::string problem = folder.file("problem.json");
+  ASSERT_EQ(run({"import", model, "-o", problem, "--quiet"}).exit_code, 0);
+  for (const std::string reward : {"measured", "both"}) {
+    const std::string plan = folder.file(reward + ".json");
+    const auto planned = run({"plan", problem, "--planner", "hsdag", "--option", "reward=" + reward,
+                              "--option", "samples=8", "--option", "episodes=1", "-o", plan});
+    EXPECT_EQ(planned.exit_code, 0) << planned.err;
+    EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  }
+  const auto unmeasurable = run({"plan", example_path("moirai/GoogLeNet.json"), "--planner",
+                                 "hsdag", "--option", "reward=measured"});
+  EXPECT_EQ(unmeasurable.exit_code, 2);
+  EXPECT_NE(unmeasurable.err.find("a plan cannot be measured"), std::string::npos)
+      << unmeasurable.err;
 }
 
 TEST(TrainVerbUsage, NeedsSomethingToTrainOn) {

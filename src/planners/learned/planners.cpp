@@ -126,7 +126,11 @@ struct LearningTask {
 // Measured last: so much of the time is kept for it.
 constexpr double kMeasuredShare = 0.2;
 
+// The name of the policy that is part of the program.
+constexpr std::string_view kShipped = "shipped";
+
 Policy read_policy(const std::string& path, const FrontEnd& front_end) {
+  if (path == kShipped) return decode(shipped_policy());
   if (!front_end.read_file) throw SettingsError("no policy can be read here");
   try {
     return decode(front_end.read_file(path));
@@ -192,7 +196,9 @@ Answer plan_hsdag(const Problem& problem, const Settings& settings, const FrontE
   task.one_pass = settings.flag("one-pass");
   task.from_quick = task.features.costs;
   task.reward = choice<Reward>(settings, "reward");
-  if (const std::string& path = settings.text("policy"); !path.empty()) {
+  std::string path = settings.text("policy");
+  if (path.empty() && task.one_pass) path = kShipped;
+  if (!path.empty()) {
     task.policy = read_policy(path, front_end);
     try {
       architecture_of(*task.policy, task.learner, task.features);
@@ -202,8 +208,6 @@ Answer plan_hsdag(const Problem& problem, const Settings& settings, const FrontE
     if (task.learner.network != Network::hsdag) {
       throw SettingsError(fmt::format("policy '{}' is for another planner", path));
     }
-  } else if (task.one_pass) {
-    throw SettingsError("one-pass needs a policy");
   }
   return learn(problem, task, front_end.measure, control);
 }
@@ -274,8 +278,10 @@ PlannerEntry hsdag(FrontEnd front_end) {
   std::vector<Option> options = common_option_records(
       {.samples = 128, .channels = 64, .learning_rate = 3e-3, .entropy = 1e-3, .exploration = 2});
   const std::vector<Option> own = {
-      {"policy", "a policy file to start from, made by 'placewright train'", std::string{}},
-      {"one-pass", "take what the policy proposes in one pass; do not learn", false},
+      {"policy", "start from this policy: a file made by 'placewright train', or 'shipped'",
+       std::string{}},
+      {"one-pass", "one pass of the policy (if none is named, the shipped one); no learning",
+       false},
       choice_record<Reward>("reward", "both: simulated first, and the best plans measured last"),
       {"published", "the published settings, where they differ from ours", false},
       choice_record<Encoder>("encoder", "messages between neighbours"),

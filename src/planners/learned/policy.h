@@ -35,6 +35,9 @@ struct Policy {
 
 std::string encode(const Policy& policy);
 
+// The bytes of the policy that is part of the program.
+std::string_view shipped_policy();
+
 // Throws std::invalid_argument with one sentence: no policy, another version, damaged, hostile.
 Policy decode(std::string_view bytes);
 

@@ -1,6 +1,7 @@
 #include "planners/learned/rollouts.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "coarsen/blocks.h"
@@ -17,6 +18,8 @@ namespace {
 
 // How many plans `choose_by` measures.
 constexpr std::size_t kMostMeasured = 8;
+// Of all walkers, where no network says how many.
+constexpr std::size_t kStepsPerRound = 96;
 // Fewer placements than this are not worth a thread of their own.
 constexpr std::size_t kLeastPerThread = 8;
 
@@ -349,6 +352,22 @@ void Rollouts::explore(std::span<const std::int32_t> drawn,
     if (found.value < best_value_) keep_if_better(found.row, found.value);
   }
   count_placements(drawn.size() / graph_.node_count());
+}
+
+void Rollouts::walk(std::size_t rounds) {
+  std::vector<std::int64_t> group_of(graph_.node_count());
+  std::iota(group_of.begin(), group_of.end(), std::int64_t{0});
+  std::vector<std::int32_t> row = first_row_;
+  for (const NodeId node : ids<NodeId>(row.size())) {
+    std::int32_t& device = row[node.index()];
+    if (device >= 0) continue;
+    device = 0;
+    while (!graph_.may_go(node, DeviceId{static_cast<std::size_t>(device)})) ++device;
+  }
+  std::vector<std::int32_t> drawn;
+  for (std::size_t i = 0; i < kStepsPerRound; ++i)
+    drawn.insert(drawn.end(), row.begin(), row.end());
+  for (std::size_t round = 0; round < rounds && !should_stop(); ++round) explore(drawn, group_of);
 }
 
 void Rollouts::count_placements(std::size_t count) {

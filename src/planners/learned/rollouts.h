@@ -7,15 +7,16 @@
 //   memory                              nodes move off overfull devices, the cheapest move per byte
 //                                       first
 //   contiguous stages, device calls     devices are ordered by where they would work and get runs
-//   of
-//                                       the blocks that agree with the proposal as far as possible
+//                                       of the blocks that agree with the proposal as far as
+//                                       possible
 //   what is still infeasible            becomes the plan that the rollouts began with
 //
-// The value is that of the problem's evaluator. For schedules it is `dispatch` by the ranks that the
-// placement itself gives the ops: a list schedule in one fixed order is faster to compute, but takes
-// HEFT's own placement of Inception-V3 for 7 % worse than it is, and what is learned from it is to
-// please that order. A placement of a few hundred ops takes some tens of microseconds. An op of a placement counts
-// `steps_per_op` steps of the budget, more where the network works longer for it.
+// The value is that of the problem's evaluator. For schedules it is `dispatch` by the ranks that
+// the placement itself gives the ops: a list schedule in one fixed order is faster to compute, but
+// takes HEFT's own placement of Inception-V3 for a tenth worse than it is, and what is learned from
+// it is to please that order. A placement of a few hundred ops takes some tens of microseconds. An
+// op of a placement counts `steps_per_op` steps of the budget, more where the network works longer
+// for it.
 
 #pragma once
 
@@ -48,6 +49,9 @@ class Rollouts final : public Environment {
   [[nodiscard]] bool should_stop() override {
     return control_.remaining() <= 0 || control_.should_stop(0);
   }
+
+  // Rounds of exploring without a network; in place of a policy stands the first plan.
+  void walk(std::size_t rounds);
 
   // Takes over a placement found elsewhere if it is better; one with split nodes is left alone.
   void offer(std::vector<std::int32_t> row);

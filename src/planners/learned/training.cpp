@@ -19,13 +19,15 @@ constexpr const char* kBestPrefix = "best.";
 }  // namespace
 
 struct Training::Field {
-  Field(const Problem& made_for, const PlacementGraphOptions& features, Plan first,
+  Field(const Problem& made_for, const TrainingOptions& options, Plan quick, double single,
         Control& control)
       : problem(made_for),
-        single_value(first.value),
+        single_value(single),
         bound(best_lower_bound(made_for).lower_bound),
-        graph(placement_graph(made_for, features, heft_placement(made_for, control))),
-        rollouts(made_for, graph, control, std::move(first)) {}
+        graph(placement_graph(made_for, options.features, heft_placement(made_for, control))),
+        rollouts(made_for, graph, control, std::move(quick)) {
+    rollouts.walk(options.teacher_rounds);
+  }
 
   const Problem& problem;
   double single_value;
@@ -38,10 +40,11 @@ Training::Training(const std::vector<Problem>& problems, const TrainingOptions& 
                    Control& control)
     : options_(options), control_(control) {
   for (const Problem& problem : problems) {
-    Answer first = first_plan(problem, control);
-    if (!first.plan) continue;
+    Answer quick = quick_plan(problem, control);
+    if (!quick.plan) continue;
+    const double single = first_plan(problem, control).value();
     fields_.push_back(
-        std::make_unique<Field>(problem, options.features, std::move(*first.plan), control));
+        std::make_unique<Field>(problem, options, std::move(*quick.plan), single, control));
   }
   if (fields_.empty()) throw std::invalid_argument("no problem to train on has a plan");
   std::stable_sort(fields_.begin(), fields_.end(), [](const auto& a, const auto& b) {

@@ -83,28 +83,24 @@ class HsdagLearner final : public TorchLearner {
         torch::multinomial(step.probabilities.detach(), samples, true, generator).t().contiguous();
     // Without learning the most likely placement comes first.
     if (!network_->is_training()) drawn.select(0, 0).copy_(step.probabilities.argmax(1));
-    const std::int64_t near = neighbours(samples);
-    torch::Tensor played = drawn.narrow(0, near, samples - near);
+    const auto near =
+        static_cast<std::int64_t>(options().neighbours * static_cast<double>(samples));
+    torch::Tensor played = drawn.narrow(0, 0, samples - near);
     wander(played, step.pass.allowed, generator);
     torch::Tensor rows = drawn.index_select(1, step.pass.group_of).to(torch::kInt32).contiguous();
     const std::span<std::int32_t> all(rows.data_ptr<std::int32_t>(),
                                       static_cast<std::size_t>(rows.numel()));
-    const std::size_t split = static_cast<std::size_t>(near * rows.size(1));
+    const auto split = static_cast<std::size_t>(played.size(0) * rows.size(1));
+    step.values = environment.evaluate(all.first(split));
     if (near > 0) {
       const torch::Tensor& groups = step.pass.group_of;
-      environment.explore(all.first(split), {groups.data_ptr<std::int64_t>(),
-                                             static_cast<std::size_t>(groups.numel())});
+      environment.explore(all.subspan(split), {groups.data_ptr<std::int64_t>(),
+                                               static_cast<std::size_t>(groups.numel())});
     }
-    step.values = environment.evaluate(all.subspan(split));
     const std::int64_t learned_from = played.size(0) - wandering(played.size(0));
     step.values.resize(static_cast<std::size_t>(learned_from));
-    step.actions = actions_of_groups(rows.narrow(0, near, learned_from), step.pass);
+    step.actions = actions_of_groups(rows.narrow(0, 0, learned_from), step.pass);
     return step;
-  }
-
-  [[nodiscard]] std::int64_t neighbours(std::int64_t samples) const {
-    if (!network_->is_training()) return 0;
-    return static_cast<std::int64_t>(options().neighbours * static_cast<double>(samples));
   }
 
   static torch::Tensor best_row(Environment& environment) {
