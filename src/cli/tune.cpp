@@ -5,19 +5,19 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/budget_options.h"
-#include "cli/choice_option.h"
-#include "cli/device_options.h"
 #include "cli/interruption.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
-#include "cli/profile_summary.h"
+#include "cli/problem_options.h"
 #include "cli/status_line.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "formats/input_error.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
 #include "placewright/placewright.h"
+#include "problem/cost_source.h"
 #include "tuning/tuner.h"
 
 namespace placewright::cli {
@@ -27,36 +27,39 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  placewright tune inceptionv3.xml --device cpu:0 --device cpu:1 -o plan.json\n"
-    "  placewright tune resnet50.xml --objective throughput --rounds 3 --corrected resnet.json\n"
+    "  placewright tune inceptionv3.xml -o plan.json\n"
+    "  placewright tune problem.json --objective throughput --rounds 3 --corrected better.json\n"
     "\n"
     "Each round plans, runs the plan and corrects the costs by what its segments took. It ends\n"
     "when predicted and measured agree within 5 %, when the same plan comes again, or after\n"
-    "--rounds. The best measured plan is kept.";
+    "--rounds; then the model is run uncut. The best measured plan is kept, so that it is never\n"
+    "slower than the model on one device.";
 
 struct TuneOptions {
-  std::vector<std::string> models;
-  DeviceOptions devices;
-  ShapeOptions shapes;
+  ProblemOptions problem;
   BudgetOptions budget;
   OutputOptions output;
-  std::optional<Objective> objective;
   std::string planner = "auto";
   std::size_t rounds = 5;
-  std::size_t repeat = 20;
+  int repeat = 20;
   std::string path;
   std::string corrected;
 };
 
-ProfileRequest profile_request(const TuneOptions& options) {
-  if (options.objective == Objective::call_latency) {
-    throw UsageError("--objective: plans for call-latency cannot be run");
+// One sentence: what is kept, and whether cutting the model was worth it.
+std::string headline(const Tuning& tuning) {
+  const TuningRound* best = tuning.best();
+  const TuningRound* uncut = tuning.uncut();
+  if (best == nullptr) return "no round has a valid measurement";
+  const auto text = [](const TuningRound& round) {
+    return value_text(round.measured(), round.problem.unit());
+  };
+  if (best == uncut) {
+    return fmt::format("kept: the model uncut, {}: no plan that cuts it was faster", text(*best));
   }
-  ProfileRequest request;
-  request.files = options.shapes.files(options.models);
-  request.targets = options.devices.targets(backend_of_models(options.models));
-  request.measure.repeat = options.repeat;
-  return request;
+  if (uncut == nullptr) return fmt::format("kept: {}", text(*best));
+  return fmt::format("kept: {}, {:.3g} times as fast as the model uncut ({})", text(*best),
+                     uncut->measured() / best->measured(), text(*uncut));
 }
 
 void print_text(const Tuning& tuning) {
@@ -72,7 +75,8 @@ void print_text(const Tuning& tuning) {
   for (std::size_t i = 0; i < tuning.rounds.size(); ++i) {
     const TuningRound& round = tuning.rounds[i];
     const TimeUnit unit = round.problem.unit();
-    table.add({fmt::format("{}", i + 1), round.outcome.planner, value_text(round.predicted(), unit),
+    table.add({fmt::format("{}", i + 1), round.uncut ? "uncut" : round.outcome.planner,
+               value_text(round.predicted(), unit),
                fmt::format("{}{}", value_text(round.measured(), unit),
                            round.valid() ? "" : ", disturbed"),
                round.valid() ? fmt::format("{:+.1f} %", 100 * round.error()) : "-",
@@ -81,18 +85,16 @@ void print_text(const Tuning& tuning) {
                round.result.outputs.equal() ? "equal" : "NOT equal",
                &round == tuning.best() ? "best" : ""});
   }
-  fmt::print("{}\n{}\n{}\n", profile_text(tuning.profile), table.text(), tuning.ending);
+  fmt::print("{}\n{}\n{}\n", table.text(), tuning.ending, headline(tuning));
 }
 
 void print_document(const Tuning& tuning) {
-  Json document = {{"profile", profile_json(tuning.profile)},
-                   {"ending", tuning.ending},
-                   {"best", nullptr},
-                   {"rounds", Json::array()}};
+  Json document = {{"ending", tuning.ending}, {"best", nullptr}, {"rounds", Json::array()}};
   for (std::size_t i = 0; i < tuning.rounds.size(); ++i) {
     const TuningRound& round = tuning.rounds[i];
     if (&round == tuning.best()) document["best"] = i + 1;
     document["rounds"].push_back({{"planner", round.outcome.planner},
+                                  {"uncut", round.uncut},
                                   {"predicted", round.predicted()},
                                   {"measured", finite_or_null(round.measured())},
                                   {"valid", round.valid()},
@@ -105,37 +107,46 @@ void print_document(const Tuning& tuning) {
   print_json(document);
 }
 
-std::optional<Tuning> tuned(const TuneOptions& options) {
-  TuneRequest request{.profile = profile_request(options),
-                      .objective = options.objective,
-                      .plan = {.planner = options.planner, .budget = options.budget.budget()},
-                      .rounds = options.rounds};
+Tuning tuned(const TuneOptions& options) {
+  ProblemFile file = options.problem.read(options.output);
+  options.output.warn(file.warnings);
+  if (file.draft.objective == Objective::call_latency) {
+    throw UsageError("plans for call-latency cannot be run; tune for latency or throughput");
+  }
+  const std::string caution = caution_of(cost_source(file.draft));
+  if (!caution.empty()) options.output.warn({caution});
+  TuneRequest request{.plan = {.planner = options.planner, .budget = options.budget.budget()},
+                      .rounds = options.rounds,
+                      .repeat = options.repeat};
   const Interruption interruption;
   StatusLine status(!options.output.quiet);
   request.stop = interruption.flag();
   request.progress = [&](const std::string& what) { status.show(what); };
-  return tune(std::move(request));
+  const std::string name = file.file;
+  ProblemDraft costs = build_problem(std::move(file)).draft();
+  try {
+    return tune(std::move(costs), std::move(request));
+  } catch (const std::invalid_argument& error) {
+    throw InputError(name, "", fmt::format("cannot be run here: {}", error.what()));
+  }
 }
 
-ExitCode tune_models(const TuneOptions& options) {
-  const std::optional<Tuning> tuning = tuned(options);
-  if (!tuning) {
-    fmt::print(stderr, "placewright: interrupted, nothing is written\n");
+ExitCode tune_problem(const TuneOptions& options) {
+  const Tuning tuning = tuned(options);
+  if (tuning.rounds.empty()) {
+    fmt::print(stderr, "placewright: {}, nothing is written\n", tuning.ending);
     return ExitCode::no;
   }
   if (options.output.json) {
-    print_document(*tuning);
+    print_document(tuning);
   } else if (!options.output.quiet) {
-    print_text(*tuning);
+    print_text(tuning);
   }
-  for (const std::string& doubt : tuning->profile.doubts) {
-    options.output.warn({"not valid: " + doubt});
-  }
-  if (!options.corrected.empty() && !tuning->rounds.empty()) {
+  if (!options.corrected.empty()) {
     // The costs as they are after the last round.
-    write_whole(options.corrected, write_problem(tuning->rounds.back().corrected_draft()));
+    write_whole(options.corrected, write_problem(tuning.rounds.back().corrected_draft()));
   }
-  const TuningRound* best = tuning->best();
+  const TuningRound* best = tuning.best();
   if (best == nullptr) {
     fmt::print(stderr,
                "placewright: no round has a valid measurement, so no plan is kept: stop other "
@@ -153,17 +164,11 @@ ExitCode tune_models(const TuneOptions& options) {
 
 void add_tune(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand(
-      "tune", "Profile, plan, run, correct the costs by what was measured, and plan again");
+      "tune", "Plan, run, correct the costs by what was measured, and plan again");
   const auto options = std::make_shared<TuneOptions>();
   options->budget.time_limit = "3s";
-  verb->add_option("models", options->models, "Models that a backend reads")
-      ->required()
-      ->type_name("FILE");
-  options->devices.add_to(*verb);
-  options->shapes.add_to(*verb);
+  options->problem.add_argument_to(*verb);
   options->budget.add_to(*verb, BudgetOptions::Start::none);
-  add_choice(*verb, "--objective", options->objective,
-             "What is minimised; default: latency, of several models total-completion");
   verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
       ->capture_default_str()
       ->type_name("NAME");
@@ -178,7 +183,7 @@ void add_tune(CLI::App& program, Action& action) {
       ->type_name("FILE")
       ->group("Output");
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return tune_models(*options); }; });
+  verb->callback([&action, options] { action = [options] { return tune_problem(*options); }; });
 }
 
 }  // namespace placewright::cli

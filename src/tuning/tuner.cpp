@@ -2,35 +2,50 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "backends/opened_models.h"
+#include "evaluate/pipeline.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "tuning/correction.h"
+#include "verify/verifier.h"
 
 namespace placewright {
 namespace {
 
+// The whole model as one stage on all devices of a kind, of the kinds where that is a valid plan the
+// fastest. Of other objectives than throughput there is none.
+std::optional<Plan> replicated(const Problem& problem) {
+  if (problem.objective() != Objective::throughput) return std::nullopt;
+  const auto& order = problem.topological_order();
+  std::optional<Plan> best;
+  for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
+    Stage stage{.devices = {}, .ops = {order.begin(), order.end()}};
+    for (const DeviceId device : problem.devices()) {
+      if (problem.kind_of(device) == KindId{kind}) stage.devices.push_back(device);
+    }
+    if (stage.devices.empty()) continue;
+    Plan plan = pipeline_plan(problem, std::vector{std::move(stage)});
+    if (best && best->value <= plan.value) continue;
+    if (verify(problem, plan).empty()) best = std::move(plan);
+  }
+  return best;
+}
+
 class Tuner {
  public:
-  explicit Tuner(TuneRequest request) : request_(std::move(request)) {
-    request_.profile.measure.stop = request_.stop;
-    request_.profile.measure.progress = request_.progress;
-  }
+  explicit Tuner(TuneRequest request) : request_(std::move(request)) {}
 
-  std::optional<Tuning> run() {
-    auto profile = profile_models(request_.profile);
-    if (!profile) return std::nullopt;
-    tuning_.profile = std::move(*profile);
-    ProblemDraft draft = tuning_.profile.draft;
-    if (request_.objective) draft = with_objective(std::move(draft), *request_.objective);
+  Tuning run(ProblemDraft costs) {
     while (!ended()) {
-      if (!add_round(std::move(draft))) break;
-      draft = tuning_.rounds.back().corrected_draft();
+      if (!add_round(std::move(costs))) break;
+      costs = tuning_.rounds.back().corrected_draft();
     }
+    if (!tuning_.interrupted && !tuning_.rounds.empty()) add_uncut_round();
     return std::move(tuning_);
   }
 
@@ -40,9 +55,9 @@ class Tuner {
   }
 
   // Plans and runs; false: there is no such round, and `ending` says why.
-  bool add_round(ProblemDraft draft) {
+  bool add_round(ProblemDraft costs) {
     const std::size_t number = tuning_.rounds.size() + 1;
-    TuningRound round{Problem(std::move(draft)), {}, {}};
+    TuningRound round{Problem(std::move(costs)), {}, {}};
     tell(fmt::format("round {}: planning", number));
     round.outcome = make_plan(round.problem, planning_registry(), request_.plan, request_.stop);
     const Answer& answer = round.outcome.answer;
@@ -50,14 +65,38 @@ class Tuner {
       tuning_.ending = fmt::format("{}: {}", name_of(answer.status()), answer.reason);
       return false;
     }
+    return measure(std::move(round), fmt::format("round {}", number));
+  }
+
+  // With the costs as they are after the last round, unless the model was uncut already.
+  void add_uncut_round() {
+    const auto is_uncut = [](const TuningRound& round) {
+      return round.result.segments.size() == 1;
+    };
+    const auto found = std::ranges::find_if(tuning_.rounds, is_uncut);
+    if (found != tuning_.rounds.end()) {
+      found->uncut = true;
+      return;
+    }
+    TuningRound round{Problem(tuning_.rounds.back().corrected_draft()), {}, {}, true};
+    const std::optional<Plan> start = replicated(round.problem);
+    PlanRequest request = request_.plan;
+    request.planner = "single";
+    if (start) request.start = &*start;
+    round.outcome = make_plan(round.problem, planning_registry(), request, request_.stop);
+    if (round.outcome.answer.plan) measure(std::move(round), "the model uncut");
+  }
+
+  // Runs the plan of a round and keeps it; false: it was interrupted.
+  bool measure(TuningRound round, const std::string& what) {
     RunOptions run;
-    run.repeat = static_cast<int>(request_.profile.measure.repeat);
+    run.repeat = request_.repeat;
     run.stop = request_.stop;
     run.progress = [&](double done) {
-      tell(fmt::format("round {}: running {:.0f} %", number, 100 * done));
+      tell(fmt::format("{}: running {:.0f} %", what, 100 * done));
     };
     const auto models = models_of(round.problem);
-    round.result = run_plan(round.problem, *answer.plan, models, run);
+    round.result = run_plan(round.problem, *round.outcome.answer.plan, models, run);
     if (round.result.interrupted) {
       interrupt();
       return false;
@@ -120,15 +159,24 @@ ProblemDraft TuningRound::corrected_draft() const {
 
 const TuningRound* Tuning::best() const {
   const TuningRound* best = nullptr;
+  const auto judged = [](const TuningRound& round) {
+    return round.measured() * (round.uncut ? 1 - kLeastGain : 1);
+  };
   for (const TuningRound& round : rounds) {
     if (!round.valid() || !round.result.outputs.equal()) continue;
-    if (best == nullptr || round.measured() < best->measured()) best = &round;
+    if (best == nullptr || judged(round) < judged(*best)) best = &round;
   }
   return best;
 }
 
-std::optional<Tuning> tune(TuneRequest request) {
-  return Tuner(std::move(request)).run();
+const TuningRound* Tuning::uncut() const {
+  const auto found = std::ranges::find_if(
+      rounds, [](const TuningRound& round) { return round.uncut && round.valid(); });
+  return found == rounds.end() ? nullptr : &*found;
+}
+
+Tuning tune(ProblemDraft costs, TuneRequest request) {
+  return Tuner(std::move(request)).run(std::move(costs));
 }
 
 }  // namespace placewright
