@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "backends": "problem machine formats",
     "profiling": "problem evaluate coarsen formats machine backends",
     "running": "problem evaluate coarsen formats machine backends",
-    "tuning": "problem evaluate coarsen formats machine backends profiling running planners planning",
+    "tuning": "problem evaluate verify coarsen formats machine backends running planners planning",
     "zoo": "formats backends",
     "analysis": "problem evaluate verify solvers coarsen bounds planners planning",
     "report": "problem evaluate analysis formats",
