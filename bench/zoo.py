@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Real models on two cores: predicted and measured, for every model of the zoo.
+"""Real models on the cores of this machine: predicted and measured, for every model of the zoo.
 
-Each model is made, profiled on the devices, planned for latency and for throughput, and both plans are run beside what the same
-cores give without a plan. Tables in Markdown: predicted against measured with the median and spread over the zoo, speed-ups, and
+Each model is made, profiled on the devices, planned and tuned for latency and for throughput, and both plans are run beside what
+the same cores give without a plan. Tables in Markdown: predicted against measured with the median and spread over the zoo, speed-ups, and
 the number of ops before and after fusion and packing (Talos's NOD). A measurement that other work disturbed is listed as not valid.
 
-  bench/zoo.py                                  all models, on cpu:0 and cpu:1
+  bench/zoo.py                                  all models, on nested sets of all cores
+  bench/zoo.py --devices cpu:0 cpu:1 --rounds 0 each core a device, plans that were not tuned
   bench/zoo.py --models resnet50 inceptionv3 --time-limit 5 --repeat 30 --json zoo.json
   bench/zoo.py --nod                            only the table of ops
 """
@@ -59,7 +60,10 @@ def op_counts(program, model, problem, folder, options):
 
 def measured_plan(program, problem, objective, folder, options):
     plan = folder / f"{objective}.json"
-    planned = program.run("plan", problem, "--objective", objective, "--time-limit", f"{options.time_limit}s", "-o", plan)
+    limit = ["--objective", objective, "--time-limit", f"{options.time_limit}s", "-o", plan]
+    planned = program.run("plan", problem, *limit)
+    if options.rounds:
+        program.run("tune", problem, *limit, "--rounds", options.rounds, "--repeat", options.repeat)
     run = program.run("run", plan, "--repeat", options.repeat)
     own = run["measured"]
     rivals = {}
@@ -105,13 +109,14 @@ def agreement_table(results, objective):
         own = plan["measured"]
         spread = (own["high"] - own["low"]) / own["median"] if own["valid"] else None
         rivals = [number(rival["speed_up"], "{:.2f}x") for rival in plan["baselines"].values()]
+        best = min((rival["speed_up"] for rival in plan["baselines"].values() if rival["speed_up"]), default=None)
         equal = "-" if plan["outputs"] is None else "equal" if plan["outputs"]["equal"] else "NOT equal"
         rows.append([result["model"], number(plan["predicted"]), number(own["median"]) if own["valid"] else "not valid",
-                     number(ratio_of(plan), "{:.3f}"), number(spread, "{:.1%}"), plan["segments"], *rivals, equal,
+                     number(ratio_of(plan), "{:.3f}"), number(spread, "{:.1%}"), plan["segments"], *rivals, number(best, "{:.2f}x"), equal,
                      "" if result["valid"] else "profile not valid"])
     names = list(results[0]["plans"][objective]["baselines"])
     return table(["model", "predicted ms", "measured ms", "ratio", "spread", "segments", *[f"against {name}" for name in names],
-                  "outputs", ""], rows)
+                  "against the best", "outputs", ""], rows)
 
 
 def summary(results, objective):
@@ -132,9 +137,10 @@ def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "build/placewright", type=pathlib.Path)
     parser.add_argument("--models", nargs="+", default=[])
-    parser.add_argument("--devices", nargs="+", default=["cpu:0", "cpu:1"])
+    parser.add_argument("--devices", nargs="+", default=[], help="nested sets of all cores unless given")
     parser.add_argument("--repeat", type=int, default=30)
-    parser.add_argument("--time-limit", type=float, default=10, help="seconds for each plan")
+    parser.add_argument("--rounds", type=int, default=2, help="of tuning; 0: none")
+    parser.add_argument("--time-limit", type=float, default=3, help="seconds for each plan")
     parser.add_argument("--nod", action="store_true", help="only the table of ops, of Talos's models unless --models says otherwise")
     parser.add_argument("--json", type=pathlib.Path, help="write all numbers here")
     return parser.parse_args(arguments)
