@@ -142,23 +142,26 @@ def options_of(arguments):
     parser.add_argument("--rounds", type=int, default=2, help="of tuning; 0: none")
     parser.add_argument("--time-limit", type=float, default=3, help="seconds for each plan")
     parser.add_argument("--nod", action="store_true", help="only the table of ops, of Talos's models unless --models says otherwise")
-    parser.add_argument("--json", type=pathlib.Path, help="write all numbers here")
+    parser.add_argument("--json", type=pathlib.Path, help="write all numbers here, model by model; those that it has already are not measured again")
     return parser.parse_args(arguments)
 
 
 def main(arguments):
     options = options_of(arguments)
     program = Program(options.program)
+    known = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
     results = []
     for name in models_of(program, options.models or (list(TALOS) if options.nod else [])):
         print(name, file=sys.stderr, flush=True)
-        results.append(measure(program, name, options))
+        if not any(row["model"] == name for row in known):
+            known.append(measure(program, name, options))
+        results.append(next(row for row in known if row["model"] == name))
+        if options.json:
+            options.json.write_text(json.dumps(known, indent=1) + "\n")
     if not options.nod:
         for objective in OBJECTIVES:
             print(f"## {objective}\n\n{agreement_table(results, objective)}\n{summary(results, objective)}")
     print(f"## Ops before and after fusion\n\n{nod_table(results)}")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
     return 0
 
 
