@@ -4,6 +4,7 @@
 
 #include "bounds/call_ideals.h"
 #include "bounds/completion_order.h"
+#include "bounds/contiguous_work.h"
 #include "bounds/critical_path.h"
 #include "bounds/rounding.h"
 #include "bounds/segments.h"
@@ -65,7 +66,9 @@ std::vector<Bound> throughput_bounds(const Problem& problem) {
             {"largest group", largest_group(problem, WorkScope::forward) +
                                   largest_group(problem, WorkScope::backward)}};
   }
-  return {{"work", work_bound(problem)}, {"largest group", largest_group(problem, WorkScope::all)}};
+  return {{"work", work_bound(problem)},
+          {"largest group", largest_group(problem, WorkScope::all)},
+          {"work of contiguous segments", contiguous_work_bound(problem)}};
 }
 
 // Calls: an op takes at least its time on the fastest device, transfers are left out.
@@ -89,7 +92,8 @@ double fastest_path(const Problem& problem) {
 constexpr std::size_t kQuickIdeals = 600;
 
 std::vector<Bound> call_bounds(const Problem& problem) {
-  CallIdeals ideals = finest_ideals(problem, kQuickIdeals, problem.rules().calls_per_device);
+  CallIdeals ideals =
+      finest_ideals(problem, kQuickIdeals, problem.rules().calls_per_device, [] { return false; });
   const double tails = *ideals.bound([] { return false; });
   // Infinite: no plan exists, which is not for a bound to say.
   return {{"critical path", fastest_path(problem)},

@@ -29,6 +29,13 @@ std::vector<RandomProblemOptions> variants() {
       all.push_back(options);
     }
   }
+  // Blocks that are comparable with all others, and kinds that differ from op to op.
+  RandomProblemOptions chains;
+  chains.objective = Objective::throughput;
+  chains.ops = 6;
+  chains.edge_probability = 0.8;
+  chains.unsupported = true;
+  all.push_back(chains);
   return all;
 }
 
