@@ -23,10 +23,9 @@ CallIdeals::CallIdeals(CallGraph graph)
   memory_tolerance_ = kRounding * std::accumulate(graph_.memory.begin(), graph_.memory.end(), 0.0);
 }
 
-std::optional<CallIdeals> CallIdeals::all_of(CallGraph graph, std::size_t limit) {
+std::optional<CallIdeals> CallIdeals::all_of(CallGraph graph, std::size_t limit, const Stop& stop) {
   CallIdeals ideals(std::move(graph));
-  if (!ideals.enumerate(limit)) return std::nullopt;
-  ideals.describe();
+  if (!ideals.enumerate(limit, stop) || !ideals.describe(stop)) return std::nullopt;
   ideals.lay_out_uses();
   return ideals;
 }
@@ -47,14 +46,14 @@ CallIdeals CallIdeals::prefixes(CallGraph graph, std::span<const std::vector<Nod
     }
   }
   ideals.adopt(found);
-  ideals.describe();
+  ideals.describe([] { return false; });
   ideals.lay_out_uses();
   return ideals;
 }
 
 // Nodes are in topological order, so an ideal's nodes with numbers up to any x are an ideal too:
 // adding nodes in ascending order meets every ideal once.
-bool CallIdeals::enumerate(std::size_t limit) {
+bool CallIdeals::enumerate(std::size_t limit, const Stop& stop) {
   const std::size_t count = graph_.size();
   std::vector<std::vector<Node>> before(count);
   for (const CallGraph::Net& net : graph_.nets) {
@@ -64,6 +63,7 @@ bool CallIdeals::enumerate(std::size_t limit) {
   std::vector<std::uint32_t> last{0};  // the next node that may be added
   std::vector<std::uint64_t> current(words_per_ideal_);
   for (std::size_t ideal = 0; ideal < last.size(); ++ideal) {
+    if (ideal % kStepsBetweenStops == 0 && stop()) return false;
     std::copy_n(found.begin() + static_cast<std::ptrdiff_t>(ideal * words_per_ideal_),
                 words_per_ideal_, current.begin());
     const auto has = [&](Node node) { return (current[node / 64] >> (node % 64) & 1U) != 0; };
@@ -99,11 +99,12 @@ void CallIdeals::adopt(std::span<const std::uint64_t> found) {
   }
 }
 
-void CallIdeals::describe() {
+bool CallIdeals::describe(const Stop& stop) {
   const std::size_t classes = graph_.classes.size();
   class_times_.assign(size() * classes, 0);
   forbidden_.assign(size() * classes, 0);
   for (std::size_t ideal = 0; ideal < size(); ++ideal) {
+    if (ideal % kStepsBetweenStops == 0 && stop()) return false;
     Ideal& record = ideals_[ideal];
     for (Node node = 0; node < graph_.size(); ++node) {
       if (!holds(ideal, node)) continue;
@@ -135,6 +136,7 @@ void CallIdeals::describe() {
       }
     }
   }
+  return true;
 }
 
 void CallIdeals::lay_out_uses() {
@@ -304,23 +306,26 @@ std::optional<double> CallIdeals::bound(const Stop& stop) {
   return tail(0, 0)[0];
 }
 
-CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device) {
+CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device,
+                         const CallIdeals::Stop& stop) {
   constexpr std::array kThresholds{-1.0, 0.0,  1e-6, 1e-5, 1e-4, 3e-4,
                                    1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1};
   std::size_t tried = problem.op_count() + 1;
   for (const double threshold : kThresholds) {
+    if (stop()) break;
     const Table<OpId, char> keep = ops_above(problem, threshold);
     const auto kept = static_cast<std::size_t>(std::ranges::count(keep, char{1}));
     if (kept == tried) continue;
     tried = kept;
-    if (auto ideals = CallIdeals::all_of(call_graph(problem, keep, calls_per_device), limit)) {
+    if (auto ideals =
+            CallIdeals::all_of(call_graph(problem, keep, calls_per_device), limit, stop)) {
       return std::move(*ideals);
     }
   }
   // Everything left out: one ideal, and no bound.
   const Table<OpId, char> none(problem.op_count(), 0);
   return *CallIdeals::all_of(call_graph(problem, none, calls_per_device),
-                             std::max<std::size_t>(limit, 1));
+                             std::max<std::size_t>(limit, 1), [] { return false; });
 }
 
 }  // namespace placewright

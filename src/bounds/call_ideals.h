@@ -38,8 +38,8 @@ class CallIdeals {
   using Stop = std::function<bool()>;
   using Node = CallGraph::Node;
 
-  // Nullopt if there are more than `limit` ideals.
-  static std::optional<CallIdeals> all_of(CallGraph graph, std::size_t limit);
+  // Nullopt if there are more than `limit` ideals, or when asked to stop.
+  static std::optional<CallIdeals> all_of(CallGraph graph, std::size_t limit, const Stop& stop);
   // Only the prefixes of some topological orders, about `most_cuts` of each: no bounds, but walks.
   static CallIdeals prefixes(CallGraph graph, std::span<const std::vector<Node>> orders,
                              std::size_t most_cuts);
@@ -103,9 +103,9 @@ class CallIdeals {
   };
 
   explicit CallIdeals(CallGraph graph);
-  bool enumerate(std::size_t limit);
+  bool enumerate(std::size_t limit, const Stop& stop);
   void adopt(std::span<const std::uint64_t> found);
-  void describe();
+  bool describe(const Stop& stop);
   void lay_out_uses();
   [[nodiscard]] std::span<const std::uint64_t> bits(std::size_t ideal) const {
     return {words_.data() + ideal * words_per_ideal_, words_per_ideal_};
@@ -139,7 +139,9 @@ class CallIdeals {
   std::vector<double> tails_;
 };
 
-// All ideals of the problem's graph, with as few ops left out as keeps them within `limit`.
-CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device);
+// All ideals of the problem's graph, with as few ops left out as keeps them within `limit`. Asked to
+// stop, it leaves out all: one ideal, and no bound.
+CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device,
+                         const CallIdeals::Stop& stop);
 
 }  // namespace placewright

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "cli/number_option.h"
+#include "machine/targets.h"
 
 namespace placewright::cli {
 
@@ -14,6 +15,10 @@ void BudgetOptions::add_to(CLI::App& verb, Start from) {
              "Stop after this much work; repeatable, unlike a time limit")
       ->group(group);
   add_number(verb, "--threads", threads, {1, 1024}, "Threads that a planner may use")->group(group);
+  add_number(
+      verb, "--memory-limit", memory_megabytes, {1, 1e9},
+      "Megabytes that a planner may take beyond the problem; without it half of the machine's")
+      ->group(group);
   add_number(verb, "--seed", seed, kAnySeed, "Seed of every random choice")->group(group);
   if (from == Start::none) return;
   verb.add_option("--start", start, "Improve the plan in this file")
@@ -26,6 +31,11 @@ Budget BudgetOptions::budget() const {
   budget.seconds = parse_duration("--time-limit", time_limit);
   if (steps) budget.steps = *steps;
   budget.threads = threads;
+  if (memory_megabytes) {
+    budget.memory = *memory_megabytes * 1e6;
+  } else if (const double total = total_memory(); total > 0) {
+    budget.memory = total / 2;
+  }
   budget.seed = seed;
   return budget;
 }

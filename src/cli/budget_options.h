@@ -16,6 +16,7 @@ struct BudgetOptions {
   std::string time_limit = "10s";
   std::optional<std::uint64_t> steps;
   int threads = 1;
+  std::optional<double> memory_megabytes;
   std::uint64_t seed = 1;
   std::string start;  // a plan file; empty: none
 

@@ -21,6 +21,10 @@ using solvers::CpVariable;
 // CP-SAT counts in integers below this, so that sums over all groups stay exact.
 constexpr double kIntegerScale = 1LL << 40;
 constexpr double kCostScale = 1LL << 24;
+constexpr std::size_t kMembersBetweenStops = 256;
+// Building the model and CP-SAT's first look at it, which is not interrupted, for each choice.
+constexpr double kSecondsPerChoice = 1e-5;
+constexpr double kBytesPerChoice = 1000;
 
 enum class Rounding { optimistic, pessimistic };
 
@@ -71,6 +75,7 @@ bool repair(const Problem& problem, const PackingCosts& costs, GroupPlacement& g
       DeviceId best_target;
       double best_price = kInfinity;
       for (std::size_t i = 0; i < members[full].size(); ++i) {
+        if (i % kMembersBetweenStops == 0 && control.should_stop()) return false;
         const GroupId group = members[full][i];
         ledger.remove_group(group, full);
         const double freed = ledger.growth(group, full);
@@ -238,6 +243,12 @@ class PackingModel {
 };
 
 Packing solve(const Problem& problem, const PackingCosts& costs, Control& control) {
+  const auto choices = static_cast<double>(problem.group_count() * problem.device_count());
+  if (std::string obstacle =
+          control.cannot_afford(choices * kSecondsPerChoice, choices * kBytesPerChoice);
+      !obstacle.empty()) {
+    return Packing{std::nullopt, false, "the packing by CP-SAT was not begun: " + obstacle};
+  }
   std::string reason = "no placement that fits memory was found";
   for (const Rounding rounding : {Rounding::optimistic, Rounding::pessimistic}) {
     const PackingModel packing(problem, costs, rounding);

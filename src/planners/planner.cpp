@@ -122,6 +122,20 @@ double Control::elapsed() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
+std::string Control::cannot_afford(double seconds, double bytes) const {
+  if (bytes > budget_.memory) {
+    return fmt::format("it would take about {:.0f} MB of memory, and the limit is {:.0f} MB",
+                       bytes / 1e6, budget_.memory / 1e6);
+  }
+  const double left = std::max(0.0, remaining());
+  if (seconds > left) {
+    return fmt::format(
+        "it would take about {:.2g} s before it could be stopped, and {:.2g} s are left", seconds,
+        left);
+  }
+  return {};
+}
+
 bool Control::should_stop(std::uint64_t steps) {
   if (stopped_) return true;
   steps_ += steps;

@@ -15,4 +15,11 @@ std::string refuses_many_edges(const Problem& problem) {
                      problem.edge_count());
 }
 
+std::string cannot_afford_program(const Problem& problem, const Control& control) {
+  const auto size = static_cast<double>(problem.op_count() + problem.edge_count());
+  constexpr double kSecondsEach = 5e-5;
+  constexpr double kBytesEach = 4000;
+  return control.cannot_afford(size * kSecondsEach, size * kBytesEach);
+}
+
 }  // namespace placewright

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "planners/planner.h"
 #include "problem/problem.h"
 
 namespace placewright {
@@ -13,5 +14,8 @@ std::string refuses_peak_memory(const Problem& problem);
 
 // For planners that solve a linear program with a row for each edge.
 std::string refuses_many_edges(const Problem& problem);
+
+// The same, once the budget is known: why that program must not be begun.
+std::string cannot_afford_program(const Problem& problem, const Control& control);
 
 }  // namespace placewright

@@ -105,7 +105,7 @@ TEST(CallIdeals, BoundEveryPlanHoweverManyOpsAreLeftOut) {
     const auto least = brute_force_call_latency(problem);
     if (!least) continue;
     for (const std::size_t limit : {1, 3, 6, 12, 100}) {
-      CallIdeals ideals = finest_ideals(problem, limit, 1);
+      CallIdeals ideals = finest_ideals(problem, limit, 1, [] { return false; });
       const auto never = [] { return false; };
       EXPECT_LE(*ideals.bound(never), *least * (1 + kTolerance)) << seed << " " << limit;
       const auto result = calls::search_walks(ideals, kInfinity, 1000000, never);

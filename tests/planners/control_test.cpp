@@ -71,6 +71,14 @@ TEST(Control, StopsAfterItsStepsWhateverTheTime) {
   EXPECT_EQ(control.stop_reason(), "step limit");
 }
 
+TEST(Control, SaysWhatWorkIsBeyondTheBudget) {
+  const Control control("test", Budget{.seconds = 1000, .memory = 1e6});
+  EXPECT_EQ(control.cannot_afford(1, 1e5), "");
+  EXPECT_EQ(control.cannot_afford(1, 2e6),
+            "it would take about 2 MB of memory, and the limit is 1 MB");
+  EXPECT_NE(control.cannot_afford(2000, 1e5), "");
+}
+
 TEST(Control, ABudgetWithoutTimeStopsAtOnce) {
   EXPECT_TRUE(Control("test", Budget{.seconds = 0}).should_stop());
   EXPECT_TRUE(Control("test", Budget{.seconds = -1}).should_stop());

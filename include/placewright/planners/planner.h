@@ -65,6 +65,9 @@ struct Budget {
   std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();  // work limit, repeatable
   int threads = 1;
   std::uint64_t seed = 1;
+  // Bytes that a planner may take beyond the problem itself. Planners estimate what they build
+  // before they build it.
+  double memory = kInfinity;
 };
 
 struct Progress {
@@ -95,6 +98,10 @@ class Control {
   [[nodiscard]] double elapsed() const;
   [[nodiscard]] double remaining() const { return budget_.seconds - elapsed(); }
 
+  // Why work that cannot be interrupted must not be begun, when it is estimated to take so long and
+  // so many bytes; empty: there is time and memory for it.
+  [[nodiscard]] std::string cannot_afford(double seconds, double bytes) const;
+
   // Counts `steps` of work and answers whether time, steps or patience are at an end. Looks at a
   // clock that moves every few milliseconds, on each call: a step that takes long is the last one.
   [[nodiscard]] bool should_stop(std::uint64_t steps = 0);
@@ -111,6 +118,11 @@ class Control {
   void report(const Plan& incumbent, double lower_bound);
   // Hands what other threads have reported to the observer.
   void deliver_reports();
+
+  // What the user should know beside the answer, in one sentence: a member of a portfolio that failed
+  // or was left out, for example.
+  void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   // Throws when a plan is wrong. The planning service sets it in debug builds, since planners do
   // not know the verifier.
@@ -135,6 +147,7 @@ class Control {
   Clock::time_point deadline_;
   std::uint64_t steps_ = 0;
   bool stopped_ = false;
+  std::vector<std::string> notes_;
 };
 
 enum class Strength { heuristic, exact };
@@ -144,6 +157,7 @@ inline constexpr auto kSpellings<Strength> = std::to_array<Spelling<Strength>>(
 
 // How long it runs, so that those who run several planners know the order and the shares of time.
 enum class Effort {
+  instant,    // a pass or two over the ops: has a plan in the time it takes to read the problem
   quick,      // ends by itself soon
   anytime,    // goes on improving while there is time
   portfolio,  // runs other planners

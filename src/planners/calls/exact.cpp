@@ -73,7 +73,8 @@ class Search {
     bounding_ = calls_per_device == problem_.rules().calls_per_device;
     std::size_t nodes_before = 0;
     for (std::size_t limit = std::min(kFirstIdeals, ideal_limit_); !settled();) {
-      CallIdeals ideals = finest_ideals(problem_, limit, calls_per_device);
+      CallIdeals ideals = finest_ideals(problem_, limit, calls_per_device, stop());
+      if (control_.should_stop()) break;
       if (limit == ideal_limit_ || ideals.graph().size() > nodes_before) {
         nodes_before = ideals.graph().size();
         if (!round(ideals) || ideals.exact()) break;

@@ -99,7 +99,7 @@ std::optional<Plan> best_chain(const Problem& problem, std::size_t ideal_limit, 
     for (auto& order : tried) {
       if (!control.should_stop()) try_family(CallIdeals::prefixes(whole, {&order, 1}, kMostCuts));
     }
-    try_family(finest_ideals(problem, ideal_limit, calls));
+    if (!control.should_stop()) try_family(finest_ideals(problem, ideal_limit, calls, stop));
   }
   return best;
 }

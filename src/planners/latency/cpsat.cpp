@@ -28,6 +28,14 @@ namespace {
 constexpr double kDeterministicSecondsPerStep = 1e-5;
 constexpr double kFirstSlice = 1;
 constexpr double kMostPairs = 4e5;
+// Building the model and CP-SAT's first look at it, which is not interrupted.
+constexpr double kSecondsPerPair = 3e-5;
+constexpr double kBytesPerPair = 4000;
+
+double pairs_for_edges(const Problem& problem) {
+  const auto devices = static_cast<double>(problem.device_count());
+  return static_cast<double>(problem.edge_count()) * devices * devices;
+}
 
 std::string refuses(const Problem& problem) {
   if (problem.rules().memory == MemoryModel::peak) {
@@ -36,9 +44,7 @@ std::string refuses(const Problem& problem) {
   if (problem.has_shared_spaces() && problem.space_count() > 1) {
     return "its model knows one memory space for all devices, or one for each";
   }
-  const auto devices = static_cast<double>(problem.device_count());
-  const double pairs = static_cast<double>(problem.edge_count()) * devices * devices;
-  if (pairs > kMostPairs) {
+  if (const double pairs = pairs_for_edges(problem); pairs > kMostPairs) {
     return fmt::format("its model would have {:.0f} pairs of devices for edges, above {:.0f}",
                        pairs, kMostPairs);
   }
@@ -120,6 +126,13 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   answer.certificate = best_lower_bound(problem);
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
+  const double pairs = pairs_for_edges(problem);
+  if (const std::string obstacle =
+          control.cannot_afford(pairs * kSecondsPerPair, pairs * kBytesPerPair);
+      !obstacle.empty()) {
+    if (!answer.plan) answer.reason = "the constraint program was not begun: " + obstacle;
+    return answer;
+  }
   Slices(problem, control, answer).run();
   if (answer.proved_infeasible) {
     answer.reason = "no placement and order of the ops obeys all rules (proved by CP-SAT)";

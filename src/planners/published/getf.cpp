@@ -210,6 +210,11 @@ class StayInClass final : public StartRule {
 };
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {
+  if (std::string obstacle = cannot_afford_program(problem, control); !obstacle.empty()) {
+    Answer answer;
+    answer.reason = "the linear program for groups of devices was not begun: " + obstacle;
+    return answer;
+  }
   const std::vector<SpeedClass> classes = speed_classes(problem);
   const std::optional<std::vector<double>> parts = shares(problem, classes, control);
   if (!parts) {

@@ -122,6 +122,7 @@ class Descent {
       });
       // The best move that keeps the rules; few break them.
       for (const Move& move : moves) {
+        if (control_.should_stop()) return;
         Placement next = evaluator.placement();
         for (const OpId op : blocks_.ops[move.block]) next[op] = move.to;
         if (!valid(next)) continue;

@@ -29,8 +29,10 @@
 namespace placewright {
 namespace {
 
-// Finding the pairs takes time and memory of the order of ops^2.
+// Finding the pairs of ops takes time and memory of the order of ops^2, and is not interrupted.
 constexpr std::size_t kMostOps = 5000;
+constexpr double kSecondsPerPair = 5e-7;
+constexpr double kBytesPerPair = 130;
 constexpr std::uint64_t kStepsPerNode = 1000;
 constexpr std::uint64_t kStepsPerOrder = 100;
 // HiGHS keeps rows within 1e-6; its bound is believed up to half of what counts as optimal.
@@ -85,6 +87,13 @@ Answer solve(const Problem& problem, const Settings& settings, Control& control)
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
 
+  const auto ops = static_cast<double>(problem.op_count());
+  if (const std::string obstacle =
+          control.cannot_afford(ops * ops * kSecondsPerPair, ops * ops * kBytesPerPair);
+      !obstacle.empty()) {
+    if (!answer.plan) answer.reason = "the program was not begun: " + obstacle;
+    return answer;
+  }
   const std::optional<Plan> start = answer.plan;
   MoiraiModel model(problem, start ? &*start : nullptr);
   const auto most = static_cast<std::size_t>(settings.integer("most-orders"));

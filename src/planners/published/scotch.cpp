@@ -120,6 +120,15 @@ std::optional<Placement> repaired(const StageModel& model, const std::vector<int
 
 Answer plan(const Problem& problem, const Settings& settings, Control& control) {
   Incumbent incumbent(problem, control);
+  // Scotch is not interrupted.
+  constexpr double kSecondsPerEdge = 3e-5;
+  constexpr double kBytesPerEdge = 500;
+  const auto edges = static_cast<double>(problem.op_count() + problem.edge_count());
+  if (const std::string obstacle =
+          control.cannot_afford(edges * kSecondsPerEdge, edges * kBytesPerEdge);
+      !obstacle.empty()) {
+    return incumbent.answer("Scotch was not begun: " + obstacle);
+  }
   const StageModel model(problem, blocks_of(problem));
   const std::size_t kind = main_class(model);
   const std::vector<DeviceId>& devices = model.classes()[kind].devices;

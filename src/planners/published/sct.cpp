@@ -145,6 +145,11 @@ class KeepForFavourite final : public StartRule {
 };
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {
+  if (std::string obstacle = cannot_afford_program(problem, control); !obstacle.empty()) {
+    Answer answer;
+    answer.reason = "the linear program for favourite children was not begun: " + obstacle;
+    return answer;
+  }
   const std::optional<Table<OpId, OpId>> favourites = favourite_children(problem, control);
   if (!favourites) {
     Answer answer;

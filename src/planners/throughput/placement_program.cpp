@@ -16,6 +16,16 @@ std::string refuses_program(const Problem& problem) {
   return {};
 }
 
+double estimated_rows(const Problem& problem) {
+  const auto devices = static_cast<double>(problem.device_count());
+  const auto edges = static_cast<double>(problem.edge_count());
+  const bool host = problem.interconnect() == InterconnectKind::host;
+  const double moves = host ? 2 * edges * devices : edges * devices * devices;
+  const double order =
+      problem.rules().contiguity == Contiguity::joint ? edges * devices * devices : 0;
+  return static_cast<double>(problem.op_count()) + moves + order;
+}
+
 Blocks program_blocks(const Problem& problem) {
   if (problem.rules().contiguity != Contiguity::per_device) {
     return merge_dominated(problem, blocks_of(problem));

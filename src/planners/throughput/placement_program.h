@@ -110,6 +110,9 @@ class PlacementProgram {
 // Why the program cannot state the problem; empty: it can.
 std::string refuses_program(const Problem& problem);
 
+// About how many rows the program would have, without building it.
+double estimated_rows(const Problem& problem);
+
 // Blocks that the rule allows to move as one: for joint contiguity as blocks_of, without contiguity
 // and for per-device groups; dominated ones merged where that is sound.
 Blocks program_blocks(const Problem& problem);
