@@ -158,6 +158,7 @@ std::string outcome_text(const Problem& problem, const PlanOutcome& outcome, boo
   line("planner", planner_text(outcome));
   if (outcome.coarsening) line("coarsening", coarsening_text(*outcome.coarsening));
   line("time", duration_text(outcome.seconds));
+  for (const std::string& note : outcome.notes) line("note", note);
   text += '\n' + device_table(problem, plan);
   if (problem.objective() == Objective::total_completion)
     text += completion_text(problem, plan, verbose);
@@ -191,10 +192,13 @@ Json outcome_json(const Problem& problem, const PlanOutcome& outcome) {
   }
   if (!answer.found_by.empty()) document["found_by"] = answer.found_by;
   if (!answer.plan) document["reason"] = answer.reason;
+  if (!outcome.notes.empty()) document["notes"] = outcome.notes;
   document["placement"] = Json::object();
   if (!answer.plan) return document;
+  // Names differ, so nothing is looked up: that would take the square of the ops.
+  auto& placement = document["placement"].get_ref<Json::object_t&>();
   for (const OpId op : problem.ops()) {
-    document["placement"][problem.op(op).name] = problem.device(answer.plan->placement[op]).name;
+    placement.emplace_back(problem.op(op).name, problem.device(answer.plan->placement[op]).name);
   }
   document["devices"] = devices_json(problem, *answer.plan);
   if (problem.objective() == Objective::total_completion) {

@@ -1,7 +1,10 @@
 #include "planning/portfolio.h"
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,20 +16,31 @@
 namespace placewright {
 namespace {
 
-// A quick planner ends by itself; one that needs this much of what is left is stopped.
+// A quick planner of others ends by itself; one that needs this much of what is left is stopped.
 constexpr double kQuickShare = 0.25;
+// Beyond so many ops exact planners prove little: their claim on the time falls with the size.
+constexpr double kProvableOps = 2000;
 
+// Instant planners first, so that there is a plan whatever the limit; then quick ones, our own
+// before those that are here for comparison; then proofs; then what goes on improving.
 int turn(const PlannerEntry& entry) {
-  if (entry.effort == Effort::portfolio) return 3;
-  if (entry.effort == Effort::anytime && entry.strength == Strength::heuristic) return 2;
-  return entry.strength == Strength::exact ? 1 : 0;
+  if (entry.effort == Effort::portfolio) return 5;
+  if (entry.effort == Effort::instant) return 0;
+  if (entry.strength == Strength::exact) return 3;
+  if (entry.effort == Effort::anytime) return 4;
+  return entry.role == Role::own ? 1 : 2;
+}
+
+double claim(const PlannerEntry& member, const Problem& problem) {
+  if (member.strength != Strength::exact) return member.share;
+  return member.share * std::min(1.0, kProvableOps / static_cast<double>(problem.op_count()));
 }
 
 // The best of what the members have answered so far.
 class Best {
  public:
-  Best(const Problem& problem, const Plan* start) : problem_(problem) {
-    if (start != nullptr) best_.plan = *start;
+  Best(const Problem& problem, Control& control) : problem_(problem), control_(control) {
+    if (control.start != nullptr) best_.plan = *control.start;
     best_.certificate = best_lower_bound(problem);
   }
 
@@ -40,8 +54,8 @@ class Best {
       }
     } else if (!answer.plan) {
       if (answer.proved_infeasible && best_.plan) {
-        throw WrongPlan(fmt::format("planner '{}' says that no plan exists, and there is one: {}",
-                                    member.name, answer.reason));
+        return fail(fmt::format("planner '{}' says that no plan exists, and there is one: {}",
+                                member.name, answer.reason));
       }
       best_.proved_infeasible |= answer.proved_infeasible;
       reasons_.push_back(answer.proved_infeasible
@@ -50,10 +64,19 @@ class Best {
     }
   }
 
+  // A member made something wrong, or threw: told in a note, and the rest goes on.
+  void fail(const std::string& fault) {
+    if (PLACEWRIGHT_DEBUG_CHECKS) throw WrongPlan(fault);
+    control_.note(fault);
+    if (first_fault_.empty()) first_fault_ = fault;
+  }
+
   [[nodiscard]] bool settled() const {
     return best_.status() == Status::optimal || best_.proved_infeasible;
   }
   [[nodiscard]] const Answer& answer() const { return best_; }
+  // Seconds to keep for the check of the next plan.
+  [[nodiscard]] double longest_check() const { return longest_check_; }
 
   Answer finish() {
     if (best_.plan) return std::move(best_);
@@ -66,33 +89,53 @@ class Best {
 
  private:
   bool is_right(const PlannerEntry& member, const Plan& plan) {
+    const auto begin = Control::Clock::now();
     const std::string fault = fault_of_plan(problem_, member.name, plan);
-    if (fault.empty()) return true;
-    if (PLACEWRIGHT_DEBUG_CHECKS) throw WrongPlan(fault);
-    if (first_fault_.empty()) first_fault_ = fault;
-    return false;
+    const std::chrono::duration<double> taken = Control::Clock::now() - begin;
+    longest_check_ = std::max(longest_check_, taken.count());
+    if (!fault.empty()) fail(fault);
+    return fault.empty();
   }
 
   const Problem& problem_;
+  Control& control_;
   Answer best_;
   std::vector<std::string> reasons_;
   std::string first_fault_;
+  double longest_check_ = 0;
 };
+
+// The member's answer; what it throws becomes a note.
+void run_member(const Problem& problem, const PlannerEntry& member, Control& part, Control& whole,
+                Best& best) {
+  try {
+    best.add(member, plan_within_memory(problem, member, Settings{member.options}, part));
+  } catch (const WrongPlan&) {
+    throw;  // debug builds only: `fail` says so
+  } catch (const std::bad_alloc&) {
+    whole.note(fmt::format("planner '{}' ran out of memory", member.name));
+  } catch (const std::exception& error) {
+    best.fail(fmt::format("planner '{}' failed: {}", member.name, error.what()));
+  }
+  for (const std::string& note : part.notes()) whole.note(note);
+}
 
 Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& members,
                Control& control) {
-  Best best(problem, control.start);
+  Best best(problem, control);
   double claims = 0;
-  for (const PlannerEntry* member : members) claims += member->share;
+  for (const PlannerEntry* member : members) claims += claim(*member, problem);
   for (const PlannerEntry* next : members) {
-    if (best.settled() || control.interrupted() || control.remaining() <= 0) break;
+    const double left = control.remaining() - best.longest_check();
+    if (best.settled() || control.interrupted() || left <= 0) break;
     const PlannerEntry& member = *next;
-    double share = member.share / claims;
+    double share = claim(member, problem) / claims;
     if (member.effort == Effort::quick) share = std::max(share, kQuickShare);
-    Control part = control.part(member.name, control.remaining() * share);
-    claims -= member.share;
+    if (turn(member) <= 1) share = 1;
+    claims -= claim(member, problem);
+    Control part = control.part(member.name, left * share);
     if (best.answer().plan) part.start = &*best.answer().plan;
-    best.add(member, plan_within_memory(problem, member, Settings{member.options}, part));
+    run_member(problem, member, part, control, best);
     control.report(best.answer().value(), best.answer().certificate.lower_bound);
   }
   return best.finish();

@@ -1,16 +1,20 @@
 // The planner `auto`: runs the other planners that fit within one budget and keeps the best.
 //
-// Order: quick heuristics, then exact planners, then those that improve as long as there is time.
-// A later planner starts from the best plan so far and gets its share (PlannerEntry::share) of
-// the time that is left, so that what a quick planner does not use goes to the long ones. It ends
-// as soon as the best plan meets the best bound, or one planner proves that nothing fits.
+// Order: instant planners, so that there is a plan whatever the limit; quick heuristics, our own
+// first; exact planners; then those that improve as long as there is time. A later planner starts
+// from the best plan so far. Instant planners and quick ones of our own may take all the time that
+// is left: the answer is never worse than theirs would be alone. The others get their share
+// (PlannerEntry::share) of what is left, so that what a quick planner does not use goes to the long
+// ones. It ends as soon as the best plan meets the best bound, or one planner proves that nothing
+// fits.
 //
 // Published planners that take all the time they are given are left out: they are there for
 // comparison, and a planner of ours does the same better.
 //
-// The bound is the best of all planners' bounds. Members are checked by the verifier one by one: a
-// wrong plan of one member does not hide the right plans of the others. Where every plan was wrong,
-// and in debug builds at once, it throws WrongPlan.
+// The bound is the best of all planners' bounds. Members are checked by the verifier one by one, in
+// time that is kept back for it. A member that makes a wrong plan, claims a false proof, throws or
+// runs out of memory is told in a note (Control::note) and the rest goes on. Where every plan was
+// wrong, and in debug builds at once, it throws WrongPlan.
 //
 // With a step limit each member has the whole of it, so the answer is repeatable.
 

@@ -184,6 +184,7 @@ PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bou
   verify_outcome(run.problem, outcome);
   join_bound(outcome, bound);
   explain_missing_plan(outcome);
+  outcome.notes = control.notes();
   outcome.seconds = control.elapsed();
   return outcome;
 }
@@ -222,6 +223,8 @@ PlanOutcome make_plan(const Problem& problem, const Registry& registry, const Pl
   if (const auto same = without_peak_limits(problem)) {
     return make_plan(*same, registry, request, interrupted, observer);
   }
+  // The clock runs from here: coarsening, bounds and the final check are within the limit.
+  const Control whole(request.planner, request.budget, interrupted, observer);
   const std::optional<Coarsening> coarsening = coarsened(problem, request);
   const PlannerEntry& entry =
       chosen_planner(planned_problem(problem, coarsening), registry, request.planner);
@@ -230,11 +233,13 @@ PlanOutcome make_plan(const Problem& problem, const Registry& registry, const Pl
   if (auto proof = proof_of_infeasibility(problem)) {
     return infeasible(entry, settings, std::move(*proof));
   }
-  Control control(entry.name, request.budget, interrupted, observer);
+  Control control = whole.part(entry.name, whole.remaining());
   const Run run{problem, entry, settings, request, coarsening};
   // A portfolio has asked for the same bound already.
   const bool known = entry.effort == Effort::portfolio && !run.loses_bounds();
-  return run_planner(run, control, known ? Certificate{} : own_bound(run));
+  PlanOutcome outcome = run_planner(run, control, known ? Certificate{} : own_bound(run));
+  outcome.seconds = whole.elapsed();
+  return outcome;
 }
 
 Comparison compare(const Problem& problem, const Registry& registry,

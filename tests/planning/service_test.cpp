@@ -2,6 +2,7 @@
 
 #include "planning/service.h"
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -263,7 +264,88 @@ TEST(Portfolio, LeavesOutPublishedPlannersThatTakeAllTheTime) {
   }
   registry.add(portfolio(registry));
   make_plan(Problem(chain_draft()), registry, {});
-  EXPECT_EQ(ran, std::vector<std::string>({"0 own", "0 published", "1 own"}));
+  EXPECT_EQ(ran, std::vector<std::string>({"1 own", "1 published", "2 own"}));
+}
+
+TEST(Portfolio, RunsInstantPlannersThenQuickOnesOfOurOwnThenTheRest) {
+  std::vector<std::string> ran;
+  Registry registry;
+  const auto add = [&](const std::string& name, Effort effort, Role role, Strength strength) {
+    PlannerEntry entry = planner(name, [&ran, name](const Problem&, Control&) {
+      ran.push_back(name);
+      return Answer{};
+    });
+    entry.effort = effort;
+    entry.role = role;
+    entry.strength = strength;
+    registry.add(std::move(entry));
+  };
+  add("improving", Effort::anytime, Role::own, Strength::heuristic);
+  add("proof", Effort::anytime, Role::own, Strength::exact);
+  add("baseline", Effort::quick, Role::yardstick, Strength::heuristic);
+  add("quick", Effort::quick, Role::own, Strength::heuristic);
+  add("fill", Effort::instant, Role::imitation, Strength::heuristic);
+  registry.add(portfolio(registry));
+  make_plan(Problem(chain_draft()), registry, {});
+  EXPECT_EQ(ran, std::vector<std::string>({"fill", "quick", "baseline", "proof", "improving"}));
+}
+
+// Of all the time there is: an instant planner, or a quick one of our own, may take all of it.
+TEST(Portfolio, GivesQuickPlannersOfOurOwnTheTimeTheyWouldHaveAlone) {
+  double given = 0;
+  double given_to_others = 0;
+  Registry registry;
+  registry.add(planner("quick", [&](const Problem&, Control& control) {
+    given = control.budget().seconds;
+    return Answer{};
+  }));
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    PlannerEntry other = planner(name, [&](const Problem&, Control& control) {
+      given_to_others = std::max(given_to_others, control.budget().seconds);
+      return Answer{};
+    });
+    other.role = Role::published;
+    registry.add(std::move(other));
+  }
+  registry.add(portfolio(registry));
+  make_plan(Problem(chain_draft()), registry, {.budget = {.seconds = 1000}});
+  EXPECT_GT(given, 900);
+  EXPECT_LT(given_to_others, 1000);
+}
+
+TEST(Portfolio, AMemberThatFailsIsANote) {
+  Registry registry;
+  registry.add(
+      planner("hungry", [](const Problem&, Control&) -> Answer { throw std::bad_alloc(); }));
+  registry.add(good("good", DeviceId{1}));
+  registry.add(portfolio(registry));
+  const auto outcome = make_plan(Problem(chain_draft()), registry, {});
+  EXPECT_EQ(outcome.answer.found_by, "good");
+  ASSERT_EQ(outcome.notes.size(), 1U);
+  EXPECT_EQ(outcome.notes.front(), "planner 'hungry' ran out of memory");
+}
+
+TEST(Portfolio, AMemberThatThrowsOrProvesWhatIsFalseIsANote) {
+  if (PLACEWRIGHT_DEBUG_CHECKS) GTEST_SKIP() << "debug builds stop at the first fault";
+  Registry registry;
+  registry.add(planner(
+      "thrower", [](const Problem&, Control&) -> Answer { throw std::runtime_error("oops"); }));
+  registry.add(good("good", DeviceId{1}));
+  PlannerEntry liar = planner("liar", [](const Problem&, Control&) {
+    Answer answer;
+    answer.proved_infeasible = true;
+    answer.reason = "wishful thinking";
+    return answer;
+  });
+  liar.strength = Strength::exact;
+  registry.add(std::move(liar));
+  registry.add(portfolio(registry));
+  const auto outcome = make_plan(Problem(chain_draft()), registry, {});
+  EXPECT_EQ(outcome.fault, "");
+  EXPECT_EQ(outcome.answer.found_by, "good");
+  ASSERT_EQ(outcome.notes.size(), 2U);
+  EXPECT_THAT(outcome.notes[0], HasSubstr("oops"));
+  EXPECT_THAT(outcome.notes[1], HasSubstr("says that no plan exists"));
 }
 
 TEST(Service, TheObserverIsCalledInTheCallersThread) {

@@ -47,6 +47,8 @@ struct PlanOutcome {
   std::string fault = {};  // an internal error, in one sentence; then there is no plan
   std::optional<CoarseningSummary> coarsening = {};
   std::uint64_t seed = 1;
+  // Beside the answer: members of `auto` that failed or were left out.
+  std::vector<std::string> notes = {};
 
   [[nodiscard]] double value() const { return answer.value(); }
 };

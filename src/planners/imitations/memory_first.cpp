@@ -23,6 +23,7 @@ PlannerEntry memory_first() {
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
                       .role = Role::imitation,
+                      .effort = Effort::instant,
                       .knows_sharing = true,
                       .plan = plan};
 }

@@ -48,6 +48,7 @@ PlannerEntry proportional() {
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
                       .role = Role::imitation,
+                      .effort = Effort::instant,
                       .knows_sharing = true,
                       .plan = plan};
 }

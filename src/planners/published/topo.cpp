@@ -41,6 +41,7 @@ PlannerEntry topo() {
                       .objectives = {Objective::throughput, Objective::call_latency,
                                      Objective::latency, Objective::total_completion},
                       .role = Role::published,
+                      .effort = Effort::instant,
                       .knows_sharing = true,
                       .plan = plan};
 }
