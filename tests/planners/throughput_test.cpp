@@ -207,5 +207,52 @@ TEST(Refine, ProvesAPublishedInput) {
   EXPECT_NEAR(outcome.value(), 17.714719, 1e-5);
 }
 
+// A chain has one order. Where transfers cost nothing the furthest end of a stage is the best one, and
+// the program over numbers of devices has the optimum, up to the precision of its bisection.
+TEST(Kinds, HaveTheOptimumOfChains) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    GenerateOptions options;
+    options.family = GraphFamily::chain;
+    options.objective = Objective::throughput;
+    options.seed = seed;
+    options.ops = 40;
+    options.accelerators = 2 + seed % 3;
+    options.cores = seed % 4;
+    options.communication = 0;
+    options.memory_pressure = seed % 2 == 0 ? 0.7 : 0;
+    const Problem problem(generate(options));
+    SCOPED_TRACE(seed);
+    const PlanOutcome exact = plan_with(problem, "ideals");
+    const PlanOutcome found = plan_with(problem, "kinds");
+    ASSERT_EQ(exact.answer.status(), Status::optimal);
+    ASSERT_TRUE(found.answer.plan) << found.answer.reason;
+    EXPECT_LE(found.value(), exact.value() * 1.001);
+  }
+}
+
+// Contiguous stages on three kinds cannot give every op its best kind, and the bound knows it.
+TEST(Kinds, ComeNearTheBoundOnTransformersWithManyDevices) {
+  GenerateOptions options;
+  options.family = GraphFamily::transformer;
+  options.objective = Objective::throughput;
+  options.ops = 4000;
+  options.devices = 12;
+  const Problem problem(generate(options));
+  const PlanOutcome found = plan_with(problem, "kinds", 60);
+  ASSERT_TRUE(found.answer.plan) << found.answer.reason;
+  EXPECT_EQ(found.answer.certificate.method, "work of contiguous segments");
+  EXPECT_LT(found.answer.gap(), 0.05);
+}
+
+TEST(PlacementPrograms, AreNotBegunWhereMemoryIsTooSmall) {
+  const Problem problem = published("LayerGraphs/bert24_inference", Contiguity::none);
+  PlanRequest request{.planner = "ip", .options = {{"warm-start", "off"}}};
+  request.budget.memory = 1e5;
+  const PlanOutcome outcome = make_plan(problem, registry(), request);
+  EXPECT_EQ(outcome.answer.status(), Status::unknown);
+  EXPECT_NE(outcome.answer.reason.find("was not begun"), std::string::npos)
+      << outcome.answer.reason;
+}
+
 }  // namespace
 }  // namespace placewright

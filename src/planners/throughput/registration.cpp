@@ -6,6 +6,7 @@ namespace placewright {
 void register_throughput(Registry& registry) {
   registry.add(ideals());
   registry.add(ideals_linear());
+  registry.add(kinds());
   registry.add(cpsat_throughput());
   registry.add(refine());
   registry.add(exhaustive_throughput());

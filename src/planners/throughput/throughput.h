@@ -8,6 +8,7 @@ namespace placewright {
 
 PlannerEntry ideals();
 PlannerEntry ideals_linear();
+PlannerEntry kinds();
 PlannerEntry cpsat_throughput();
 PlannerEntry refine();
 PlannerEntry exhaustive_throughput();
