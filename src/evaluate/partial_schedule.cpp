@@ -179,11 +179,16 @@ PartialSchedule::Slot PartialSchedule::probe(OpId op, DeviceId device) {
   return {start, start + length};
 }
 
-DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candidates) {
+DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candidates,
+                                       std::span<const double> behind) {
+  const auto length_to_end = [&](DeviceId device) {
+    const double rest = behind.empty() ? 0 : behind[problem_.kind_of(device).index()];
+    return problem_.time(op, device) + rest;
+  };
   prospects_.clear();
   for (const DeviceId device : candidates) {
     const double start = start_bound(op, device);
-    prospects_.push_back({start + problem_.time(op, device), start,
+    prospects_.push_back({start + length_to_end(device), start,
                           static_cast<std::uint32_t>(prospects_.size()), device});
   }
   std::make_heap(prospects_.begin(), prospects_.end());
@@ -195,9 +200,10 @@ DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candid
     std::pop_heap(prospects_.begin(), end);
     const double length = problem_.time(op, next.device);
     const double free = device_start(op, next.device, next.start_bound, length);
-    if (free + length > best.bound) continue;
+    if (free + length_to_end(next.device) > best.bound) continue;
     const Slot slot = probe(op, next.device);
-    const Prospect probed{slot.end, slot.start, next.position, next.device};
+    const Prospect probed{slot.start + length_to_end(next.device), slot.start, next.position,
+                          next.device};
     if (best < probed && probed.bound < kInfinity) best = probed;
   }
   return best.device;

@@ -41,7 +41,9 @@ class PartialSchedule {
   // The device among `candidates` on which the op ends first, or starts first (then: ends first);
   // ties: the one named first. Not valid where no input can reach any of them. Devices are probed
   // in order of a lower bound, so most are not probed at all.
-  [[nodiscard]] DeviceId earliest_end(OpId op, std::span<const DeviceId> candidates);
+  // `behind`, by kind of device, is added to the end where it is not empty.
+  [[nodiscard]] DeviceId earliest_end(OpId op, std::span<const DeviceId> candidates,
+                                      std::span<const double> behind = {});
   struct Choice {
     DeviceId device;
     Slot slot;
@@ -68,7 +70,7 @@ class PartialSchedule {
     double start;
   };
   struct Prospect {
-    double bound;  // of what is made least: the end or the start
+    double bound;  // of what is made least: the end and what is behind it, or the start
     double start_bound;
     std::uint32_t position;
     DeviceId device;

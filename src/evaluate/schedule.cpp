@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "evaluate/activities.h"
+#include "evaluate/mean_transfer.h"
 #include "problem/lanes.h"
 
 namespace placewright {
@@ -289,28 +290,7 @@ double mean_time(const Problem& problem, OpId op) {
 }
 
 Table<OpId, double> upward_ranks(const Problem& problem) {
-  const double pairs = static_cast<double>(problem.device_count() * problem.device_count());
-  // Mean latency and inverse bandwidth over linked pairs serve every tensor without a table.
-  double latency = 0;
-  double inverse_bandwidth = 0;
-  for (const Link& link : problem.draft().cluster.links) {
-    latency += link.latency / pairs;
-    inverse_bandwidth += 1 / link.bandwidth / pairs;
-  }
-  double accelerators = 0;
-  for (const DeviceId device : problem.devices()) accelerators += problem.on_host(device) ? 0 : 1;
-  const double accelerator_share = accelerators / static_cast<double>(problem.device_count());
-  const auto mean_transfer = [&](TensorId id) {
-    const Tensor& tensor = problem.tensor(id);
-    if (problem.interconnect() == InterconnectKind::host) {
-      return tensor.host_time * 2 * accelerator_share;
-    }
-    if (tensor.link_times.empty()) return latency + tensor.bytes * inverse_bandwidth;
-    double sum = 0;
-    for (const double time : tensor.link_times) sum += time < kInfinity ? time : 0;
-    return sum / pairs;
-  };
-
+  const Table<TensorId, double> transfer = mean_transfer_times(problem);
   Table<OpId, double> rank(problem.op_count(), 0);
   const auto order = problem.topological_order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
@@ -320,7 +300,7 @@ Table<OpId, double> upward_ranks(const Problem& problem) {
       if (consumers.empty()) continue;
       double longest = 0;
       for (const OpId consumer : consumers) longest = std::max(longest, rank[consumer]);
-      tail = std::max(tail, mean_transfer(output) + longest);
+      tail = std::max(tail, transfer[output] + longest);
     }
     rank[*op] = mean_time(problem, *op) + tail;
   }

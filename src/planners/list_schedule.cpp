@@ -98,11 +98,13 @@ class ListScheduler {
 }  // namespace
 
 std::optional<Plan> earliest_end_plan(const Problem& problem, std::span<const OpId> order,
-                                      DeviceChoice& choice, Control& control) {
+                                      DeviceChoice& choice, Control& control,
+                                      const TimeBehind& behind) {
   PartialSchedule schedule(problem, Gaps::insert);
   for (const OpId op : order) {
     if (control.should_stop()) return std::nullopt;
-    const DeviceId device = schedule.earliest_end(op, choice.candidates(op));
+    const std::span<const double> rest = behind ? behind(op) : std::span<const double>{};
+    const DeviceId device = schedule.earliest_end(op, choice.candidates(op), rest);
     if (!device.valid()) return std::nullopt;
     choice.take(op, device);
     schedule.place(op, device);

@@ -1,7 +1,8 @@
 // List scheduling: ops one after the other onto the schedule so far.
 //
 // earliest_end_plan     in a given order, each op on the device where it ends first, in gaps between
-//                       earlier ops where it fits (HEFT's second half).
+//                       earlier ops where it fits (HEFT's second half). With the time behind an
+//                       op, the device where that ends first (PEFT).
 // earliest_start_plan   again and again, of all ready ops and the devices that the choice offers,
 //                       the pair with the earliest start; ties by upward rank, then by end (ETF). A
 //                       rule may put off, or rule out, an op on a device. An op that it keeps off
@@ -13,6 +14,7 @@
 
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -31,8 +33,11 @@ class StartRule {
 };
 
 // All return nullopt at a dead end of the choice, or when asked to stop.
+// `behind`: what follows an op at the least, by the kind of device that it is on; none: nothing.
+using TimeBehind = std::function<std::span<const double>(OpId op)>;
 std::optional<Plan> earliest_end_plan(const Problem& problem, std::span<const OpId> order,
-                                      DeviceChoice& choice, Control& control);
+                                      DeviceChoice& choice, Control& control,
+                                      const TimeBehind& behind = {});
 std::optional<Plan> earliest_start_plan(const Problem& problem, const Table<OpId, double>& ranks,
                                         DeviceChoice& choice, Control& control);
 std::optional<Plan> earliest_start_plan(const Problem& problem, const Table<OpId, double>& ranks,

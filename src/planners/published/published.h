@@ -9,6 +9,7 @@
 namespace placewright {
 
 // Baechi (Jeon et al., SoCC 2020). m-ETF, the third of its planners, is `etf` in baselines.h.
+PlannerEntry peft();
 PlannerEntry topo();
 PlannerEntry sct();
 // Su et al., 2020.

@@ -5,6 +5,7 @@ namespace placewright {
 
 void register_published(Registry& registry) {
   registry.add(topo());
+  registry.add(peft());
   registry.add(sct());
   registry.add(getf());
   registry.add(moirai());
