@@ -1,0 +1,98 @@
+// Large problems: every planner ends soon after it is interrupted, and keeps its memory.
+//
+// "Soon" is generous, since other work may have the machine; bench/scale.py prints how soon.
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "analysis/generate.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
+#include "support/test_name.h"
+
+namespace placewright {
+namespace {
+
+constexpr double kSoon = 10;  // seconds
+
+struct Case {
+  std::string planner;
+  Objective objective;
+};
+
+std::string name_of(const Case& test_case) {
+  return testing::test_name(test_case.planner + "_" + std::string{name_of(test_case.objective)});
+}
+
+void PrintTo(const Case& test_case, std::ostream* out) {
+  *out << name_of(test_case);
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  const Registry registry = planning_registry();
+  for (const PlannerEntry& entry : registry.entries()) {
+    for (const Objective objective : entry.objectives) cases.push_back({entry.name, objective});
+  }
+  return cases;
+}
+
+Problem large_problem(GraphFamily family, Objective objective) {
+  GenerateOptions options;
+  options.family = family;
+  options.objective = objective;
+  options.ops = 20'000;
+  options.models = objective == Objective::total_completion ? 4 : 1;
+  options.devices = 16;
+  options.accelerators = objective == Objective::call_latency ? 16 : 0;
+  return Problem(generate(options));
+}
+
+// Seconds from the interruption to the answer.
+double seconds_to_end(const Problem& problem, const std::string& planner) {
+  std::atomic<bool> interrupted{false};
+  std::atomic<Control::Clock::time_point> when{Control::Clock::now()};
+  const std::jthread user([&](const std::stop_token& ended) {
+    for (int i = 0; i < 10 && !ended.stop_requested(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    when = Control::Clock::now();
+    interrupted = true;
+  });
+  PlanRequest request{.planner = planner, .budget = {.seconds = 1000, .memory = 2e9}};
+  const auto outcome = make_plan(problem, planning_registry(), request, &interrupted);
+  EXPECT_EQ(outcome.fault, "");
+  if (!interrupted) return 0;
+  return std::chrono::duration<double>(Control::Clock::now() - when.load()).count();
+}
+
+class LargeProblems : public ::testing::TestWithParam<Case> {};
+
+TEST_P(LargeProblems, EndSoonAfterTheyAreInterrupted) {
+  const auto& [planner, objective] = GetParam();
+  const Registry registry = planning_registry();
+  for (const GraphFamily family : {GraphFamily::layered, GraphFamily::transformer}) {
+    const Problem problem = large_problem(family, objective);
+    if (!registry.find(planner, objective)->refusal(problem).empty()) continue;
+    EXPECT_LT(seconds_to_end(problem, planner), kSoon) << problem.name();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, LargeProblems, ::testing::ValuesIn(all_cases()),
+                         [](const auto& test) { return name_of(test.param); });
+
+TEST(ManyDevices, EndSoonAfterTheyAreInterrupted) {
+  GenerateOptions options;
+  options.ops = 200;
+  options.devices = options.kinds = 1024;
+  const Problem problem(generate(options));
+  EXPECT_LT(seconds_to_end(problem, "auto"), kSoon);
+}
+
+}  // namespace
+}  // namespace placewright
