@@ -127,6 +127,9 @@ std::size_t longest_label(const Problem& problem) {
   for (const DeviceId device : problem.devices()) {
     longest = std::max(longest, display_width(label_of(problem, device)));
   }
+  for (const ResourceId resource : problem.resources()) {
+    longest = std::max(longest, display_width(printable(problem.resource(resource).name)));
+  }
   return longest;
 }
 
@@ -144,6 +147,25 @@ std::vector<std::vector<Block>> lanes_of(std::vector<Block> blocks) {
     lane->push_back(std::move(block));
   }
   return lanes;
+}
+
+// Which op holds each resource when.
+std::string resource_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
+  std::string text;
+  for (const ResourceId resource : problem.resources()) {
+    std::vector<Block> ops;
+    for (const OpId op : problem.ops()) {
+      const auto uses = problem.uses(plan.placement[op]);
+      const double start = plan.schedule->start[op];
+      const double end = plan.schedule->end[op];
+      if (end > start && std::ranges::count(uses, resource, &ResourceUse::resource) > 0) {
+        ops.push_back({printable(problem.op(op).name), start, end});
+      }
+    }
+    const std::string name = printable(problem.resource(resource).name);
+    for (const auto& lane : lanes_of(std::move(ops))) text += canvas.ops_row(name, lane);
+  }
+  return text;
 }
 
 std::string schedule_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
@@ -169,7 +191,7 @@ std::string schedule_rows(const Problem& problem, const Plan& plan, const Canvas
     if (!sends.empty()) text += canvas.transfers_row(name + " >", sends);
     if (!receives.empty()) text += canvas.transfers_row(name + " <", receives);
   }
-  return text;
+  return text + resource_rows(problem, plan, canvas);
 }
 
 std::string call_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {

@@ -3,6 +3,7 @@
 //   d0   |[conv1=====][pool]...[fc====]|
 //   d0 > |...........---...............|     what it sends
 //   d0 < |......----...................|     what it receives
+//   core |[conv1=====][pool]...[fc====]|     who holds it, where devices share resources
 //
 // An op wide enough shows its name; ops too short for a column of their own share one ("#").
 // Pipelines have no time axis: there a bar shows each device's load.

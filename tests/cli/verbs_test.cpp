@@ -1,5 +1,6 @@
 // Every verb on its happy path, as a user calls it.
 
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -243,6 +244,21 @@ TEST(SimulateVerb, DrawsAGanttOfTheWidthAskedFor) {
     EXPECT_EQ(line.size(), 80U) << line;
   }
   EXPECT_GE(rows, 3U);
+}
+
+TEST(SimulateVerb, TheGanttShowsWhoHoldsSharedCores) {
+  const Folder folder;
+  const std::string problem = folder.file("problem.json");
+  std::ofstream(problem) << R"({"placewright": "problem", "version": 2, "name": "cores",
+    "kinds": [{"name": "both"}], "resources": [{"name": "core 0"}, {"name": "core 1"}],
+    "devices": [{"name": "d", "kind": "both", "uses": [{"resource": "core 1"}]}],
+    "interconnect": {"kind": "links"}, "models": [{"name": "m"}],
+    "ops": [{"name": "conv", "time": [1]}], "tensors": []})";
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", problem, "-o", plan}).exit_code, 0);
+  const std::string out = run({"simulate", plan, "--gantt", "--width", "40"}).out;
+  EXPECT_THAT(out, HasSubstr("core 0   |....."));
+  EXPECT_THAT(out, HasSubstr("core 1   |[conv==="));
 }
 
 TEST(SimulateVerb, ShowsLoadsOfPipelinesAndCalls) {
