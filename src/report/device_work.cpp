@@ -4,7 +4,7 @@
 #include <map>
 
 #include "evaluate/activities.h"
-#include "evaluate/memory.h"
+#include "evaluate/simulate.h"
 #include "evaluate/pipeline.h"
 
 namespace placewright {
@@ -79,16 +79,18 @@ class Profile {
     changes_[end] -= bytes;
   }
 
-  void finish(DeviceMemory& memory, std::size_t most_steps) const {
-    memory.peak = memory.resident;
-    double held = memory.resident;
-    if (changes_.empty() || changes_.begin()->first > 0) memory.steps.emplace_back(0, held);
+  // Bytes from a time on, `resident` included.
+  [[nodiscard]] std::vector<std::pair<double, double>> steps(double resident,
+                                                             std::size_t most_steps) const {
+    std::vector<std::pair<double, double>> steps;
+    double held = resident;
+    if (changes_.empty() || changes_.begin()->first > 0) steps.emplace_back(0, held);
     for (const auto& [time, bytes] : changes_) {
       held += bytes;
-      memory.steps.emplace_back(time, held);
-      memory.peak = std::max(memory.peak, held);
+      steps.emplace_back(time, held);
     }
-    if (memory.steps.size() > most_steps) thin(memory.steps, most_steps);
+    if (steps.size() > most_steps) thin(steps, most_steps);
+    return steps;
   }
 
  private:
@@ -110,9 +112,9 @@ class Profile {
   std::map<double, double> changes_;
 };
 
-Table<DeviceId, Profile> profiles_of(const Problem& problem, const Plan& plan) {
+Table<SpaceId, Profile> profiles_of(const Problem& problem, const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
-  Table<DeviceId, Profile> profiles(problem.device_count());
+  Table<SpaceId, Profile> profiles(problem.space_count());
   std::vector<std::pair<TensorId, std::size_t>> pairs;
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     pairs.emplace_back(schedule.transfers[i].tensor, i);
@@ -120,7 +122,9 @@ Table<DeviceId, Profile> profiles_of(const Problem& problem, const Plan& plan) {
   const auto moved = Rows<TensorId, std::size_t>::from_pairs(problem.tensor_count(), pairs);
   const auto last_reader = [&](TensorId tensor, DeviceId device, double end) {
     for (const OpId reader : problem.consumers(tensor)) {
-      if (plan.placement[reader] == device) end = std::max(end, schedule.end[reader]);
+      if (problem.same_space(plan.placement[reader], device)) {
+        end = std::max(end, schedule.end[reader]);
+      }
     }
     return end;
   };
@@ -133,40 +137,14 @@ Table<DeviceId, Profile> profiles_of(const Problem& problem, const Plan& plan) {
       const Transfer& transfer = schedule.transfers[i];
       if (transfer.from == home) end = std::max(end, transfer.end);
       if (!transfer.to.valid() || problem.on_host(transfer.to)) continue;
-      profiles[transfer.to].hold(transfer.start, last_reader(tensor, transfer.to, transfer.end),
-                                 bytes);
+      profiles[problem.space(transfer.to)].hold(
+          transfer.start, last_reader(tensor, transfer.to, transfer.end), bytes);
     }
-    if (!problem.on_host(home)) profiles[home].hold(schedule.start[producer], end, bytes);
+    if (!problem.on_host(home)) {
+      profiles[problem.space(home)].hold(schedule.start[producer], end, bytes);
+    }
   }
   return profiles;
-}
-
-// Resident bytes of replicas, and what the samples in flight keep.
-void add_stage_memory(const Problem& problem, const Plan& plan,
-                      Table<DeviceId, DeviceMemory>& memory) {
-  Table<OpId, std::size_t> stage_of(problem.op_count(), plan.stages.size());
-  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    for (const OpId op : plan.stages[i].ops) stage_of[op] = i;
-  }
-  std::vector<double> touched(plan.stages.size() + 1, 0);
-  std::vector<std::size_t> stages;
-  for (const TensorId tensor : problem.tensors()) {
-    stages.assign(1, stage_of[problem.producer(tensor)]);
-    for (const OpId reader : problem.consumers(tensor)) stages.push_back(stage_of[reader]);
-    std::sort(stages.begin(), stages.end());
-    stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
-    for (const std::size_t stage : stages) touched[stage] += problem.tensor(tensor).bytes;
-  }
-  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    const auto samples =
-        problem.has_backward_ops() ? static_cast<double>(plan.stages.size() - i) : 1.0;
-    const DeviceId first = plan.stages[i].devices.front();
-    const double alive = problem.on_host(first) ? 0 : touched[i] * samples;
-    for (const DeviceId device : plan.stages[i].devices) {
-      memory[device].resident = memory[first].resident;
-      memory[device].peak = memory[device].resident + alive;
-    }
-  }
 }
 
 }  // namespace
@@ -199,17 +177,16 @@ Table<DeviceId, DeviceWork> device_work(const Problem& problem, const Plan& plan
 Table<DeviceId, DeviceMemory> device_memory(const Problem& problem, const Plan& plan,
                                             std::size_t most_steps) {
   Table<DeviceId, DeviceMemory> memory(problem.device_count());
-  const auto resident = resident_memory(problem, plan.placement);
+  const Simulation simulation = simulate(problem, plan);
   for (const DeviceId device : problem.devices()) {
-    memory[device].resident = memory[device].peak = resident[device];
+    memory[device].resident = simulation.devices[device].resident;
+    memory[device].peak = simulation.devices[device].peak;
   }
-  if (plan.schedule) {
-    const auto profiles = profiles_of(problem, plan);
-    for (const DeviceId device : problem.devices()) {
-      profiles[device].finish(memory[device], most_steps);
-    }
-  } else if (problem.objective() == Objective::throughput) {
-    add_stage_memory(problem, plan, memory);
+  if (!plan.schedule) return memory;
+  const auto profiles = profiles_of(problem, plan);
+  for (const DeviceId device : problem.devices()) {
+    memory[device].steps =
+        profiles[problem.space(device)].steps(memory[device].resident, most_steps);
   }
   return memory;
 }

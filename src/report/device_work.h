@@ -25,9 +25,10 @@ Table<DeviceId, DeviceWork> device_work(const Problem& problem, const Plan& plan
 // plan needs, from 0 to their length.
 std::vector<Transfer> movements_of(const Problem& problem, const Plan& plan);
 
+// Of the memory space that the device is in.
 struct DeviceMemory {
   double resident = 0;
-  double peak = 0;  // with the tensors alive (semantics.md, "Memory"); calls: as resident
+  double peak = 0;                               // with the tensors alive (evaluate/simulate.h)
   std::vector<std::pair<double, double>> steps;  // schedules: bytes from a time on
 };
 

@@ -76,6 +76,7 @@ Json devices_json(const Problem& problem) {
     const Device& device = problem.device(id);
     list.push_back({{"name", device.name},
                     {"kind", device.kind.index()},
+                    {"space", problem.space(id).index()},
                     {"memory", number(problem.space_memory(problem.space(id)))},
                     {"lanes", device.lanes},
                     {"host", problem.on_host(id)},
@@ -448,11 +449,13 @@ std::string report_data(std::span<const ReportedPlan> plans) {
                {"kinds", Json::array()},
                {"devices", devices_json(problem)},
                {"resources", resources_json(problem)},
+               {"spaces", Json::array()},
                {"ops", ops_json(problem)},
                {"tensors", tensors_json(problem)},
                {"node", {{"width", pixels(size.width)}, {"height", pixels(size.height)}}},
                {"groupings", groupings_json(plans)},
                {"plans", Json::array()}};
+  for (const SpaceId space : problem.spaces()) json["spaces"].push_back(problem.space_name(space));
   for (const DeviceKind& kind : problem.draft().cluster.kinds) json["kinds"].push_back(kind.name);
   for (const ReportedPlan& plan : plans) json["plans"].push_back(plan_json(plan));
   // Names that are not UTF-8 must not keep the page from being written.

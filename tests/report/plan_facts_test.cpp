@@ -79,6 +79,29 @@ TEST(DeviceMemory, HoldsTensorsFromProducerToReader) {
             (std::vector<std::pair<double, double>>{{0, 10}, {2, 17}, {6, 10}}));
 }
 
+// Two devices of one memory: nothing moves, and the tensor is there until its reader ends.
+TEST(DeviceMemory, IsThatOfTheSpaceThatDevicesShare) {
+  ProblemDraft draft;
+  draft.cluster.kinds = {{"kind"}};
+  draft.cluster.spaces = {{"shared"}};
+  draft.cluster.devices = {{.name = "a", .kind = KindId{0}, .space = SpaceId{0}},
+                           {.name = "b", .kind = KindId{0}, .space = SpaceId{0}}};
+  draft.models = {{"model"}};
+  draft.ops = {{.name = "make", .memory = 100, .time = {2}},
+               {.name = "read", .memory = 10, .time = {3}}};
+  draft.tensors.push_back({.producer = OpId{0}, .consumers = {OpId{1}}, .bytes = 7});
+  const Problem problem(std::move(draft));
+  Placement placement(2, DeviceId{0});
+  placement[OpId{1}] = DeviceId{1};
+  const auto plan = plan_of_placement(problem, placement);
+  ASSERT_TRUE(plan);
+  for (const DeviceMemory& memory : device_memory(problem, *plan)) {
+    EXPECT_EQ(memory.resident, 110);
+    EXPECT_EQ(memory.peak, 117);
+    EXPECT_EQ(memory.steps, (std::vector<std::pair<double, double>>{{0, 117}, {5, 110}}));
+  }
+}
+
 TEST(DeviceMemory, AShortProfileKeepsThePeak) {
   const Problem problem(testing::random_draft({.ops = 60}, 2));
   const Plan plan = random_schedule(problem, 2);

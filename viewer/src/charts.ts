@@ -75,7 +75,7 @@ export class LoadChart {
   }
 }
 
-// Memory of each device: over time for schedules, one bar each for pipelines and calls.
+// Memory of each device, or of the devices that share one: over time for schedules, a bar for pipelines and calls.
 export class MemoryChart {
   readonly element = h('div', { class: 'memory' });
 
@@ -92,9 +92,9 @@ export class MemoryChart {
     const beyond = report.devices.some(({ memory }) => memory !== null && memory > most);
     replace(this.element,
             h('div', { class: 'memory-grid' },
-              ...report.devices.map((_, device) => this.deviceFigure(device, timed, most))),
+              ...report.spaces.map((_, space) => this.spaceFigure(space, timed, most))),
             h('p', { class: 'quiet' },
-              `All devices to one scale, up to ${bytesText(most)}. `,
+              `All to one scale, up to ${bytesText(most)}. `,
               beyond ? 'Limits beyond it are not drawn. ' : '',
               plan.calls ? 'Weights of all calls; the limit holds for them.'
               : peakCounts ? 'The limit holds for weights and live tensors together.'
@@ -109,14 +109,17 @@ export class MemoryChart {
     return Math.max(peak * 1.05, ...limits.map((limit) => limit * 1.02));
   }
 
-  private deviceFigure(index: number, timed: boolean, most: number): HTMLElement {
+  private spaceFigure(space: number, timed: boolean, most: number): HTMLElement {
     const { report, currentPlan: plan } = this.state;
+    const devices = report.devices.map((_, device) => device).filter((device) => report.devices[device].space === space);
+    const [index] = devices; // what is known of a space is known of each of its devices
+    const name = devices.length > 1 ? h('span', { class: 'chip' }, oneLine(report.spaces[space], 40)) : deviceChip(report, index);
     const { memory: limit } = report.devices[index];
     const work = plan.devices[index];
     const counted = plan.rules.memory === 'peak' ? work.peak : work.resident;
     const share = limit ? ` (${percentText(counted / limit, 0)})` : '';
     const tensors = work.peak > counted ? `, ${bytesText(work.peak)} with tensors` : '';
-    const caption = h('figcaption', {}, deviceChip(report, index),
+    const caption = h('figcaption', {}, name,
                       h('span', { class: 'figure' }, `${bytesText(counted)} of ${bytesText(limit)}${share}${tensors}`));
     return h('figure', {}, caption, timed ? this.curve(index, most, limit) : this.level(index, most, limit));
   }

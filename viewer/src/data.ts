@@ -3,7 +3,8 @@
 export interface Device {
   name: string;
   kind: number;
-  memory: number | null;
+  space: number;
+  memory: number | null; // of its space
   lanes: number;
   host: boolean;
   uses: number[]; // resource, amount, resource, amount, …
@@ -94,6 +95,7 @@ export interface Report {
   };
   kinds: string[];
   devices: Device[];
+  spaces: string[]; // memory spaces; most have one device
   resources: { name: string; capacity: number }[];
   ops: {
     name: string[];
