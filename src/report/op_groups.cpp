@@ -149,15 +149,14 @@ std::size_t block_size(const Problem& problem) {
 // The blocks that the names spell, of `most_ops` ops or, where that makes too many, of some more.
 // Empty if the names do not divide the ops well.
 std::vector<OpGroup> groups_by_name(const Problem& problem, std::size_t most_ops) {
-  std::vector<NameBlock> blocks;
-  do {
-    blocks = name_blocks(problem, most_ops);
-    most_ops *= 2;
-  } while (blocks.size() > kMostBlocks && most_ops <= problem.op_count());
-  std::vector<OpGroup> groups;
-  if (!divides_well(blocks, problem.op_count())) return groups;
-  for (NameBlock& block : blocks) groups.push_back({std::move(block.name), std::move(block.ops)});
-  return groups;
+  for (; most_ops <= problem.op_count(); most_ops *= 2) {
+    std::vector<NameBlock> blocks = name_blocks(problem, most_ops);
+    if (!divides_well(blocks, problem.op_count())) continue;
+    std::vector<OpGroup> groups;
+    for (NameBlock& block : blocks) groups.push_back({std::move(block.name), std::move(block.ops)});
+    return groups;
+  }
+  return {};
 }
 
 // Stretches of about `size` ops of one model. Bands of whole layers, or, in graphs whose layers

@@ -112,8 +112,11 @@ std::string bound_text(const Plan& plan, const Certificate& certificate) {
 std::string help_text(const Problem& problem, const Plan& plan) {
   const auto gains =
       gains_of_same_plan(problem, plan, scarce_assets(problem, plan, kMostAssets), kStep);
-  if (gains.empty() || gains.front().gain < kWorthSaying * plan.value) {
-    return "10 % more speed of one device, or bandwidth of one link, would not help this plan.";
+  if (gains.empty()) return "";
+  if (gains.front().gain < kWorthSaying * plan.value) {
+    return "10 % more speed of any one of the busiest devices, or bandwidth of any one of the "
+           "busiest "
+           "links, would make this plan less than 0.5 % better.";
   }
   const SamePlanGain& most = gains.front();
   return fmt::format("What would help most: with 10 % more {} this plan takes {} ({} less).",

@@ -4,7 +4,7 @@
 // (report_data); the script and style sheet in the page (viewer/) draw it. The page fetches
 // nothing.
 //
-// Size: the viewer is about 100 kB; an op takes about 150 bytes, and about 60 more for each further
+// Size: the viewer is about 150 kB; an op takes about 150 bytes, and about 60 more for each further
 // plan.
 
 #pragma once

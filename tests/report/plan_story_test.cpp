@@ -61,6 +61,16 @@ TEST(PlanStory, PipelinesAreLimitedByTheirFullestStage) {
       story.limit.starts_with("Limited by stage 1 of 2, on a: compute 6 ms, in 0 ms, out "));
 }
 
+// Two equal devices that end together: more of one leaves the other as it is.
+TEST(PlanStory, SaysWhereNothingHelps) {
+  ProblemDraft draft = two_devices(Objective::latency);
+  draft.tensors.clear();
+  draft.ops[1].time = {6};
+  EXPECT_EQ(story_of(Problem(std::move(draft)), 5).help,
+            "10 % more speed of any one of the busiest devices, or bandwidth of any one of the "
+            "busiest links, would make this plan less than 0.5 % better.");
+}
+
 TEST(PlanStory, TheBoundSaysHowMuchIsLeft) {
   const Problem problem(two_devices(Objective::latency));
   EXPECT_TRUE(story_of(problem, 10).limit.ends_with("No plan for these devices is better."));

@@ -51,11 +51,11 @@ export function oneLine(name: string, most = 80): string {
   return shortened(Array.from(ends.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')), most);
 }
 
-// Names of one model mostly begin alike, so most of what is kept is the end.
-export function shortened(letters: string[], most: number): string {
+// Names of one model mostly begin alike, so most of what is kept is the end; `head`: the share of the beginning.
+export function shortened(letters: string[], most: number, head = most < 16 ? 0 : 0.3): string {
   if (letters.length <= most) return letters.join('');
-  const head = most < 16 ? 0 : Math.floor(0.3 * most);
-  return `${letters.slice(0, head).join('')}…${letters.slice(letters.length - (most - 1 - head)).join('')}`;
+  const begin = Math.floor(head * most);
+  return `${letters.slice(0, begin).join('')}…${letters.slice(letters.length - (most - 1 - begin)).join('')}`;
 }
 
 // From start to end; what rounding leaves is nothing.

@@ -308,7 +308,7 @@ export class GraphView {
     ink.font = FONT;
     ink.textBaseline = 'middle';
     const type = report.ops.types[report.ops.type[op]];
-    const name = this.fitted(ink, oneLine(this.state.nameInGroup(op), 40), width - 20);
+    const name = this.fitted(ink, oneLine(this.state.nameInGroup(op), 40), width - 20, 0);
     ink.fillText(name, x + 13, y + (type ? height / 2 - 7 : height / 2 + 0.5));
     if (type) {
       ink.fillStyle = this.colours.quiet;
@@ -401,13 +401,19 @@ export class GraphView {
     ink.font = FONT_SMALL;
     ink.textBaseline = 'middle';
     ink.textAlign = 'center';
+    const taken: { x: number; y: number; width: number }[] = [];
     for (const edge of this.edges) {
       if (!edge.cut || (edge.cutBytes === 0 && edge.cutTime === 0)) continue;
-      const [x, y] = middleOf(edge);
-      if (!sees(x - 60, y - 8, 120, 16)) continue;
+      const [x, middle] = middleOf(edge);
+      if (!sees(x - 60, middle - 8, 120, 16)) continue;
       const text = [edge.cutBytes > 0 ? bytesText(edge.cutBytes) : '', edge.cutTime > 0 ? timeText(edge.cutTime, unit, 3) : '']
         .filter(Boolean).join(' · ');
       const width = ink.measureText(text).width + 8;
+      // A little higher or lower where another label is; left out where there is no room.
+      const free = (y: number) => taken.every((other) => Math.abs(other.y - y) >= 15 || Math.abs(other.x - x) >= (other.width + width) / 2);
+      const y = [0, 15, -15, 30].map((shift) => middle + shift).find(free);
+      if (y === undefined) continue;
+      taken.push({ x, y, width });
       ink.fillStyle = this.colours.canvas;
       ink.globalAlpha = 0.88;
       ink.fillRect(x - width / 2, y - 7, width, 14);
@@ -418,7 +424,7 @@ export class GraphView {
     ink.textAlign = 'start';
   }
 
-  private fitted(ink: CanvasRenderingContext2D, text: string, width: number): string {
+  private fitted(ink: CanvasRenderingContext2D, text: string, width: number, head?: number): string {
     const key = `${ink.font} ${width} ${text}`;
     const known = this.texts.get(key);
     if (known !== undefined) return known;
@@ -429,10 +435,10 @@ export class GraphView {
       let high = letters.length;
       while (low < high) {
         const middle = (low + high + 1) >> 1;
-        if (ink.measureText(shortened(letters, middle)).width <= width) low = middle;
+        if (ink.measureText(shortened(letters, middle, head)).width <= width) low = middle;
         else high = middle - 1;
       }
-      shown = shortened(letters, low);
+      shown = shortened(letters, low, head);
     }
     this.texts.set(key, shown);
     return shown;
