@@ -14,6 +14,11 @@ namespace {
 // Times this close are the same moment: what ends then makes room for what starts.
 constexpr double kMoment = 1e-9;
 
+// What is left of `whole`; the rounding of a sum is not idle time.
+double idle_time(double whole, double busy) {
+  return whole - busy > kMoment * whole ? whole - busy : 0;
+}
+
 struct Change {
   double time;
   double bytes;
@@ -46,7 +51,7 @@ class ScheduleSimulation {
     }
     for (const DeviceId device : problem_.devices()) {
       DeviceSummary& summary = simulation_.devices[device];
-      summary.idle = std::max(0.0, simulation_.end * problem_.device(device).lanes - summary.busy);
+      summary.idle = idle_time(simulation_.end * problem_.device(device).lanes, summary.busy);
       summary.peak = summary.resident + highest[problem_.space(device)].level;
       summary.peak_time = highest[problem_.space(device)].time;
     }
@@ -209,7 +214,7 @@ void simulate_pipeline(const Problem& problem, const Plan& plan, Simulation& sim
       DeviceSummary& summary = simulation.devices[device];
       summary.ops = stage.ops.size();
       summary.busy = stage.load;
-      summary.idle = std::max(0.0, simulation.end - stage.load);
+      summary.idle = idle_time(simulation.end, stage.load);
       summary.sending = load.out / replicas;
       summary.receiving = load.in / replicas;
       summary.resident = resident.used(device);
@@ -229,7 +234,7 @@ void simulate_calls(const Problem& problem, const Plan& plan, Simulation& simula
     if (problem.on_host(device)) simulation.devices[device].busy += problem.time(op, device);
   }
   for (DeviceSummary& summary : simulation.devices) {
-    summary.idle = std::max(0.0, simulation.end - summary.busy);
+    summary.idle = idle_time(simulation.end, summary.busy);
   }
 }
 

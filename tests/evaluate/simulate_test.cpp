@@ -124,5 +124,30 @@ TEST(SerialPlan, IsValid) {
   }
 }
 
+// Ops back to back, the last one first in the list: their lengths add up to a little less than the
+// end, and what is left is not idle time.
+TEST(Simulate, RoundingIsNoIdleTime) {
+  constexpr std::size_t kOps = 26;
+  ProblemDraft draft;
+  draft.cluster.kinds = {{"kind"}};
+  draft.cluster.devices = {{"a", KindId{0}}};
+  draft.models = {{"model"}};
+  Plan plan;
+  plan.placement = Placement(kOps, DeviceId{0});
+  plan.schedule = Schedule{Table<OpId, double>(kOps), Table<OpId, double>(kOps), {}};
+  double end = 0;
+  for (std::size_t i = 0; i < kOps; ++i) {
+    const double time = 1.0 / static_cast<double>(i + 1);
+    const OpId op{kOps - 1 - i};
+    draft.ops.insert(draft.ops.begin(), {.name = "op" + std::to_string(i), .time = {time}});
+    plan.schedule->start[op] = end;
+    plan.schedule->end[op] = end += time;
+  }
+  const Problem problem(std::move(draft));
+  const DeviceSummary summary = simulate(problem, plan).devices[DeviceId{0}];
+  EXPECT_LT(summary.busy, end);
+  EXPECT_EQ(summary.idle, 0);
+}
+
 }  // namespace
 }  // namespace placewright
