@@ -23,6 +23,11 @@ std::string fault_of_plan(const Problem& problem, const std::string& planner, co
   return described(planner, verify(problem, plan));
 }
 
+double seconds_to_check(const Problem& problem) {
+  constexpr double kSecondsForEach = 5e-7;
+  return kSecondsForEach * static_cast<double>(problem.op_count() + problem.edge_count());
+}
+
 std::string fault_of_incumbent(const Problem& problem, const std::string& planner,
                                const Plan& plan) {
   std::vector<Violation> violations = verify(problem, plan);

@@ -18,6 +18,9 @@ class WrongPlan : public std::logic_error {
 // Why the plan must not be handed out, in one sentence; empty when the verifier accepts it.
 std::string fault_of_plan(const Problem& problem, const std::string& planner, const Plan& plan);
 
+// About how long that takes, so that the time for it can be kept back.
+double seconds_to_check(const Problem& problem);
+
 // The same for a plan that a planner still works on: peak memory is seen to at the end
 // (peak_memory.h).
 std::string fault_of_incumbent(const Problem& problem, const std::string& planner,

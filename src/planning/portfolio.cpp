@@ -39,9 +39,15 @@ double claim(const PlannerEntry& member, const Problem& problem) {
 // The best of what the members have answered so far.
 class Best {
  public:
-  Best(const Problem& problem, Control& control) : problem_(problem), control_(control) {
+  Best(const Problem& problem, Control& control)
+      : problem_(problem), control_(control), longest_check_(seconds_to_check(problem)) {
     if (control.start != nullptr) best_.plan = *control.start;
-    best_.certificate = best_lower_bound(problem);
+  }
+
+  // On large problems it takes longer than an instant planner, so it waits for those.
+  void take_bound_of_problem() {
+    if (std::exchange(bound_taken_, true)) return;
+    best_.certificate = better_bound(best_.certificate, best_lower_bound(problem_));
   }
 
   // Takes over a better plan, a better bound, a proof that nothing fits.
@@ -79,6 +85,7 @@ class Best {
   [[nodiscard]] double longest_check() const { return longest_check_; }
 
   Answer finish() {
+    take_bound_of_problem();
     if (best_.plan) return std::move(best_);
     if (!first_fault_.empty()) throw WrongPlan(first_fault_);
     best_.reason = best_.proved_infeasible ? reasons_.back()
@@ -102,7 +109,8 @@ class Best {
   Answer best_;
   std::vector<std::string> reasons_;
   std::string first_fault_;
-  double longest_check_ = 0;
+  double longest_check_;
+  bool bound_taken_ = false;
 };
 
 // The member's answer; what it throws becomes a note.
@@ -126,9 +134,12 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
   double claims = 0;
   for (const PlannerEntry* member : members) claims += claim(*member, problem);
   for (const PlannerEntry* next : members) {
-    const double left = control.remaining() - best.longest_check();
-    if (best.settled() || control.interrupted() || left <= 0) break;
     const PlannerEntry& member = *next;
+    if (member.effort != Effort::instant) best.take_bound_of_problem();
+    const double left = control.remaining() - best.longest_check();
+    // There is a plan whatever the limit, where an instant planner has one.
+    const bool needed = member.effort == Effort::instant && !best.answer().plan;
+    if (best.settled() || control.interrupted() || (left <= 0 && !needed)) break;
     double share = claim(member, problem) / claims;
     if (member.effort == Effort::quick) share = std::max(share, kQuickShare);
     if (turn(member) <= 1) share = 1;

@@ -233,7 +233,9 @@ PlanOutcome make_plan(const Problem& problem, const Registry& registry, const Pl
   if (auto proof = proof_of_infeasibility(problem)) {
     return infeasible(entry, settings, std::move(*proof));
   }
-  Control control = whole.part(entry.name, whole.remaining());
+  // A portfolio keeps back the time for its checks itself.
+  const double check = entry.effort == Effort::portfolio ? 0 : seconds_to_check(problem);
+  Control control = whole.part(entry.name, whole.remaining() - check);
   const Run run{problem, entry, settings, request, coarsening};
   // A portfolio has asked for the same bound already.
   const bool known = entry.effort == Effort::portfolio && !run.loses_bounds();

@@ -313,6 +313,18 @@ TEST(Portfolio, GivesQuickPlannersOfOurOwnTheTimeTheyWouldHaveAlone) {
   EXPECT_LT(given_to_others, 1000);
 }
 
+TEST(Portfolio, RunsAnInstantPlannerEvenWithoutTime) {
+  Registry registry;
+  PlannerEntry instant = good("instant", DeviceId{0});
+  instant.effort = Effort::instant;
+  registry.add(std::move(instant));
+  registry.add(good("quick", DeviceId{0}));
+  registry.add(portfolio(registry));
+  const auto outcome = make_plan(Problem(chain_draft()), registry, {.budget = {.seconds = 0}});
+  EXPECT_EQ(outcome.answer.found_by, "instant");
+  EXPECT_NEAR(outcome.answer.certificate.lower_bound, 3, 1e-6);
+}
+
 TEST(Portfolio, AMemberThatFailsIsANote) {
   Registry registry;
   registry.add(
