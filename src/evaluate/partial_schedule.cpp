@@ -11,6 +11,7 @@ namespace placewright {
 namespace {
 
 constexpr double kNotSent = -1;
+constexpr double kRounding = 1e-12;
 
 }  // namespace
 
@@ -83,12 +84,13 @@ double PartialSchedule::device_start(OpId op, DeviceId device, double ready, dou
 
 template <bool kCommit>
 double PartialSchedule::transfer(Timeline* out, Timeline* in, double ready, double length,
-                                 bool keep) {
+                                 bool keep, double latest) {
   if (length == 0 || length == kInfinity || !problem_.rules().congestion) return ready;
   const double start = out != nullptr && in != nullptr
-                           ? earliest_in_both(*out, *in, ready, length)
+                           ? earliest_in_both(*out, *in, ready, length, latest - length)
                            : (out != nullptr ? out : in)->earliest(ready, length);
-  if (start + length == start) return start;  // lost in rounding: occupies nothing
+  if (start + length == start) return start;      // lost in rounding: occupies nothing
+  if (start + length > latest) return kInfinity;  // the probe is at its end
   for (Timeline* port : {out, in}) {
     if (port == nullptr) continue;
     if constexpr (kCommit) {
@@ -102,14 +104,15 @@ double PartialSchedule::transfer(Timeline* out, Timeline* in, double ready, doub
 }
 
 template <bool kCommit>
-double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep) {
+double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep,
+                              double latest) {
   const SpaceId space = problem_.space(to);
   if (const double* known = known_arrival(tensor, space)) return *known;
   double there = schedule_.end[problem_.producer(tensor)];
   if (problem_.interconnect() == InterconnectKind::links) {
     const double length = problem_.link_time(tensor, from, to);
     const double start = transfer<kCommit>(&out_ports_[problem_.space(from)], &in_ports_[space],
-                                           there, length, keep);
+                                           there, length, keep, latest);
     if constexpr (kCommit) {
       schedule_.transfers.push_back({tensor, Leg::direct, from, to, start, start + length});
     }
@@ -119,8 +122,8 @@ double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool 
     if (!problem_.on_host(from)) {
       double sent = in_host_memory_[tensor];
       if (sent == kNotSent) {
-        const double start =
-            transfer<kCommit>(&out_ports_[problem_.space(from)], nullptr, there, length, keep);
+        const double start = transfer<kCommit>(&out_ports_[problem_.space(from)], nullptr, there,
+                                               length, keep, latest);
         sent = start + length;
         if constexpr (kCommit) {
           schedule_.transfers.push_back({tensor, Leg::out, from, DeviceId{}, start, sent});
@@ -130,7 +133,8 @@ double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool 
       there = sent;
     }
     if (!problem_.on_host(to)) {
-      const double start = transfer<kCommit>(nullptr, &in_ports_[space], there, length, keep);
+      const double start =
+          transfer<kCommit>(nullptr, &in_ports_[space], there, length, keep, latest);
       if constexpr (kCommit) {
         schedule_.transfers.push_back({tensor, Leg::in, DeviceId{}, to, start, start + length});
       }
@@ -142,7 +146,7 @@ double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool 
 }
 
 template <bool kCommit>
-double PartialSchedule::inputs_ready(OpId op, DeviceId device) {
+double PartialSchedule::inputs_ready(OpId op, DeviceId device, double latest) {
   double ready = problem_.model(problem_.op(op).model).arrival;
   by_producer_end_.clear();
   for (const TensorId input : problem_.inputs(op)) {
@@ -162,13 +166,14 @@ double PartialSchedule::inputs_ready(OpId op, DeviceId device) {
   for (const TensorId& input : by_producer_end_) {
     const DeviceId from = placement_[problem_.producer(input)];
     const bool last = &input == &by_producer_end_.back();
-    ready = std::max(ready, fetch<kCommit>(input, from, device, !last));
+    ready = std::max(ready, fetch<kCommit>(input, from, device, !last, latest));
+    if (ready > latest) return kInfinity;
   }
   return ready;
 }
 
-PartialSchedule::Slot PartialSchedule::probe(OpId op, DeviceId device) {
-  const double ready = inputs_ready<false>(op, device);
+PartialSchedule::Slot PartialSchedule::probe(OpId op, DeviceId device, double latest) {
+  const double ready = inputs_ready<false>(op, device, latest);
   while (!tentative_.empty()) {
     tentative_.back().timeline->release(tentative_.back().start);
     tentative_.pop_back();
@@ -201,7 +206,9 @@ DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candid
     const double length = problem_.time(op, next.device);
     const double free = device_start(op, next.device, next.start_bound, length);
     if (free + length_to_end(next.device) > best.bound) continue;
-    const Slot slot = probe(op, next.device);
+    // An end later than the best is of no interest, so the search for gaps need not go on to it.
+    const double latest = best.bound - length_to_end(next.device);
+    const Slot slot = probe(op, next.device, latest + kRounding * best.bound);
     const Prospect probed{slot.start + length_to_end(next.device), slot.start, next.position,
                           next.device};
     if (best < probed && probed.bound < kInfinity) best = probed;
@@ -234,7 +241,7 @@ PartialSchedule::Choice PartialSchedule::earliest_start(OpId op,
 }
 
 void PartialSchedule::place(OpId op, DeviceId device) {
-  const double ready = inputs_ready<true>(op, device);
+  const double ready = inputs_ready<true>(op, device, kInfinity);
   const double length = problem_.time(op, device);
   const double start = device_start(op, device, ready, length);
   placement_[op] = device;

@@ -35,8 +35,9 @@ class PartialSchedule {
   // No slot on this device can start earlier; costs a few look-ups, no search for gaps.
   [[nodiscard]] double start_bound(OpId op, DeviceId device) const;
 
-  // Where the op would run; infinite where an input cannot reach the device.
-  [[nodiscard]] Slot probe(OpId op, DeviceId device);
+  // Where the op would run; infinite where an input cannot reach the device, or not all of them have
+  // arrived at `latest`.
+  [[nodiscard]] Slot probe(OpId op, DeviceId device, double latest = kInfinity);
 
   // The device among `candidates` on which the op ends first, or starts first (then: ends first);
   // ties: the one named first. Not valid where no input can reach any of them. Devices are probed
@@ -83,12 +84,13 @@ class PartialSchedule {
 
   [[nodiscard]] const double* known_arrival(TensorId tensor, SpaceId space) const;
   template <bool kCommit>
-  double fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep);
+  double fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep, double latest);
   // `keep`: whether later transfers of the same probe must see this one.
   template <bool kCommit>
-  double transfer(Timeline* out, Timeline* in, double ready, double length, bool keep);
+  double transfer(Timeline* out, Timeline* in, double ready, double length, bool keep,
+                  double latest);
   template <bool kCommit>
-  double inputs_ready(OpId op, DeviceId device);
+  double inputs_ready(OpId op, DeviceId device, double latest);
   [[nodiscard]] double device_start(OpId op, DeviceId device, double ready, double length) const;
 
   const Problem& problem_;

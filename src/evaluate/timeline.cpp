@@ -44,17 +44,24 @@ double Timeline::earliest(double ready, double length) const {
   return start;
 }
 
-double earliest_in_both(const Timeline& a, const Timeline& b, double ready, double length) {
+double earliest_in_both(const Timeline& a, const Timeline& b, double ready, double length,
+                        double latest) {
   const auto& first = a.busy_;
   const auto& second = b.busy_;
   std::size_t i = a.first_ending_after(ready);
   std::size_t j = 0;
   double start = ready;
   for (bool begun = false;; begun = true) {
-    while (i < first.size() && start + length > first[i].start) start = first[i++].end;
+    while (i < first.size() && start + length > first[i].start) {
+      start = first[i++].end;
+      if (start > latest) return start;
+    }
     const double free_on_first = start;
     j = begun ? b.first_ending_after(start, j) : b.first_ending_after(start);
-    while (j < second.size() && start + length > second[j].start) start = second[j++].end;
+    while (j < second.size() && start + length > second[j].start) {
+      start = second[j++].end;
+      if (start > latest) return start;
+    }
     if (start == free_on_first) return start;
     i = a.first_ending_after(start, i);
   }

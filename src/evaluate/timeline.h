@@ -13,8 +13,10 @@ class Timeline {
   // O(log n + intervals skipped).
   [[nodiscard]] double earliest(double ready, double length) const;
 
-  // The same for a stretch that is free on two timelines at once.
-  friend double earliest_in_both(const Timeline& a, const Timeline& b, double ready, double length);
+  // The same for a stretch that is free on two timelines at once. Where it would start after
+  // `latest`, some time after `latest` is the answer: nobody asks for more.
+  friend double earliest_in_both(const Timeline& a, const Timeline& b, double ready, double length,
+                                 double latest);
 
   // The end of the last interval.
   [[nodiscard]] double end() const { return busy_.empty() ? 0 : busy_.back().end; }
