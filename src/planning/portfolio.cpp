@@ -131,6 +131,7 @@ void run_member(const Problem& problem, const PlannerEntry& member, Control& par
 Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& members,
                Control& control) {
   Best best(problem, control);
+  double longest_instant = 0;
   double claims = 0;
   for (const PlannerEntry* member : members) claims += claim(*member, problem);
   for (const PlannerEntry* next : members) {
@@ -138,8 +139,12 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
     if (member.effort != Effort::instant) best.take_bound_of_problem();
     const double left = control.remaining() - best.longest_check();
     // There is a plan whatever the limit, where an instant planner has one.
-    const bool needed = member.effort == Effort::instant && !best.answer().plan;
+    const bool instant = member.effort == Effort::instant;
+    const bool needed = instant && !best.answer().plan;
     if (best.settled() || control.interrupted() || (left <= 0 && !needed)) break;
+    // They are not interrupted, and the next takes about as long as the last.
+    if (instant && !needed && left < longest_instant) continue;
+    const double begin = control.elapsed();
     double share = claim(member, problem) / claims;
     if (member.effort == Effort::quick) share = std::max(share, kQuickShare);
     if (turn(member) <= 1) share = 1;
@@ -147,6 +152,7 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
     Control part = control.part(member.name, left * share);
     if (best.answer().plan) part.start = &*best.answer().plan;
     run_member(problem, member, part, control, best);
+    if (instant) longest_instant = std::max(longest_instant, control.elapsed() - begin);
     control.report(best.answer().value(), best.answer().certificate.lower_bound);
   }
   return best.finish();
