@@ -69,7 +69,8 @@ struct LearnerOptions {
   double entropy = 1e-3;   // weight of the entropy bonus
   double exploration = 2;  // decisions of a placement that are taken at random, in the mean
   double imitation = 0.1;  // weight of the best placement so far
-  double neighbours = 0;   // hsdag: share of the samples that lie near the best placement
+  double neighbours = 0;   // hsdag: share of the samples that change good placements a little ...
+  double guided = 0.5;     // ... and of those, share that do what the policy has drawn
   std::uint64_t seed = 1;
   int threads = 1;
 };
@@ -87,10 +88,11 @@ class Environment {
   // not feasible are repaired in place first; a node whose ops a repair has put on several devices
   // becomes -1.
   virtual std::vector<double> evaluate(std::span<std::int32_t> devices) = 0;
-  // Looks for better placements near good ones, some of them by what the policy would do instead:
-  // `drawn` has a row for each placement to look at, `group_of` the policy's groups of nodes.
-  virtual void explore(std::span<const std::int32_t> drawn,
-                       std::span<const std::int64_t> group_of) = 0;
+  // Looks for better placements near good ones, a share of them (`guided`) by what the policy would
+  // do instead: `drawn` has a row for each placement to look at, `group_of` the policy's groups of
+  // nodes.
+  virtual void explore(std::span<const std::int32_t> drawn, std::span<const std::int64_t> group_of,
+                       double guided) = 0;
   // The value that rewards are measured against; not zero.
   [[nodiscard]] virtual double scale() const = 0;
   // The best placement so far, as a row.

@@ -97,6 +97,7 @@ LearnerOptions hsdag_options(const Problem& problem, const Settings& settings,
   options.imitation = settings.number("imitation");
   options.merge_bias = settings.number("merge-bias");
   options.neighbours = settings.number("neighbours");
+  options.guided = settings.number("guided");
   if (settings.flag("published")) take_published_settings(options, problem);
   return options;
 }
@@ -297,6 +298,8 @@ PlannerEntry hsdag(FrontEnd front_end) {
       {"merge-bias", "what the score of an edge begins with; above 0 most nodes are merged", -1.0,
        -100, 100},
       {"neighbours", "share of the samples that change good placements a little", 0.75, 0, 0.9},
+      {"guided", "share of those changes that the policy decides; the others are random", 0.5, 0,
+       1},
       {"imitation", "pull towards the best placement so far", 0.02, 0, 10}};
   options.insert(options.end(), own.begin(), own.end());
   PlannerEntry entry = entry_of(

@@ -20,6 +20,8 @@ namespace {
 constexpr std::size_t kMostMeasured = 8;
 // Of all walkers, where no network says how many.
 constexpr std::size_t kStepsPerRound = 96;
+// Of those steps, the share that go back towards the first plan.
+constexpr double kBackShare = 0.5;
 // Fewer placements than this are not worth a thread of their own.
 constexpr std::size_t kLeastPerThread = 8;
 
@@ -331,8 +333,8 @@ std::vector<double> Rollouts::evaluate(std::span<std::int32_t> devices) {
   return values;
 }
 
-void Rollouts::explore(std::span<const std::int32_t> drawn,
-                       std::span<const std::int64_t> group_of) {
+void Rollouts::explore(std::span<const std::int32_t> drawn, std::span<const std::int64_t> group_of,
+                       double guided) {
   ValuedRow best{best_row_, best_value_};
   for (std::size_t node = 0; node < best.row.size(); ++node) {
     if (best.row[node] < 0) best.row[node] = drawn[node];
@@ -341,7 +343,7 @@ void Rollouts::explore(std::span<const std::int32_t> drawn,
   const std::size_t threads = measure_ ? 1 : std::min(walkers_.size(), workers_.size());
   FanOut{.threads = static_cast<int>(threads)}.run(threads, [&](std::size_t part) {
     for (std::size_t walker = part; walker < walkers_.size(); walker += threads) {
-      walkers_.walk(walker, drawn, group_of, [&](std::span<const std::int32_t> row) {
+      walkers_.walk(walker, drawn, group_of, guided, [&](std::span<const std::int32_t> row) {
         return value_of(*workers_[part], row);
       });
     }
@@ -367,7 +369,8 @@ void Rollouts::walk(std::size_t rounds) {
   std::vector<std::int32_t> drawn;
   for (std::size_t i = 0; i < kStepsPerRound; ++i)
     drawn.insert(drawn.end(), row.begin(), row.end());
-  for (std::size_t round = 0; round < rounds && !should_stop(); ++round) explore(drawn, group_of);
+  for (std::size_t round = 0; round < rounds && !should_stop(); ++round)
+    explore(drawn, group_of, kBackShare);
 }
 
 void Rollouts::count_placements(std::size_t count) {

@@ -41,8 +41,8 @@ class Rollouts final : public Environment {
 
   [[nodiscard]] const PlacementGraph& graph() const override { return graph_; }
   std::vector<double> evaluate(std::span<std::int32_t> devices) override;
-  void explore(std::span<const std::int32_t> drawn,
-               std::span<const std::int64_t> group_of) override;
+  void explore(std::span<const std::int32_t> drawn, std::span<const std::int64_t> group_of,
+               double guided) override;
   [[nodiscard]] double scale() const override { return scale_; }
   [[nodiscard]] std::span<const std::int32_t> best() const override { return best_row_; }
   // Looks at the clock each time: what happens between two questions takes long.

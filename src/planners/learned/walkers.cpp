@@ -9,8 +9,7 @@ constexpr std::size_t kWalkers = 4;
 constexpr std::size_t kFirstCycle = 64;  // rounds
 // At the begin of a cycle a loss of this share of the value is taken with probability 1/e.
 constexpr double kHottest = 0.001;
-// Of the steps: those that do what the policy has drawn, and those that change something more.
-constexpr double kPolicyShare = 0.5;
+// Of the steps: those that change something more.
 constexpr double kMoreShare = 0.25;
 // Of the changes: those of a whole group; of the others, those with nodes around.
 constexpr double kGroupShare = 0.25;
@@ -41,13 +40,16 @@ void Walkers::begin_round(const ValuedRow& best) {
 }
 
 void Walkers::walk(std::size_t walker, std::span<const std::int32_t> drawn,
-                   std::span<const std::int64_t> group_of, const Evaluate& evaluate) {
+                   std::span<const std::int64_t> group_of, double guided,
+                   const Evaluate& evaluate) {
   auto& [random, here, best] = walkers_[walker];
   const std::size_t nodes = graph_.node_count();
   const double share = static_cast<double>(round_) / static_cast<double>(length_);
   for (std::size_t i = walker; (i + 1) * nodes <= drawn.size(); i += size()) {
     ValuedRow next = here;
-    change(next.row, drawn.subspan(i * nodes, nodes), group_of, random);
+    const bool by_policy = random.chance(guided);
+    change(next.row, by_policy ? drawn.subspan(i * nodes, nodes) : std::span<const std::int32_t>{},
+           group_of, random);
     next.value = evaluate(next.row);
     const double loss = next.value - here.value;
     const double temperature = kHottest * (1 - share) * here.value;
@@ -59,12 +61,11 @@ void Walkers::walk(std::size_t walker, std::span<const std::int32_t> drawn,
 
 void Walkers::change(std::span<std::int32_t> row, std::span<const std::int32_t> drawn,
                      std::span<const std::int64_t> group_of, RandomNumbers& random) const {
-  const bool by_policy = random.chance(kPolicyShare);
   do {
     const std::vector<NodeId> nodes = some_nodes(group_of, random);
     const DeviceId device = any_device_of(nodes.front(), random);
     for (const NodeId node : nodes) {
-      if (by_policy) {
+      if (!drawn.empty()) {
         row[node.index()] = drawn[node.index()];
       } else if (graph_.may_go(node, device)) {
         row[node.index()] = static_cast<std::int32_t>(device.index());

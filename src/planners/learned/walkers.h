@@ -42,9 +42,10 @@ class Walkers {
   // Cycles begin at `best`; all its nodes are on one device.
   void begin_round(const ValuedRow& best);
   // One walker's part of the round: a step for every `size()`-th row of `drawn` (node -> device, by
-  // the policy). `group_of`: node -> group. Walkers may walk in different threads.
+  // the policy). `group_of`: node -> group; `guided`: the share of steps that do what was drawn.
+  // Walkers may walk in different threads.
   void walk(std::size_t walker, std::span<const std::int32_t> drawn,
-            std::span<const std::int64_t> group_of, const Evaluate& evaluate);
+            std::span<const std::int64_t> group_of, double guided, const Evaluate& evaluate);
   void end_round() { ++round_; }
 
   // The best that the walker has seen in this cycle.
@@ -57,6 +58,7 @@ class Walkers {
     ValuedRow best = {};
   };
 
+  // Gives some nodes what `drawn` has for them; empty: one device at random.
   void change(std::span<std::int32_t> row, std::span<const std::int32_t> drawn,
               std::span<const std::int64_t> group_of, RandomNumbers& random) const;
   [[nodiscard]] std::vector<NodeId> some_nodes(std::span<const std::int64_t> group_of,

@@ -10,6 +10,8 @@
 namespace placewright::learned {
 namespace {
 
+constexpr double kGuided = 0.5;
+
 class WalkersTest : public ::testing::Test {
  protected:
   static Problem made() {
@@ -36,7 +38,7 @@ class WalkersTest : public ::testing::Test {
     for (std::size_t round = 0; round < rounds; ++round) {
       walkers.begin_round(best);
       for (std::size_t i = 0; i < walkers.size(); ++i) {
-        walkers.walk(i, rows, group_of_, [&](std::span<const std::int32_t> row) {
+        walkers.walk(i, rows, group_of_, kGuided, [&](std::span<const std::int32_t> row) {
           for (const NodeId node : ids<NodeId>(row.size())) {
             EXPECT_TRUE(graph_.may_go(node, DeviceId{static_cast<std::size_t>(row[node.index()])}));
           }

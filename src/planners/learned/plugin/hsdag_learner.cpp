@@ -94,8 +94,10 @@ class HsdagLearner final : public TorchLearner {
     step.values = environment.evaluate(all.first(split));
     if (near > 0) {
       const torch::Tensor& groups = step.pass.group_of;
-      environment.explore(all.subspan(split), {groups.data_ptr<std::int64_t>(),
-                                               static_cast<std::size_t>(groups.numel())});
+      environment.explore(
+          all.subspan(split),
+          {groups.data_ptr<std::int64_t>(), static_cast<std::size_t>(groups.numel())},
+          options().guided);
     }
     const std::int64_t learned_from = played.size(0) - wandering(played.size(0));
     step.values.resize(static_cast<std::size_t>(learned_from));
