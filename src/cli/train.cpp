@@ -211,8 +211,10 @@ ExitCode train(const TrainOptions& options) {
       show(status, training, row, options.training.episodes);
       if (control.elapsed() - saved < options.checkpoint_seconds) continue;
       saved = control.elapsed();
-      write_whole(checkpoint, encode(training.policy(Training::State::included)));
+      // The curves first: resuming leaves out what is newer than the checkpoint, and cannot make up
+      // for what is missing.
       curves.write(wall_time);
+      write_whole(checkpoint, encode(training.policy(Training::State::included)));
     }
   }
   curves.write(wall_time);
