@@ -42,6 +42,29 @@ std::vector<double> kept_entries(const std::vector<double>& table, std::size_t d
   return entries;
 }
 
+// Gives the device a kind of its own that is like the one it had.
+std::size_t own_kind(ProblemDraft& draft, DeviceId id) {
+  Device& device = draft.cluster.devices[id.index()];
+  const KindId old_kind = device.kind;
+  const KindId new_kind{draft.cluster.kinds.size()};
+  DeviceKind kind = draft.cluster.kinds[old_kind.index()];
+  kind.name = fmt::format("{} ({})", kind.name, device.name);
+  draft.cluster.kinds.push_back(std::move(kind));
+  device.kind = new_kind;
+  for (Op& op : draft.ops) {
+    op.time.push_back(op.time[old_kind.index()]);
+    if (!op.share.empty()) op.share.push_back(op.share[old_kind.index()]);
+  }
+  for (Tensor& tensor : draft.tensors) {
+    const auto found = std::ranges::find(tensor.cuts, old_kind, &CutOverhead::kind);
+    if (found == tensor.cuts.end()) continue;
+    CutOverhead cut = *found;
+    cut.kind = new_kind;
+    tensor.cuts.push_back(cut);
+  }
+  return new_kind.index();
+}
+
 class DeviceRemoval {
  public:
   DeviceRemoval(ProblemDraft& draft, std::vector<std::size_t> kept)
@@ -124,12 +147,17 @@ ProblemDraft with_speed(ProblemDraft draft, double factor) {
 }
 
 ProblemDraft with_speed(ProblemDraft draft, DeviceId device, double factor) {
-  const std::size_t old_kind = draft.cluster.devices[device.index()].kind.index();
-  DeviceKind kind = draft.cluster.kinds[old_kind];
-  kind.name = fmt::format("{} ({})", kind.name, draft.cluster.devices[device.index()].name);
-  draft.cluster.devices[device.index()].kind = KindId{draft.cluster.kinds.size()};
-  draft.cluster.kinds.push_back(std::move(kind));
-  for (Op& op : draft.ops) op.time.push_back(op.time[old_kind] / factor);
+  const std::size_t kind = own_kind(draft, device);
+  for (Op& op : draft.ops) op.time[kind] /= factor;
+  return draft;
+}
+
+ProblemDraft with_forbidden(ProblemDraft draft, const std::vector<std::size_t>& ops,
+                            DeviceId device) {
+  const KindId shared = draft.cluster.devices[device.index()].kind;
+  const auto sharing = std::ranges::count(draft.cluster.devices, shared, &Device::kind);
+  const std::size_t kind = sharing > 1 ? own_kind(draft, device) : shared.index();
+  for (const std::size_t op : ops) draft.ops[op].time[kind] = kUnsupported;
   return draft;
 }
 
@@ -140,6 +168,12 @@ ProblemDraft with_batch(ProblemDraft draft, double factor) {
     tensor.host_time *= factor;
     divide(tensor.link_times, 1 / factor);
   }
+  return draft;
+}
+
+ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& kept) {
+  if (kept.empty()) throw std::invalid_argument("at least one device is needed");
+  DeviceRemoval(draft, kept).run();
   return draft;
 }
 

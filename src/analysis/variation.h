@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "problem/draft.h"
 
@@ -25,9 +26,17 @@ ProblemDraft with_bandwidth(ProblemDraft draft, DeviceId from, DeviceId to, doub
 ProblemDraft with_speed(ProblemDraft draft, double factor);
 ProblemDraft with_speed(ProblemDraft draft, DeviceId device, double factor);
 
+// These ops may not run on the device, which gets a kind of its own where others share its kind.
+ProblemDraft with_forbidden(ProblemDraft draft, const std::vector<std::size_t>& ops,
+                            DeviceId device);
+
 // `factor` samples at a time: ops take that much longer and tensors are that much larger;
 // latencies, overheads and weights stay as they are.
 ProblemDraft with_batch(ProblemDraft draft, double factor);
+
+// Only these devices, in their order. Throws std::invalid_argument when there are none, or an op is
+// pinned to a device that is gone.
+ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& kept);
 
 // How many devices `with_device_count` counts: the accelerators of a host interconnect, else all.
 std::size_t countable_devices(const ProblemDraft& draft);

@@ -1,8 +1,13 @@
 #include "analysis/what_if.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "analysis/carried_plan.h"
 #include "analysis/variation.h"
@@ -12,6 +17,7 @@ namespace placewright {
 namespace {
 
 ProblemDraft varied(ProblemDraft draft, const WhatIfPoint& point) {
+  if (point.set) draft = with_devices(std::move(draft), point.set->devices);
   if (point.devices > 0) draft = with_device_count(std::move(draft), point.devices);
   if (point.memory != 1) draft = with_memory(std::move(draft), point.memory);
   if (point.bandwidth != 1) draft = with_bandwidth(std::move(draft), point.bandwidth);
@@ -152,6 +158,58 @@ const Factor& factor_of(Axis axis) {
 
 }  // namespace
 
+std::vector<DeviceSet> sets_without(const ProblemDraft& draft,
+                                    const std::vector<std::string>& names) {
+  const Cluster& cluster = draft.cluster;
+  std::vector<DeviceSet> sets = {{"all", {}}};
+  for (std::size_t i = 0; i < cluster.devices.size(); ++i) sets[0].devices.push_back(i);
+  for (const std::string& name : names) {
+    DeviceSet set{fmt::format("without {}", name), {}};
+    for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
+      const Device& device = cluster.devices[i];
+      const bool named = device.name == name || cluster.kinds[device.kind.index()].name == name;
+      if (!named) set.devices.push_back(i);
+    }
+    if (set.devices.size() == cluster.devices.size()) {
+      throw std::invalid_argument(fmt::format("no device and no kind is called '{}'", name));
+    }
+    sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+std::vector<DeviceSet> all_device_sets(const ProblemDraft& draft, std::size_t most) {
+  std::map<KindId, std::vector<std::size_t>> by_kind;
+  for (std::size_t i = 0; i < draft.cluster.devices.size(); ++i) {
+    by_kind[draft.cluster.devices[i].kind].push_back(i);
+  }
+  std::vector<DeviceSet> sets = {{"", {}}};
+  for (const auto& [kind, devices] : by_kind) {
+    const bool stays = draft.cluster.kinds[kind.index()].on_host;
+    std::vector<DeviceSet> longer;
+    for (const DeviceSet& set : sets) {
+      for (std::size_t count = stays ? devices.size() : 0; count <= devices.size(); ++count) {
+        longer.push_back(set);
+        if (count == 0) continue;
+        DeviceSet& last = longer.back();
+        last.devices.insert(last.devices.end(), devices.begin(),
+                            devices.begin() + static_cast<std::ptrdiff_t>(count));
+        last.name += fmt::format("{}{} x {}", last.name.empty() ? "" : ", ", count,
+                                 draft.cluster.kinds[kind.index()].name);
+      }
+      if (longer.size() > most + 1) {
+        throw std::invalid_argument(fmt::format("there are more than {} sets of devices", most));
+      }
+    }
+    sets = std::move(longer);
+  }
+  std::erase_if(sets, [](const DeviceSet& set) { return set.devices.empty(); });
+  for (DeviceSet& set : sets) std::ranges::sort(set.devices);
+  std::ranges::stable_sort(sets, std::ranges::greater{},
+                           [](const DeviceSet& set) { return set.devices.size(); });
+  return sets;
+}
+
 double WhatIfPoint::at(Axis axis) const {
   return axis == Axis::devices ? static_cast<double>(devices) : this->*factor_of(axis).point;
 }
@@ -162,13 +220,18 @@ std::vector<double> WhatIfGrid::values(Axis axis) const {
 }
 
 std::vector<WhatIfPoint> WhatIfGrid::points() const {
+  std::vector<std::optional<DeviceSet>> chosen(sets.begin(), sets.end());
+  if (chosen.empty()) chosen.emplace_back();
   std::vector<WhatIfPoint> points;
-  for (const std::size_t count : or_as_it_is<std::size_t>(devices, 0)) {
-    for (const double memory_factor : or_as_it_is(memory, 1.0)) {
-      for (const double bandwidth_factor : or_as_it_is(bandwidth, 1.0)) {
-        for (const double speed_factor : or_as_it_is(speed, 1.0)) {
-          for (const double batch_factor : or_as_it_is(batch, 1.0)) {
-            points.push_back({count, memory_factor, bandwidth_factor, speed_factor, batch_factor});
+  for (const auto& set : chosen) {
+    for (const std::size_t count : or_as_it_is<std::size_t>(devices, 0)) {
+      for (const double memory_factor : or_as_it_is(memory, 1.0)) {
+        for (const double bandwidth_factor : or_as_it_is(bandwidth, 1.0)) {
+          for (const double speed_factor : or_as_it_is(speed, 1.0)) {
+            for (const double batch_factor : or_as_it_is(batch, 1.0)) {
+              points.push_back(
+                  {count, memory_factor, bandwidth_factor, speed_factor, batch_factor, set});
+            }
           }
         }
       }

@@ -33,13 +33,31 @@ inline constexpr auto kSpellings<Axis> = std::to_array<Spelling<Axis>>({
     {Axis::batch, "batch"},
 });
 
-// One point. `devices` is a count (0: as they are), the others are factors.
+// Some of the problem's devices.
+struct DeviceSet {
+  std::string name;
+  std::vector<std::size_t> devices;
+};
+
+// All devices, then all but those of each name, which is a device's or a kind's. Throws
+// std::invalid_argument for a name that neither has.
+std::vector<DeviceSet> sets_without(const ProblemDraft& draft,
+                                    const std::vector<std::string>& names);
+
+// Every set of devices, largest first; of sets that differ only in which devices of one kind they
+// have, the first. Host devices are in each. At most `most` sets: throws std::invalid_argument if
+// there are more.
+std::vector<DeviceSet> all_device_sets(const ProblemDraft& draft, std::size_t most);
+
+// One point. `devices` is a count (0: as they are), `set` names the devices (nullopt: all), the
+// others are factors.
 struct WhatIfPoint {
   std::size_t devices = 0;
   double memory = 1;
   double bandwidth = 1;
   double speed = 1;
   double batch = 1;
+  std::optional<DeviceSet> set = {};
 
   [[nodiscard]] double at(Axis axis) const;
 };
@@ -51,6 +69,7 @@ struct WhatIfGrid {
   std::vector<double> bandwidth = {};
   std::vector<double> speed = {};
   std::vector<double> batch = {};
+  std::vector<DeviceSet> sets = {};
 
   [[nodiscard]] std::vector<WhatIfPoint> points() const;
   [[nodiscard]] std::vector<double> values(Axis axis) const;

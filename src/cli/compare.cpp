@@ -45,16 +45,22 @@ std::string status_cell(const PlanOutcome& outcome) {
   return outcome.fault.empty() ? std::string{name_of(outcome.answer.status())} : "fault";
 }
 
+double seconds_given(const Comparison& comparison, const PlanOutcome& outcome) {
+  const auto found = comparison.seconds_given.find(outcome.planner);
+  return found == comparison.seconds_given.end() ? 0 : found->second;
+}
+
 void print_table(const Problem& problem, const Comparison& comparison) {
   TextTable table({{"planner"},
                    {"value", Align::right},
                    {"gap", Align::right},
                    {"time", Align::right},
+                   {"of", Align::right},
                    {"status"}});
   for (const PlanOutcome& outcome : comparison.outcomes) {
     table.add({outcome.planner, value_text(outcome.value(), problem.unit()),
                percent_text(gap_to(outcome, comparison.bound)), duration_text(outcome.seconds),
-               status_cell(outcome)});
+               duration_text(seconds_given(comparison, outcome)), status_cell(outcome)});
   }
   fmt::print("{}: {} on {} devices\n", printable(problem.name()), name_of(problem.objective()),
              problem.device_count());
@@ -70,13 +76,14 @@ void print_table(const Problem& problem, const Comparison& comparison) {
              value_text(comparison.bound.lower_bound, problem.unit()), comparison.bound.method);
 }
 
-Json row_json(const PlanOutcome& outcome, const Certificate& bound) {
+Json row_json(const PlanOutcome& outcome, const Comparison& comparison) {
   Json row = {{"planner", outcome.planner},
               {"status", status_cell(outcome)},
               {"value", finite_or_null(outcome.value())},
-              {"gap", finite_or_null(gap_to(outcome, bound))},
+              {"gap", finite_or_null(gap_to(outcome, comparison.bound))},
               {"lower_bound", outcome.answer.certificate.lower_bound},
-              {"seconds", outcome.seconds}};
+              {"seconds", outcome.seconds},
+              {"seconds_given", seconds_given(comparison, outcome)}};
   if (!outcome.answer.plan) row["reason"] = outcome.answer.reason;
   return row;
 }
@@ -89,7 +96,7 @@ void print_document(const Problem& problem, const Comparison& comparison) {
                    {"bound_method", comparison.bound.method},
                    {"planners", Json::array()}};
   for (const PlanOutcome& outcome : comparison.outcomes) {
-    document["planners"].push_back(row_json(outcome, comparison.bound));
+    document["planners"].push_back(row_json(outcome, comparison));
   }
   print_json(document);
 }

@@ -108,9 +108,10 @@ ExitCode plan(const PlanVerbOptions& options) {
   // the file cannot be written.
   if (options.path != "-" || !outcome.answer.plan) print(options.output, problem, outcome);
   if (outcome.answer.plan && !options.path.empty()) {
-    // One path cannot lead to a problem of several files, nor a model's to its measured times.
-    const bool embed =
-        options.embed || !options.problem.more.empty() || options.problem.names_models();
+    // One path cannot lead to a problem of several files, a model's not to its measured times, and
+    // no file says what was forbidden here.
+    const bool embed = options.embed || !options.problem.more.empty() ||
+                       !options.problem.forbids.empty() || options.problem.names_models();
     save_plan(options.path, problem, outcome, {.problem = reference, .embed = embed});
   }
   return exit_code(outcome);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
+#include "analysis/variation.h"
 #include "cli/choice_option.h"
 #include "cli/exit_code.h"
 #include "cli/model_problem.h"
@@ -24,7 +25,7 @@ void set_if(Value& target, const std::optional<Value>& value) {
 }
 
 template <class Noun>
-std::size_t index_of_name(const std::vector<Noun>& nouns, const std::string& name,
+std::size_t index_of_name(const char* flag, const std::vector<Noun>& nouns, const std::string& name,
                           const char* what) {
   const auto found =
       std::find_if(nouns.begin(), nouns.end(), [&](const Noun& noun) { return noun.name == name; });
@@ -32,22 +33,43 @@ std::size_t index_of_name(const std::vector<Noun>& nouns, const std::string& nam
   std::vector<std::string> names;
   for (const Noun& noun : nouns) names.push_back(noun.name);
   throw UsageError(
-      fmt::format("--pin: no {} is called '{}'{}", what, name, did_you_mean(name, names)));
+      fmt::format("{}: no {} is called '{}'{}", flag, what, name, did_you_mean(name, names)));
 }
 
 // The op of this name, or all that match it as a pattern of the shell: "encoder.layer.[0-5].*".
-std::vector<std::size_t> ops_called(const std::vector<Op>& ops, const std::string& name) {
+std::vector<std::size_t> ops_called(const char* flag, const std::vector<Op>& ops,
+                                    const std::string& name) {
   const auto exact = [&](const Op& op) { return op.name == name; };
   const bool pattern = name.find_first_of("*?[") != std::string::npos;
   if (!pattern || std::any_of(ops.begin(), ops.end(), exact)) {
-    return {index_of_name(ops, name, "op")};
+    return {index_of_name(flag, ops, name, "op")};
   }
   std::vector<std::size_t> matching;
   for (std::size_t op = 0; op < ops.size(); ++op) {
     if (::fnmatch(name.c_str(), ops[op].name.c_str(), 0) == 0) matching.push_back(op);
   }
-  if (matching.empty()) throw UsageError(fmt::format("--pin: no op matches '{}'", name));
+  if (matching.empty()) throw UsageError(fmt::format("{}: no op matches '{}'", flag, name));
   return matching;
+}
+
+struct OpsAndDevice {
+  std::vector<std::size_t> ops;
+  DeviceId device;
+};
+
+// OP=DEVICE. Op names may contain "=", device names hardly do.
+OpsAndDevice ops_and_device(const char* flag, const ProblemDraft& draft, const std::string& text) {
+  const std::size_t split = text.rfind('=');
+  const std::string device = text.substr(split + 1);
+  return {ops_called(flag, draft.ops, text.substr(0, split)),
+          DeviceId{index_of_name(flag, draft.cluster.devices, device, "device")}};
+}
+
+void require_op_and_device(const char* flag, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (text.find('=') != std::string::npos) continue;
+    throw UsageError(fmt::format("{}: '{}' is not of the form OP=DEVICE", flag, text));
+  }
 }
 
 }  // namespace
@@ -106,6 +128,11 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
       ->type_name("OP=DEVICE")
       ->allow_extra_args(false)
       ->take_all();
+  verb.add_option("--forbid", forbids, "These ops do not run on this device; as --pin")
+      ->group("Problem")
+      ->type_name("OP=DEVICE")
+      ->allow_extra_args(false)
+      ->take_all();
 }
 
 bool ProblemOptions::names_models() const {
@@ -133,11 +160,8 @@ void ProblemOptions::check() const {
   }
   Rules unused;
   apply_rules_to(unused);
-  for (const std::string& pin : pins) {
-    if (pin.find('=') == std::string::npos) {
-      throw UsageError(fmt::format("--pin: '{}' is not of the form OP=DEVICE", pin));
-    }
-  }
+  require_op_and_device("--pin", pins);
+  require_op_and_device("--forbid", forbids);
 }
 
 ProblemFile ProblemOptions::read(const OutputOptions& output) const {
@@ -200,12 +224,12 @@ void ProblemOptions::apply_rules_to(Rules& rules) const {
 
 void ProblemOptions::apply_pins_to(ProblemDraft& draft) const {
   for (const std::string& pin : pins) {
-    // Op names may contain "=", device names hardly do.
-    const std::size_t split = pin.rfind('=');
-    const DeviceId device{index_of_name(draft.cluster.devices, pin.substr(split + 1), "device")};
-    for (const std::size_t op : ops_called(draft.ops, pin.substr(0, split))) {
-      draft.ops[op].pinned_to = device;
-    }
+    const auto [ops, device] = ops_and_device("--pin", draft, pin);
+    for (const std::size_t op : ops) draft.ops[op].pinned_to = device;
+  }
+  for (const std::string& forbidden : forbids) {
+    const auto [ops, device] = ops_and_device("--forbid", draft, forbidden);
+    draft = with_forbidden(std::move(draft), ops, device);
   }
 }
 

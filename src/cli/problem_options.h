@@ -28,9 +28,10 @@ struct ProblemOptions {
   std::optional<bool> congestion;
   std::optional<int> calls;
   std::optional<int> replicas;
-  std::vector<std::string> pins;  // OP=DEVICE
-  ShapeOptions shapes;            // of a model
-  DeviceOptions devices;          // to measure a model on
+  std::vector<std::string> pins;     // OP=DEVICE
+  std::vector<std::string> forbids;  // OP=DEVICE
+  ShapeOptions shapes;               // of a model
+  DeviceOptions devices;             // to measure a model on
 
   // The file as the verb's argument.
   void add_argument_to(CLI::App& verb);

@@ -36,6 +36,8 @@ constexpr const char* kExamples =
     "  placewright whatif model.json --devices 1-4 --bandwidth 0.1,1,10 --csv out.csv\n"
     "  placewright whatif model.json --memory-factor 0.5,0.75,1,2 --chart memory.svg\n"
     "  placewright whatif model.json --devices 1-8 --planner heft --threads 4\n"
+    "  placewright whatif model.json --without T4       a device, or all of a kind\n"
+    "  placewright whatif model.json --device-sets      which devices are worth having\n"
     "\n"
     "Values are separated by commas; 1-4 stands for 1,2,3,4. --devices counts devices (of a host\n"
     "interconnect: accelerators), the others are factors. --time-limit is for each point.";
@@ -53,6 +55,8 @@ struct WhatIfOptions {
   std::string bandwidth;
   std::string speed;
   std::string batch;
+  std::vector<std::string> without;
+  bool device_sets = false;
   std::string csv;
   std::string chart;
 };
@@ -82,7 +86,39 @@ std::vector<double> parse_values(const char* flag, const std::string& text,
   return values;
 }
 
+std::vector<DeviceSet> sets_of(const WhatIfOptions& options, const ProblemDraft& draft) {
+  try {
+    if (options.device_sets) return all_device_sets(draft, kMostPoints);
+    if (!options.without.empty()) return sets_without(draft, options.without);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(
+        fmt::format("{}: {}", options.device_sets ? "--device-sets" : "--without", error.what()));
+  }
+  return {};
+}
+
+void require_few_points(const WhatIfGrid& grid) {
+  std::size_t points = std::max<std::size_t>(grid.sets.size(), 1);
+  for (const Axis axis : values_of<Axis>()) {
+    points *= std::max<std::size_t>(grid.values(axis).size(), 1);
+    if (points > kMostPoints) {
+      throw UsageError(fmt::format("the grid has more than {} points", kMostPoints));
+    }
+  }
+}
+
+// The axes; the sets of devices need the problem.
 WhatIfGrid grid_of(const WhatIfOptions& options) {
+  const bool sets = options.device_sets || !options.without.empty();
+  if (options.device_sets && !options.without.empty()) {
+    throw UsageError("--device-sets has all sets already: leave out --without");
+  }
+  if (sets && !options.devices.empty()) {
+    throw UsageError("--devices: give a number of devices or sets of them, not both");
+  }
+  if (sets && !options.chart.empty()) {
+    throw UsageError("--chart draws numbers: leave out --without and --device-sets");
+  }
   WhatIfGrid grid;
   const NumberRange<double> counts{1, static_cast<double>(kMostDevices)};
   for (const double count : parse_values("--devices", options.devices, counts)) {
@@ -95,20 +131,14 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
   grid.bandwidth = parse_values("--bandwidth", options.bandwidth);
   grid.speed = parse_values("--speed", options.speed);
   grid.batch = parse_values("--batch", options.batch);
-  std::size_t points = 1;
-  bool any = false;
-  for (const Axis axis : values_of<Axis>()) {
-    const std::size_t size = grid.values(axis).size();
-    any = any || size > 0;
-    points *= std::max<std::size_t>(size, 1);
-    if (points > kMostPoints) {
-      throw UsageError(fmt::format("the grid has more than {} points", kMostPoints));
-    }
-  }
-  if (!any)
+  const bool any =
+      std::ranges::any_of(values_of<Axis>(), [&](Axis axis) { return !grid.values(axis).empty(); });
+  if (!any && !sets) {
     throw UsageError(
-        "nothing to vary: give --devices, --memory-factor, --bandwidth, "
+        "nothing to vary: give --devices, --without, --device-sets, --memory-factor, --bandwidth, "
         "--speed or --batch");
+  }
+  require_few_points(grid);
   return grid;
 }
 
@@ -149,6 +179,7 @@ std::vector<Axis> varied_axes(const WhatIfGrid& grid) {
 void print_table(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
   const std::vector<Axis> axes = varied_axes(grid);
   std::vector<Column> columns;
+  if (!grid.sets.empty()) columns.push_back({"devices"});
   for (const Axis axis : axes) columns.push_back({std::string{name_of(axis)}, Align::right});
   const bool batched = !grid.batch.empty();
   for (const char* title : {"value", "per sample", "lower bound", "gap"}) {
@@ -160,6 +191,7 @@ void print_table(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answer
   TextTable table(std::move(columns));
   for (const WhatIfAnswer& answer : answers) {
     std::vector<std::string> cells;
+    if (answer.point.set) cells.push_back(answer.point.set->name);
     for (const Axis axis : axes) cells.push_back(fmt::format("{:g}", answer.point.at(axis)));
     cells.push_back(value_text(answer.value(), unit));
     if (batched) cells.push_back(value_text(answer.per_sample(), unit));
@@ -182,19 +214,21 @@ std::string number(double value) {
 }
 
 std::string csv_of(const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
-  PlanRows rows{{"devices", "memory", "bandwidth", "speed", "batch", "status", "value",
-                 "per_sample", "lower_bound", "gap", "unit", "planner", "plan_by", "seconds"},
-                {}};
+  PlanRows rows{
+      {"devices", "memory", "bandwidth", "speed", "batch", "status", "value", "per_sample",
+       "lower_bound", "gap", "unit", "planner", "plan_by", "seconds", "set"},
+      {}};
   for (const WhatIfAnswer& answer : answers) {
     std::vector<std::string> row = {fmt::format("{}", answer.devices)};
     for (const Axis axis : {Axis::memory, Axis::bandwidth, Axis::speed, Axis::batch}) {
       row.push_back(number(answer.point.at(axis)));
     }
-    row.insert(row.end(),
-               {std::string{name_of(answer.status())}, number(answer.value()),
-                number(answer.per_sample()), number(answer.lower_bound()),
-                number(gap(answer.value(), answer.lower_bound())), std::string{name_of(unit)},
-                answer.outcome.planner, found_by(answer), number(answer.outcome.seconds)});
+    row.insert(
+        row.end(),
+        {std::string{name_of(answer.status())}, number(answer.value()), number(answer.per_sample()),
+         number(answer.lower_bound()), number(gap(answer.value(), answer.lower_bound())),
+         std::string{name_of(unit)}, answer.outcome.planner, found_by(answer),
+         number(answer.outcome.seconds), answer.point.set ? answer.point.set->name : "all"});
     rows.rows.push_back(std::move(row));
   }
   return csv_text(rows);
@@ -218,6 +252,7 @@ void print_document(const std::vector<WhatIfAnswer>& answers, const ProblemDraft
                   {"planner", answer.outcome.planner},
                   {"plan_by", found_by(answer)},
                   {"seconds", answer.outcome.seconds}});
+    if (answer.point.set) point["set"] = answer.point.set->name;
     if (!answer.plan) point["reason"] = answer.outcome.answer.reason;
     document["points"].push_back(std::move(point));
   }
@@ -233,13 +268,15 @@ std::string value_title(const ProblemDraft& draft) {
 }
 
 ExitCode what_if_verb(const WhatIfOptions& options) {
-  const WhatIfGrid grid = grid_of(options);
+  WhatIfGrid grid = grid_of(options);
   PlanRequest request{.planner = options.planner, .budget = options.budget.budget()};
   ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);
   const ProblemDraft draft = file.draft;
   // Errors in the file itself are reported once, not for each point.
   static_cast<void>(build_problem(std::move(file)));
+  grid.sets = sets_of(options, draft);
+  require_few_points(grid);
   std::vector<WhatIfAnswer> answers;
   {
     const Interruption interruption;
@@ -280,6 +317,15 @@ void add_what_if(CLI::App& program, Action& action) {
     verb->add_option(flag, values, help)->group("Grid")->type_name("VALUES");
   };
   axis("--devices", options->devices, "How many devices: the first of the cluster");
+  verb->add_option("--without", options->without,
+                   "All devices, and all but this one or those of this kind; may be given again")
+      ->group("Grid")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->take_all();
+  verb->add_flag("--device-sets", options->device_sets,
+                 "Every set of devices: which are worth having")
+      ->group("Grid");
   axis("--memory-factor", options->memory, "Every device's memory times this");
   axis("--bandwidth", options->bandwidth, "Every link's bandwidth times this");
   axis("--speed", options->speed, "Every device's speed times this");

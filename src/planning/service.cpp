@@ -203,6 +203,12 @@ PlanOutcome infeasible(const PlannerEntry& entry, const Settings& settings, std:
   return outcome;
 }
 
+PlanOutcome without_time(const PlannerEntry& entry, const Settings& settings) {
+  PlanOutcome outcome{.answer = {}, .planner = entry.name, .settings = settings};
+  outcome.answer.reason = "no time was left for it";
+  return outcome;
+}
+
 std::vector<const PlannerEntry*> chosen_planners(const Problem& problem, const Registry& registry,
                                                  const std::vector<std::string>& names) {
   std::vector<const PlannerEntry*> entries;
@@ -263,8 +269,13 @@ Comparison compare(const Problem& problem, const Registry& registry,
       comparison.outcomes.push_back(infeasible(*entries[i], settings, *proof));
       continue;
     }
-    Control control =
-        whole.part(entries[i]->name, whole.remaining() / static_cast<double>(entries.size() - i));
+    const double given = std::max(0.0, whole.remaining() / static_cast<double>(entries.size() - i));
+    comparison.seconds_given[entries[i]->name] = given;
+    if (given == 0) {
+      comparison.outcomes.push_back(without_time(*entries[i], settings));
+      continue;
+    }
+    Control control = whole.part(entries[i]->name, given);
     comparison.outcomes.push_back(run_planner({problem, *entries[i], settings, request, coarsening},
                                               control, comparison.bound));
     comparison.bound =

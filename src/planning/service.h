@@ -13,6 +13,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,12 @@ PlanOutcome make_plan(const Problem& problem, const Registry& registry, const Pl
                       const std::atomic<bool>* interrupted = nullptr,
                       const Control::Observer& observer = {});
 
-// Several planners on one problem, best value first; those without a plan last.
+// Several planners on one problem, best value first; those without a plan last, and with them those
+// whose turn came when no time was left.
 struct Comparison {
   std::vector<PlanOutcome> outcomes;
-  Certificate bound;  // the best of all
+  std::map<std::string, double> seconds_given;  // by planner, how long it might have taken
+  Certificate bound;                            // the best of all
 };
 
 // `planners` empty: all that fit, except those that only run others. Each gets an equal share of

@@ -63,6 +63,44 @@ TEST(Variation, CopiesAcceleratorsBehindAHost) {
   EXPECT_EQ(more.device_count(), draft.cluster.devices.size() + 2);
 }
 
+TEST(Variation, ForbidsOpsOnOneDeviceOfAKind) {
+  const ProblemDraft draft =
+      published_file("msr/throughput/LayerGraphs/bert24_inference.json", Objective::throughput)
+          .draft;
+  const Problem all(draft);
+  const Problem some(with_forbidden(draft, {0, 3}, DeviceId{1}));
+  ASSERT_EQ(all.kind_of(DeviceId{0}), all.kind_of(DeviceId{1}));
+  for (const OpId op : all.ops()) {
+    const bool forbidden = op.index() == 0 || op.index() == 3;
+    EXPECT_EQ(some.allowed(op, DeviceId{1}), !forbidden && all.allowed(op, DeviceId{1}));
+    EXPECT_EQ(some.time(op, DeviceId{0}), all.time(op, DeviceId{0}));
+  }
+  // A second time nothing is left to be split.
+  const ProblemDraft more =
+      with_forbidden(with_forbidden(draft, {0}, DeviceId{1}), {3}, DeviceId{1});
+  EXPECT_EQ(more, with_forbidden(draft, {0, 3}, DeviceId{1}));
+}
+
+TEST(DeviceSets, AreThoseThatDifferInTheirKinds) {
+  ProblemDraft draft;
+  draft.cluster.kinds = {{.name = "large"}, {.name = "small"}};
+  for (const char* name : {"a", "b", "c"}) {
+    const KindId kind{name[0] == 'c' ? 1U : 0U};
+    draft.cluster.devices.push_back({.name = name, .kind = kind});
+  }
+  std::vector<std::string> names;
+  for (const DeviceSet& set : all_device_sets(draft, 10)) names.push_back(set.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"2 x large, 1 x small", "1 x large, 1 x small",
+                                             "2 x large", "1 x small", "1 x large"}));
+  EXPECT_THROW((void)all_device_sets(draft, 2), std::invalid_argument);
+  const auto without = sets_without(draft, {"b", "large"});
+  ASSERT_EQ(without.size(), 3U);
+  EXPECT_EQ(without[0].devices, (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(without[1].devices, (std::vector<std::size_t>{0, 2}));
+  EXPECT_EQ(without[2].devices, (std::vector<std::size_t>{2}));
+  EXPECT_THROW((void)sets_without(draft, {"none"}), std::invalid_argument);
+}
+
 TEST(WhatIf, MoreDevicesAndMemoryNeverHurt) {
   const ProblemDraft draft = published_file("moirai/example-1.json", Objective::latency).draft;
   const WhatIfGrid grid{.devices = {1, 2, 3}, .memory = {0.5, 1, 2, 4}};

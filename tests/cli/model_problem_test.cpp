@@ -81,5 +81,33 @@ TEST(Pins, TakePatterns) {
   EXPECT_THAT(none.err, HasSubstr("no op matches 'x*'"));
 }
 
+TEST(Forbid, KeepsOpsOffADeviceInThePlanFileToo) {
+  const Folder folder;
+  const std::string problem = example_path("talos/six_ops.json");
+  const std::string plan = folder.file("plan.json");
+  const auto result =
+      run({"plan", problem, "--planner", "heft", "--forbid", "*=GPU", "--json", "-o", plan});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const auto& [op, device] : result.json()["placement"].items()) EXPECT_EQ(device, "CPU");
+  EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  EXPECT_EQ(run({"plan", problem, "--forbid", "*=GPU", "--forbid", "*=CPU"}).exit_code, 3);
+  const auto wrong = run({"plan", problem, "--forbid", "*=TPU"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--forbid: no device is called 'TPU'"));
+}
+
+TEST(WhatIfVerb, PlansForSetsOfDevices) {
+  const std::string problem = example_path("talos/six_ops.json");
+  const auto without = run({"whatif", problem, "--without", "GPU", "--planner", "heft"});
+  ASSERT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("without GPU"));
+  const auto sets = run({"whatif", problem, "--device-sets", "--planner", "heft", "--json"});
+  ASSERT_EQ(sets.exit_code, 0) << sets.err;
+  ASSERT_EQ(sets.json()["points"].size(), 3U);
+  EXPECT_EQ(sets.json()["points"][0]["set"], "1 x CPU, 1 x GPU");
+  EXPECT_EQ(run({"whatif", problem, "--without", "GPU", "--devices", "1"}).exit_code, 2);
+  EXPECT_EQ(run({"whatif", problem, "--without", "TPU"}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace placewright::testing

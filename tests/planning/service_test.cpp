@@ -190,6 +190,25 @@ TEST(Compare, OrdersByValueAndSharesTheBestBound) {
   EXPECT_THROW(compare(problem, registry, {"nobody"}, {}), RequestError);
 }
 
+TEST(Compare, DoesNotRankWhoHadNoTime) {
+  Registry registry;
+  registry.add(planner("greedy", [](const Problem& problem, Control& control) {
+    while (!control.should_stop()) {
+    }
+    return answer_with(all_on(problem, DeviceId{1}));
+  }));
+  registry.add(good("late", DeviceId{0}));
+  const Problem problem(chain_draft());
+  const Comparison none = compare(problem, registry, {}, {.budget = {.seconds = 0}});
+  for (const PlanOutcome& outcome : none.outcomes) {
+    EXPECT_FALSE(outcome.answer.plan) << outcome.planner;
+    EXPECT_EQ(outcome.answer.reason, "no time was left for it");
+    EXPECT_EQ(none.seconds_given.at(outcome.planner), 0);
+  }
+  const Comparison some = compare(problem, registry, {}, {.budget = {.seconds = 0.01}});
+  EXPECT_GT(some.seconds_given.at("greedy"), 0);
+}
+
 TEST(Portfolio, KeepsTheBestAndSaysWhoseItIs) {
   Registry registry;
   registry.add(good("slow", DeviceId{1}));
