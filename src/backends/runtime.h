@@ -35,7 +35,7 @@ namespace placewright {
 
 // Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
 // states the number that it was built with, and the loader refuses another one before any call.
-inline constexpr int kBackendInterface = 4;
+inline constexpr int kBackendInterface = 5;
 
 // A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
@@ -93,6 +93,7 @@ struct ModelGraph {
   std::vector<GraphOp> ops;  // in topological order
   std::vector<GraphOutput> outputs;
   std::vector<Weight> weights;
+  std::map<std::string, TensorKey> tensor_names;  // that the file has for tensors of inputs and ops
 };
 
 // What the backend made of the ops of a part: one entry for each node that it really executes.
@@ -169,6 +170,13 @@ struct SerialisedModel {
   std::string weights;
 };
 
+// A set of ops as a model of its own.
+struct SerialisedPart {
+  SerialisedModel model;
+  std::vector<TensorKey> inputs;   // in the order of its inputs, which are called name_of_tensor
+  std::vector<TensorKey> outputs;  // the same
+};
+
 class NeuralModel {
  public:
   virtual ~NeuralModel() = default;
@@ -186,7 +194,15 @@ class NeuralModel {
 
   // The model in the backend's own format. Throws RuntimeError if it has none.
   [[nodiscard]] virtual SerialisedModel serialised() const = 0;
+  // The same of some ops.
+  [[nodiscard]] virtual SerialisedPart serialised_part(std::span<const std::size_t> ops) const = 0;
 };
+
+// What a tensor is called where parts of a model exchange it: the model's input, or "OP:PORT".
+inline std::string name_of_tensor(const ModelGraph& graph, const TensorKey& tensor) {
+  return tensor.is_model_input() ? graph.inputs[tensor.port].name
+                                 : graph.ops[tensor.op].name + ":" + std::to_string(tensor.port);
+}
 
 // An input or output as the file declares it.
 struct PortSignature {

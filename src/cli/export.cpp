@@ -2,6 +2,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "backends/affinity.h"
 #include "backends/opened_models.h"
@@ -11,14 +12,18 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/graph_export.h"
+#include "formats/json_text.h"
 #include "formats/plan_rows.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
 #include "planning/suggestion.h"
+#include "running/plan_parts.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -26,6 +31,7 @@ constexpr const char* kExamples =
     "  placewright export plan.json --to dot | dot -Tsvg > plan.svg\n"
     "  placewright export plan.json --to model-explorer -o graph.json\n"
     "  placewright export plan.json --to csv -o plan.csv\n"
+    "  placewright export plan.json --to parts -o folder           sub-models for any runtime\n"
     "\n"
     "model-explorer writes a second file, graph.node-data.json, with each op's time and device.";
 
@@ -71,8 +77,8 @@ Writer writer_for(const std::string& target) {
       return table_text(plan_rows(problem, plan));
     };
   }
-  const std::vector<std::string> known = {"trace", "dot",   "model-explorer",
-                                          "csv",   "table", "openvino"};
+  const std::vector<std::string> known = {"trace", "dot",      "model-explorer", "csv",
+                                          "table", "openvino", "parts"};
   throw UsageError(fmt::format("--to: unknown target '{}'{} (known: {})", target,
                                did_you_mean(target, known), fmt::join(known, ", ")));
 }
@@ -93,13 +99,85 @@ void write_openvino(const ExportOptions& options, const OpenedPlan& loaded) {
   write_whole(affinity_path(options.path), affinity_json(loaded.problem, loaded.plan()));
 }
 
+// "part-1.onnx"; with several models in a folder of its model.
+std::string file_of(const Problem& problem, const std::vector<PlanPart>& parts,
+                    std::size_t number) {
+  const std::string file = fmt::format("part-{}{}", number + 1, parts[number].ending);
+  if (problem.model_count() == 1) return file;
+  return fmt::format("{}/{}", file_name_of(problem.model(parts[number].model).name), file);
+}
+
+Json port_json(const PartPort& port) {
+  return {{"tensor", port.tensor}, {"type", port.type.element}, {"shape", port.type.shape}};
+}
+
+// Which part runs where, in an order in which they can run, and which tensor goes where.
+Json manifest_of(const OpenedPlan& loaded, const std::vector<PlanPart>& parts) {
+  const Problem& problem = loaded.problem;
+  Json document = {{"placewright", "parts"},       {"version", 1},
+                   {"problem", problem.name()},    {"objective", name_of(problem.objective())},
+                   {"value", loaded.plan().value}, {"unit", name_of(problem.unit())},
+                   {"parts", Json::array()}};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const PlanPart& part = parts[i];
+    Json entry = {{"file", file_of(problem, parts, i)},
+                  {"model", problem.model(part.model).name},
+                  {"devices", Json::array()},
+                  {"ops", part.ops},
+                  {"inputs", Json::array()},
+                  {"outputs", Json::array()}};
+    for (const DeviceId device : part.devices) {
+      entry["devices"].push_back(problem.device(device).name);
+    }
+    for (const PartPort& input : part.inputs) {
+      entry["inputs"].push_back(port_json(input));
+      entry["inputs"].back()["from"] = input.from ? Json(*input.from + 1) : Json("model");
+    }
+    for (const PartPort& output : part.outputs) {
+      entry["outputs"].push_back(port_json(output));
+      Json to = Json::array();
+      for (const std::size_t reader : output.to) to.push_back(reader + 1);
+      entry["outputs"].back()["to"] = std::move(to);
+      if (!output.model_output.empty()) {
+        entry["outputs"].back()["model_output"] = output.model_output;
+      }
+    }
+    document["parts"].push_back(std::move(entry));
+  }
+  return document;
+}
+
+void write_parts(const ExportOptions& options, const OpenedPlan& loaded) {
+  if (options.path == "-") throw UsageError("--to parts writes several files and needs -o FOLDER");
+  const std::vector<PlanPart> parts =
+      plan_parts(loaded.problem, loaded.plan(), models_of(loaded.problem));
+  const std::filesystem::path folder(options.path);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::filesystem::path file = folder / file_of(loaded.problem, parts, i);
+    std::error_code failed;  // then write_whole says why
+    std::filesystem::create_directories(file.parent_path(), failed);
+    // The weights first: who sees the graph finds all of it.
+    if (parts[i].ending == ".xml") {
+      write_whole(std::filesystem::path(file).replace_extension(".bin").string(),
+                  parts[i].file.weights);
+    }
+    write_whole(file.string(), parts[i].file.graph);
+  }
+  write_whole((folder / "manifest.json").string(), json_text(manifest_of(loaded, parts), 1) + '\n');
+}
+
 ExitCode export_plan(const ExportOptions& options) {
   const bool openvino = options.target == "openvino";
-  const Writer write = openvino ? nullptr : writer_for(options.target);
+  const bool parts = options.target == "parts";
+  const Writer write = openvino || parts ? nullptr : writer_for(options.target);
   const OpenedPlan loaded = options.plan.read(options.output);
   if (!is_valid(loaded)) return ExitCode::no;
   if (openvino) {
     write_openvino(options, loaded);
+    return ExitCode::success;
+  }
+  if (parts) {
+    write_parts(options, loaded);
     return ExitCode::success;
   }
   write_whole(options.path, write(loaded.problem, loaded.plan()));
@@ -116,10 +194,12 @@ void add_export(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("export", "Write a plan for another program");
   const auto options = std::make_shared<ExportOptions>();
   options->plan.add_to(*verb);
-  verb->add_option("--to", options->target, "trace, dot, model-explorer, csv, table or openvino")
+  verb->add_option("--to", options->target,
+                   "trace, dot, model-explorer, csv, table, openvino or parts")
       ->required()
       ->type_name("TARGET");
-  verb->add_option("-o,--output", options->path, "Write it here; - is standard output")
+  verb->add_option("-o,--output", options->path,
+                   "Write it here; - is standard output; parts: a folder")
       ->capture_default_str()
       ->type_name("FILE");
   verb->add_flag("-q,--quiet", options->output.quiet, "Print no warning");

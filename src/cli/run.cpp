@@ -284,13 +284,6 @@ void write_trace(const std::string& path, const Report& report) {
   write_whole(path, trace_json(report.problem, report.plan, slices));
 }
 
-// Names of outputs may hold what names of files may not.
-std::string file_name_of(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '/' || c == '\0'; }, '_');
-  return name.starts_with('.') ? '_' + name : name;
-}
-
 std::vector<Target> targets_of(const Problem& problem) {
   std::vector<Target> targets;
   for (const DeviceId device : problem.devices()) {

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
 
 # room: headers that no other room may include.
 OWNS_HEADERS = {
-    "solvers": re.compile(r"highs|ortools/|lemon/|scotch|protozero/", re.IGNORECASE),
+    "solvers": re.compile(r"highs|ortools/|lemon/|scotch", re.IGNORECASE),
 }
 
 # Folders that are plugins: only they see their third party's headers, and nobody includes anything from them.

@@ -227,6 +227,9 @@ class FailingModel final : public NeuralModel {
     return model_->unsupported(device);
   }
   [[nodiscard]] SerialisedModel serialised() const override { return model_->serialised(); }
+  [[nodiscard]] SerialisedPart serialised_part(std::span<const std::size_t> ops) const override {
+    return model_->serialised_part(ops);
+  }
 
  private:
   class Failing final : public Request {

@@ -51,6 +51,17 @@ bool supports(const ov::Core& core, const std::string& device, const std::string
   return std::find(known.begin(), known.end(), property) != known.end();
 }
 
+SerialisedModel written(const std::shared_ptr<ov::Model>& model) {
+  std::ostringstream graph;
+  std::ostringstream weights;
+  try {
+    ov::pass::Serialize(graph, weights).run_on_model(model);
+  } catch (const std::exception& error) {
+    throw RuntimeError(fmt::format("OpenVINO cannot write the model: {}", error.what()));
+  }
+  return {std::move(graph).str(), std::move(weights).str()};
+}
+
 // A constant subgraph for another model. Constants share their bytes with the original.
 ov::Output<ov::Node> copy_constant(const ov::Output<ov::Node>& tensor,
                                    std::map<const ov::Node*, std::shared_ptr<ov::Node>>& copies) {
@@ -104,6 +115,9 @@ void CoreModel::build_graph() {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     graph_.inputs.push_back({tensor_name(inputs[i]), type_of(inputs[i])});
     numbers_.emplace(inputs[i].get_node(), i);
+    for (const std::string& name : inputs[i].get_names()) {
+      graph_.tensor_names[name] = {TensorKey::kModelInput, i};
+    }
   }
   for (const auto& node : model_->get_ordered_ops()) {
     if (constant_.at(node.get()) || is_parameter(*node) || is_result(*node)) continue;
@@ -135,7 +149,10 @@ void CoreModel::add_op(const std::shared_ptr<ov::Node>& node) {
       op.inputs.push_back(key);
     }
   }
-  for (const auto& output : node->outputs()) op.outputs.push_back(type_of(output));
+  for (const auto& output : node->outputs()) {
+    op.outputs.push_back(type_of(output));
+    for (const std::string& name : output.get_names()) graph_.tensor_names[name] = key_of(output);
+  }
   op.flops = estimated_flops(*node);
   graph_.ops.push_back(std::move(op));
 }
@@ -266,15 +283,19 @@ std::vector<std::size_t> CoreModel::unsupported(const std::string& device) const
 }
 
 SerialisedModel CoreModel::serialised() const {
-  std::ostringstream graph;
-  std::ostringstream weights;
-  try {
-    // The pass may write to the model that it is given.
-    ov::pass::Serialize(graph, weights).run_on_model(model_->clone());
-  } catch (const std::exception& error) {
-    throw RuntimeError(fmt::format("OpenVINO cannot write the model: {}", error.what()));
+  // The pass may write to the model that it is given.
+  return written(model_->clone());
+}
+
+SerialisedPart CoreModel::serialised_part(std::span<const std::size_t> ops) const {
+  Part chosen = part(ops);
+  for (std::size_t i = 0; i < chosen.inputs.size(); ++i) {
+    chosen.model->input(i).set_names({name_of_tensor(graph_, chosen.inputs[i])});
   }
-  return {std::move(graph).str(), std::move(weights).str()};
+  for (std::size_t i = 0; i < chosen.outputs.size(); ++i) {
+    chosen.model->output(i).set_names({name_of_tensor(graph_, chosen.outputs[i])});
+  }
+  return {written(chosen.model), std::move(chosen.inputs), std::move(chosen.outputs)};
 }
 
 }  // namespace placewright::openvino

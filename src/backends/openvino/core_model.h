@@ -21,6 +21,7 @@ class CoreModel final : public NeuralModel {
                                                       const CompileOptions& options) const override;
   [[nodiscard]] std::vector<std::size_t> unsupported(const std::string& device) const override;
   [[nodiscard]] SerialisedModel serialised() const override;
+  [[nodiscard]] SerialisedPart serialised_part(std::span<const std::size_t> ops) const override;
 
  private:
   struct Part {

@@ -278,6 +278,9 @@ class ToyModel final : public NeuralModel {
   [[nodiscard]] SerialisedModel serialised() const override {
     throw RuntimeError("toy models are not written");
   }
+  [[nodiscard]] SerialisedPart serialised_part(std::span<const std::size_t>) const override {
+    throw RuntimeError("toy models are not written");
+  }
 
  private:
   void read_line(const std::string& line, const std::string& path) {
