@@ -55,6 +55,19 @@ TEST(CompletionReport, SixOps) {
   EXPECT_DOUBLE_EQ(report.idle[DeviceId{1}], 0.5);
 }
 
+TEST(CompletionReport, NoModelIsFasterBesideOthersThanAlone) {
+  for (const char* file : {"talos/six_ops.json", "talos/two_chains.json"}) {
+    const Problem problem = testing::published_problem(file, Objective::total_completion);
+    for (const char* planner : {"tsam", "heft", "single", "aswm"}) {
+      const auto outcome = make_plan(problem, planning_registry(), {.planner = planner});
+      const CompletionReport report = completion_report(problem, *outcome.answer.plan);
+      for (const ModelCompletion& model : report.models) {
+        EXPECT_GE(model.slowdown.value(), 1) << file << ' ' << planner;
+      }
+    }
+  }
+}
+
 TEST(CompletionReport, LateModelsAreNamed) {
   ProblemDraft draft =
       testing::published_file("talos/six_ops.json", Objective::total_completion).draft;
