@@ -9,6 +9,7 @@
 #include "formats/cluster_file.h"
 #include "formats/input_error.h"
 #include "formats/json.h"
+#include "formats/other_files.h"
 #include "formats/problem_formats.h"
 #include "formats/text_file.h"
 
@@ -81,6 +82,9 @@ void change_objective(ProblemFile& file, Objective objective) {
 
 ProblemFile parse_problem(std::string_view text, const std::string& origin,
                           const ReadOptions& options) {
+  if (const auto other = seems_to_be(text)) {
+    throw InputError(origin, "", fmt::format("is no problem file, it seems to be {}", *other));
+  }
   const JsonDocument document(text, origin);
   const JsonValue root = document.root();
   const ProblemFormat& format =
