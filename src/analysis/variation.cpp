@@ -189,7 +189,7 @@ ProblemDraft with_device_count(ProblemDraft draft, std::size_t count) {
   if (count > there && (draft.cluster.interconnect == InterconnectKind::links || there == 0)) {
     throw std::invalid_argument(
         fmt::format("{} devices are asked for, but the cluster has only {}, and another one would "
-                    "need links that nobody has stated",
+                    "need links that the problem does not state",
                     count, there));
   }
   std::vector<std::size_t> kept;

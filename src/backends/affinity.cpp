@@ -20,7 +20,7 @@ std::string affinity_json(const Problem& problem, const Plan& plan) {
   for (const OpId op : problem.ops()) {
     const Target target = target_named(problem.device(plan.placement[op]).name);
     if (target.backend != kDefaultBackend) {
-      throw std::invalid_argument(fmt::format("'{}' is no device of OpenVINO", name_of(target)));
+      throw std::invalid_argument(fmt::format("'{}' is not an OpenVINO device", name_of(target)));
     }
     const std::string& device = target.device;
     affinity[problem.op(op).name] = device;

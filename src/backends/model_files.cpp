@@ -24,7 +24,7 @@ std::vector<long> sizes_in(std::string_view text, std::string_view whole) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
     if (error != std::errc{} || end != word.data() + word.size() || size < 1) {
       throw std::invalid_argument(
-          fmt::format("'{}' is no shape: expected something like image=1x3x224x224", whole));
+          fmt::format("'{}' is not a shape: expected something like image=1x3x224x224", whole));
     }
     sizes.push_back(size);
     if (word.size() == text.size()) return sizes;

@@ -145,7 +145,7 @@ std::vector<ModelFile> ProblemOptions::model_files() const {
   for (const std::string& other : paths) {
     if (backend_reading(other) != nullptr) continue;
     throw UsageError(
-        fmt::format("{} is no model, {} is one: give models or problems, not both", other, path));
+        fmt::format("{} is not a model, but {} is: give models or problems, not both", other, path));
   }
   return shapes.files(paths);
 }

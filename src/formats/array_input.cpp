@@ -100,7 +100,7 @@ bool for_each_number(const Array& array, const Each& each) {
 template <class Number>
 [[noreturn]] void fail_at(std::size_t place, Number number, std::string_view element) {
   throw std::invalid_argument(
-      fmt::format("element {} is {}, which is no {}", place, number, element));
+      fmt::format("element {} is {}, which does not fit {}", place, number, element));
 }
 
 template <class To, class From>

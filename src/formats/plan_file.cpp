@@ -437,7 +437,7 @@ PlanDocument::PlanDocument(std::string_view text, std::string path)
   const JsonValue root = document_.root();
   if (!root.find("placewright") && !root.find("fpgas")) {
     root.fail(
-        "is no plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert "
+        "is not a plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert "
         "split)");
   }
 }

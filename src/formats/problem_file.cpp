@@ -83,7 +83,7 @@ void change_objective(ProblemFile& file, Objective objective) {
 ProblemFile parse_problem(std::string_view text, const std::string& origin,
                           const ReadOptions& options) {
   if (const auto other = seems_to_be(text)) {
-    throw InputError(origin, "", fmt::format("is no problem file, it seems to be {}", *other));
+    throw InputError(origin, "", fmt::format("is not a problem file; it seems to be {}", *other));
   }
   const JsonDocument document(text, origin);
   const JsonValue root = document.root();

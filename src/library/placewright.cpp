@@ -62,7 +62,7 @@ void require_unchanged(const ReferredFile& file, const std::string& plan_path) {
   throw InputError(
       input_name(plan_path), std::string{file.pointer},
       fmt::format("'{}' has changed since the plan was made; give it as the {} to use it "
-                  "all the same",
+                  "anyway",
                   file.path, file.noun));
 }
 

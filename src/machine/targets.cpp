@@ -20,7 +20,7 @@ int core_number(std::string_view text, std::string_view whole) {
   if (error != std::errc{} || end != text.data() + text.size() || number < 0 ||
       number >= CPU_SETSIZE) {
     throw std::invalid_argument(
-        fmt::format("'{}' is no set of cores: expected cpu:0, cpu:0-3 or cpu:0,2", whole));
+        fmt::format("'{}' is not a set of cores: expected cpu:0, cpu:0-3 or cpu:0,2", whole));
   }
   return number;
 }

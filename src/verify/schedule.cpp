@@ -190,7 +190,7 @@ void ScheduleCheck::match_transfer(const Transfer& transfer) {
   const OpId producer = problem_.producer(transfer.tensor);
   if (found == row.end()) {
     findings_.add(ViolationCode::transfer_unneeded, {producer}, {},
-                  "transfer {} moves {} where nobody reads it or it is already", position,
+                  "transfer {} moves {} to where it is not read or is already", position,
                   called(problem_, transfer.tensor));
     return;
   }

@@ -260,9 +260,9 @@ TEST(ProfileVerb, BadInputIsOneSentence) {
   expect({folder.write("text.onnx", "hello")}, 3, "no ONNX model");
   expect({open_model(folder)}, 3, "--shape");
   expect({model, "--shape", "other=1x3x8x8"}, 3, "no input is called 'other'");
-  expect({model, "--shape", "1x3x"}, 2, "is no shape");
+  expect({model, "--shape", "1x3x"}, 2, "is not a shape");
   expect({model, "--device", "cpu:1023"}, 2, "may use only");
-  expect({model, "--device", "cpu:x"}, 2, "is no set of cores");
+  expect({model, "--device", "cpu:x"}, 2, "is not a set of cores");
   expect({model, "--device", "TPU"}, 2, "no device 'TPU'");
 }
 

@@ -118,12 +118,12 @@ void require_signature(const std::string& path) {
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
   if (ending == ".xml" && head.find("<net") == std::string::npos) {
-    throw InputError(path, "", "is no OpenVINO model: there is no <net> element at its begin");
+    throw InputError(path, "", "is not an OpenVINO model: it has no <net> element");
   }
   const bool text = std::all_of(head.begin(), head.end(), [](char c) {
     return std::isspace(static_cast<unsigned char>(c)) != 0 || (c >= ' ' && c <= '~');
   });
-  if (ending == ".onnx" && text) throw InputError(path, "", "is no ONNX model: it holds text");
+  if (ending == ".onnx" && text) throw InputError(path, "", "is not an ONNX model: it holds text");
 }
 
 // The model as the file has it, with the shapes asked for.

@@ -168,7 +168,7 @@ std::string encode(const Policy& policy) {
 }
 
 Policy decode(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) throw std::invalid_argument("this is no policy of Placewright");
+  if (!bytes.starts_with(kMagic)) throw std::invalid_argument("this is not a Placewright policy");
   Reader header(bytes.substr(kMagic.size()));
   const auto version = header.number<std::uint32_t>();
   if (version != kVersion) {

@@ -81,7 +81,7 @@ TEST(Policy, OtherFilesAreRefusedWithASentence) {
     decode("{\"ops\": []}");
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "this is no policy of Placewright");
+    EXPECT_STREQ(error.what(), "this is not a Placewright policy");
   }
 }
 
