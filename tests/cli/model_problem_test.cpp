@@ -104,7 +104,7 @@ TEST(WhatIfVerb, PlansForSetsOfDevices) {
   const auto sets = run({"whatif", problem, "--device-sets", "--planner", "heft", "--json"});
   ASSERT_EQ(sets.exit_code, 0) << sets.err;
   ASSERT_EQ(sets.json()["points"].size(), 3U);
-  EXPECT_EQ(sets.json()["points"][0]["set"], "1 x CPU, 1 x GPU");
+  EXPECT_EQ(sets.json()["points"][0]["set"], "1 x cpu, 1 x gpu");
   EXPECT_EQ(run({"whatif", problem, "--without", "GPU", "--devices", "1"}).exit_code, 2);
   EXPECT_EQ(run({"whatif", problem, "--without", "TPU"}).exit_code, 2);
 }
