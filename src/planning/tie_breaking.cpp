@@ -11,8 +11,8 @@
 namespace placewright {
 namespace {
 
-// Moves tried times ops: 200 moves of 1000 ops.
-constexpr std::size_t kMostWork = 200'000;
+// Moves tried times ops: 50 moves of 1000 ops.
+constexpr std::size_t kMostWork = 50'000;
 constexpr std::size_t kFewestMoves = 8;
 
 class TieBreaking {
