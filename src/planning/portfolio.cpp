@@ -74,7 +74,6 @@ class Best {
   void fail(const std::string& fault) {
     if (PLACEWRIGHT_DEBUG_CHECKS) throw WrongPlan(fault);
     control_.note(fault);
-    if (first_fault_.empty()) first_fault_ = fault;
   }
 
   [[nodiscard]] bool settled() const {
@@ -87,7 +86,7 @@ class Best {
   Answer finish() {
     take_bound_of_problem();
     if (best_.plan) return std::move(best_);
-    if (!first_fault_.empty()) throw WrongPlan(first_fault_);
+    if (!wrong_plan_.empty() && !best_.proved_infeasible) throw WrongPlan(wrong_plan_);
     best_.reason = best_.proved_infeasible ? reasons_.back()
                    : reasons_.empty()      ? "no planner could be run in the time given"
                                            : fmt::format("{}", fmt::join(reasons_, "; "));
@@ -100,15 +99,17 @@ class Best {
     const std::string fault = fault_of_plan(problem_, member.name, plan);
     const std::chrono::duration<double> taken = Control::Clock::now() - begin;
     longest_check_ = std::max(longest_check_, taken.count());
-    if (!fault.empty()) fail(fault);
-    return fault.empty();
+    if (fault.empty()) return true;
+    fail(fault);
+    if (wrong_plan_.empty()) wrong_plan_ = fault;
+    return false;
   }
 
   const Problem& problem_;
   Control& control_;
   Answer best_;
   std::vector<std::string> reasons_;
-  std::string first_fault_;
+  std::string wrong_plan_;  // what was wrong with the first one; empty: none was
   double longest_check_;
   bool bound_taken_ = false;
 };

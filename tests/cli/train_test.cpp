@@ -73,13 +73,14 @@ TEST_F(TrainVerb, GoesOnAfterKillAsIfNothingHadHappened) {
     stopped = training(folder.file("stopped.pw"), episodes);
     stopped.insert(stopped.end(), {"--checkpoint", "0", "--log", folder.file("curves.csv")});
     RunningProgram program(stopped);
-    while (!std::filesystem::exists(folder.file("curves.csv")) &&
+    while (program.runs() && !std::filesystem::exists(folder.file("curves.csv")) &&
            !std::filesystem::exists(folder.file("stopped.pw"))) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     program.send(SIGKILL);
-    killed = program.wait().exit_code == 128 + SIGKILL &&
-             !std::filesystem::exists(folder.file("stopped.pw"));
+    const auto ended = program.wait();
+    ASSERT_TRUE(ended.exit_code == 0 || ended.exit_code == 128 + SIGKILL) << ended.err;
+    killed = ended.exit_code != 0 && !std::filesystem::exists(folder.file("stopped.pw"));
   }
 
   const Folder& folder = *made;

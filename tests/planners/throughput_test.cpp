@@ -230,6 +230,21 @@ TEST(Kinds, HaveTheOptimumOfChains) {
   }
 }
 
+// No device is busier than another, and the last one may have no stage.
+TEST(Kinds, PlanOpsThatTakeNoTime) {
+  GenerateOptions options;
+  options.family = GraphFamily::chain;
+  options.objective = Objective::throughput;
+  options.ops = 6;
+  options.accelerators = 3;
+  options.communication = 0;
+  ProblemDraft draft = generate(options);
+  for (Op& op : draft.ops) std::ranges::fill(op.time, 0.0);
+  const PlanOutcome found = plan_with(Problem(std::move(draft)), "kinds");
+  ASSERT_TRUE(found.answer.plan) << found.answer.reason;
+  EXPECT_EQ(found.value(), 0);
+}
+
 // Contiguous stages on three kinds cannot give every op its best kind, and the bound knows it.
 TEST(Kinds, ComeNearTheBoundOnTransformersWithManyDevices) {
   GenerateOptions options;

@@ -312,7 +312,7 @@ TEST(Portfolio, RunsInstantPlannersThenQuickOnesOfOurOwnThenTheRest) {
 // Of all the time there is: an instant planner, or a quick one of our own, may take all of it.
 TEST(Portfolio, GivesQuickPlannersOfOurOwnTheTimeTheyWouldHaveAlone) {
   double given = 0;
-  double given_to_others = 0;
+  double given_to_first_other = 0;  // the last one gets what is left
   Registry registry;
   registry.add(planner("quick", [&](const Problem&, Control& control) {
     given = control.budget().seconds;
@@ -320,7 +320,7 @@ TEST(Portfolio, GivesQuickPlannersOfOurOwnTheTimeTheyWouldHaveAlone) {
   }));
   for (const char* name : {"a", "b", "c", "d", "e"}) {
     PlannerEntry other = planner(name, [&](const Problem&, Control& control) {
-      given_to_others = std::max(given_to_others, control.budget().seconds);
+      if (given_to_first_other == 0) given_to_first_other = control.budget().seconds;
       return Answer{};
     });
     other.role = Role::published;
@@ -329,7 +329,8 @@ TEST(Portfolio, GivesQuickPlannersOfOurOwnTheTimeTheyWouldHaveAlone) {
   registry.add(portfolio(registry));
   make_plan(Problem(chain_draft()), registry, {.budget = {.seconds = 1000}});
   EXPECT_GT(given, 900);
-  EXPECT_LT(given_to_others, 1000);
+  EXPECT_GT(given_to_first_other, 0);
+  EXPECT_LT(given_to_first_other, 500);
 }
 
 TEST(Portfolio, RunsAnInstantPlannerEvenWithoutTime) {
@@ -354,6 +355,23 @@ TEST(Portfolio, AMemberThatFailsIsANote) {
   EXPECT_EQ(outcome.answer.found_by, "good");
   ASSERT_EQ(outcome.notes.size(), 1U);
   EXPECT_EQ(outcome.notes.front(), "planner 'hungry' ran out of memory");
+}
+
+TEST(Portfolio, AMemberThatThrowsDoesNotHideThatNothingWasFound) {
+  if (PLACEWRIGHT_DEBUG_CHECKS) GTEST_SKIP() << "debug builds throw";
+  Registry registry;
+  registry.add(planner(
+      "broken", [](const Problem&, Control&) -> Answer { throw std::logic_error("broken"); }));
+  registry.add(planner("honest", [](const Problem&, Control&) {
+    Answer answer;
+    answer.reason = "nothing fits";
+    return answer;
+  }));
+  registry.add(portfolio(registry));
+  const auto outcome = make_plan(Problem(chain_draft()), registry, {});
+  EXPECT_FALSE(outcome.answer.plan);
+  EXPECT_EQ(outcome.fault, "");
+  EXPECT_EQ(outcome.answer.reason, "honest: nothing fits");
 }
 
 TEST(Portfolio, AMemberThatThrowsOrProvesWhatIsFalseIsANote) {

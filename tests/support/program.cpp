@@ -62,6 +62,12 @@ void RunningProgram::send(int signal) const {
   kill(process_, signal);
 }
 
+bool RunningProgram::runs() const {
+  siginfo_t ended{};
+  return waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == 0;
+}
+
 ProgramResult RunningProgram::wait() {
   int status = 0;
   waitpid(process_, &status, 0);

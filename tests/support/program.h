@@ -28,6 +28,8 @@ class RunningProgram {
   RunningProgram& operator=(const RunningProgram&) = delete;
 
   void send(int signal) const;
+  // Whether it has not ended yet.
+  [[nodiscard]] bool runs() const;
   [[nodiscard]] pid_t process() const { return process_; }
   ProgramResult wait();
 

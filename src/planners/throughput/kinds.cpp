@@ -327,7 +327,7 @@ class Pipeline {
     PipelineEvaluator evaluator(problem_, placement());
     if (evaluator.impossible() > 0) return std::nullopt;
     MemoryLedger ledger(problem_, evaluator.placement());
-    while (!control_.should_stop(1)) {
+    while (evaluator.value() > 0 && !control_.should_stop(1)) {
       if (!shift_border(evaluator, ledger) && !change_places(evaluator, ledger)) break;
     }
     return evaluator.placement();
@@ -446,7 +446,7 @@ class Pipeline {
   // Devices of one class have the same memory, so what fits one fits the other.
   void exchange(std::size_t s, std::size_t t, PipelineEvaluator& evaluator, MemoryLedger& ledger) {
     std::swap(devices_[s], devices_[t]);
-    for (const auto& [stage, from] : {std::pair{s, t}, std::pair{t, s}}) {
+    for (const std::size_t stage : {s, t}) {
       for_ops_of(stages_[stage].begin, stages_[stage].end, [&, to = devices_[stage]](OpId op) {
         ledger.remove(op, evaluator.device(op));
         ledger.add(op, to);
