@@ -169,8 +169,13 @@ std::vector<const PlannerEntry*> in_order_of_effort(std::vector<const PlannerEnt
 }
 
 PlannerEntry portfolio(const Registry& members) {
-  // The planner outlives the registry it was made from.
-  const auto own = std::make_shared<const Registry>(members);
+  // The planner outlives the registry it was made from. Published searches that take any time given
+  // are left out before they are asked whether they fit: the answer may take loading a library.
+  Registry chosen;
+  for (const PlannerEntry& member : members.entries()) {
+    if (member.role != Role::published || member.effort != Effort::anytime) chosen.add(member);
+  }
+  const auto own = std::make_shared<const Registry>(std::move(chosen));
   PlannerEntry entry;
   entry.name = "auto";
   entry.summary = "runs every planner that fits within the budget: best plan, best bound";
@@ -189,11 +194,7 @@ PlannerEntry portfolio(const Registry& members) {
                                          : std::string{};
   };
   entry.plan = [own](const Problem& problem, const Settings&, Control& control) {
-    std::vector<const PlannerEntry*> chosen = in_order_of_effort(own->fitting(problem));
-    std::erase_if(chosen, [](const PlannerEntry* member) {
-      return member->role == Role::published && member->effort == Effort::anytime;
-    });
-    return run_all(problem, chosen, control);
+    return run_all(problem, in_order_of_effort(own->fitting(problem)), control);
   };
   return entry;
 }
