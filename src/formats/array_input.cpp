@@ -103,10 +103,19 @@ template <class Number>
       fmt::format("element {} is {}, which does not fit {}", place, number, element));
 }
 
+// A number that is finite must not become infinite.
+template <class To, class From>
+To checked(From number, std::size_t place, To converted, std::string_view element) {
+  if (std::isinf(converted) && std::isfinite(static_cast<double>(number))) {
+    fail_at(place, number, element);
+  }
+  return converted;
+}
+
 template <class To, class From>
 To converted_number(std::size_t place, From number) {
   if constexpr (std::is_floating_point_v<To>) {
-    return static_cast<To>(number);
+    return checked(number, place, static_cast<To>(number), kElement<To>);
   } else if constexpr (std::is_floating_point_v<From>) {
     // The limit itself is a power of two, which From has; the largest number may not be.
     const auto limit = std::ldexp(static_cast<From>(1), std::numeric_limits<To>::digits);
@@ -144,14 +153,18 @@ bool convert_to(const Array& array, const std::string& element, Array& result) {
 
 Array with_elements(const Array& array, const std::string& element) {
   if (array.element == element) return array;
-  const auto to_float = [](auto number) { return static_cast<float>(number); };
   if (element == "f16") {
-    return converted_by<std::uint16_t>(
-        array, element, [&](std::size_t, auto number) { return half_of_float(to_float(number)); });
+    return converted_by<std::uint16_t>(array, element, [](std::size_t place, auto number) {
+      const std::uint16_t half = half_of_float(static_cast<float>(number));
+      checked(number, place, float_of_half(half), "f16");
+      return half;
+    });
   }
   if (element == "bf16") {
-    return converted_by<std::uint16_t>(array, element, [&](std::size_t, auto number) {
-      return bfloat_of_float(to_float(number));
+    return converted_by<std::uint16_t>(array, element, [](std::size_t place, auto number) {
+      const std::uint16_t bits = bfloat_of_float(static_cast<float>(number));
+      checked(number, place, float_of_bfloat(bits), "bf16");
+      return bits;
     });
   }
   if (element == "boolean") {
@@ -219,6 +232,11 @@ Array image_as_input(const Array& image, const std::string& element, const Shape
 }  // namespace
 
 Array as_input(const Array& array, const std::string& element, const Shape& shape) {
+  if (!fits(array, array.bytes.size())) {
+    throw std::invalid_argument(fmt::format("it has {} bytes of values, which is not {} of {}",
+                                            array.bytes.size(), shape_text(array.shape),
+                                            array.element));
+  }
   if (is_image(array) && image_shape(shape)) return image_as_input(array, element, shape);
   Shape with_batch = array.shape;
   with_batch.insert(with_batch.begin(), 1);

@@ -62,7 +62,7 @@ bool is_image(const Array& array) {
 Array resized(const Array& image, std::size_t height, std::size_t width) {
   if (image.shape[0] == height && image.shape[1] == width) return image;
   constexpr auto kLargest = static_cast<std::size_t>(std::numeric_limits<int>::max() / kChannels);
-  if (height == 0 || width == 0 || height > kLargest / width) {
+  if (image.bytes.empty() || height == 0 || width == 0 || height > kLargest / width) {
     throw std::invalid_argument("an image cannot have that size");
   }
   Array result{.element = "u8",

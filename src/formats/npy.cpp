@@ -20,7 +20,7 @@ namespace {
 
 struct ElementName {
   std::string_view ours;
-  std::string_view numpy;  // without the byte order
+  std::string_view numpy;  // without the byte order; empty if NumPy has no such type
   std::size_t bytes;
 };
 
@@ -29,6 +29,7 @@ constexpr std::array kElements = {
     ElementName{"i8", "i1", 1},  ElementName{"i16", "i2", 2}, ElementName{"i32", "i4", 4},
     ElementName{"i64", "i8", 8}, ElementName{"u8", "u1", 1},  ElementName{"u16", "u2", 2},
     ElementName{"u32", "u4", 4}, ElementName{"u64", "u8", 8}, ElementName{"boolean", "b1", 1},
+    ElementName{"bf16", "", 2},
 };
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
@@ -91,16 +92,9 @@ const ElementName& element_in(std::string_view text, const std::string& origin) 
                                type.empty() ? "'structured'" : std::string{type}));
 }
 
-// The bytes of an array of that shape; nullopt if they are more than `limit`.
-std::optional<std::size_t> byte_count(const std::vector<std::size_t>& shape, std::size_t element,
-                                      std::size_t limit) {
-  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
-  std::size_t bytes = element;
-  for (const std::size_t size : shape) {
-    if (size > limit / bytes) return std::nullopt;
-    bytes *= size;
-  }
-  return bytes;
+const ElementName* element_called(std::string_view name) {
+  const auto* found = std::ranges::find(kElements, name, &ElementName::ours);
+  return found == kElements.end() ? nullptr : found;
 }
 
 // One file in a ZIP archive.
@@ -147,12 +141,15 @@ std::string unpacked(std::string_view bytes, const Member& member, const std::st
   const std::size_t data = member.header + 30 + number_at(bytes, member.header + 26, 2) +
                            number_at(bytes, member.header + 28, 2);
   constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  // What deflate makes of a byte is less than this, so that a small file cannot ask for much memory.
+  constexpr std::size_t kMostOfAByte = 1040;
   if (data > bytes.size() || bytes.size() - data < member.packed || member.size > kMost ||
       member.packed > kMost) {
     fail_as_archive(origin);
   }
   const std::string_view packed = bytes.substr(data, member.packed);
   if (member.method == kStored) return std::string{packed};
+  if (member.size / kMostOfAByte > member.packed) fail_as_archive(origin);
   std::string text(member.size, '\0');
   if (member.method != kDeflated ||
       stbi_zlib_decode_noheader_buffer(text.data(), static_cast<int>(text.size()), packed.data(),
@@ -164,6 +161,18 @@ std::string unpacked(std::string_view bytes, const Member& member, const std::st
 }
 
 }  // namespace
+
+bool fits(const Array& array, std::size_t bytes) {
+  const ElementName* element = element_called(array.element);
+  if (element == nullptr) return false;
+  if (std::ranges::find(array.shape, 0U) != array.shape.end()) return bytes == 0;
+  std::size_t needed = element->bytes;
+  for (const std::size_t size : array.shape) {
+    if (size > bytes / needed) return false;
+    needed *= size;
+  }
+  return needed == bytes;
+}
 
 Array parse_npy(std::string_view bytes, const std::string& origin) {
   if (!bytes.starts_with(kMagic) || bytes.size() < 12) {
@@ -182,7 +191,7 @@ Array parse_npy(std::string_view bytes, const std::string& origin) {
               .shape = shape_in(entry_of(header, "shape", origin), origin),
               .bytes = {}};
   const std::string_view data = bytes.substr(begin);
-  if (byte_count(array.shape, element.bytes, data.size()) != data.size()) {
+  if (!fits(array, data.size())) {
     throw InputError(origin, "",
                      fmt::format("holds {} bytes of values, which is not the shape {}", data.size(),
                                  fmt::join(array.shape, "x")));
@@ -208,9 +217,8 @@ NamedArrays read_arrays(const std::string& path) {
 }
 
 std::string npy_bytes(const Array& array) {
-  const auto* element = std::find_if(kElements.begin(), kElements.end(),
-                                     [&](const ElementName& e) { return e.ours == array.element; });
-  if (element == kElements.end()) {
+  const ElementName* element = element_called(array.element);
+  if (element == nullptr || element->numpy.empty()) {
     throw std::invalid_argument(fmt::format("NumPy has no elements of the type {}", array.element));
   }
   std::string shape = fmt::format("{}", fmt::join(array.shape, ", "));

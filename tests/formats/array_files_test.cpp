@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "formats/image.h"
 #include "formats/input_error.h"
@@ -70,6 +71,27 @@ TEST(Npz, RefusesWhatIsNoArchive) {
                InputError);
 }
 
+// A file of some hundred bytes cannot make the program ask for gigabytes.
+TEST(Npz, RefusesAMemberThatClaimsMoreThanItsBytesCanHold) {
+  std::string entry = std::string("PK\1\2", 4) + std::string(42, '\0');
+  entry[10] = 8;                                       // deflated
+  entry[20] = 4;                                       // bytes, packed
+  entry.replace(24, 4, std::string("\0\0\0\x7f", 4));  // unpacked
+  std::string end = std::string("PK\5\6", 4) + std::string(18, '\0');
+  end[10] = 1;   // entry
+  end[16] = 34;  // where it begins
+  const std::string archive =
+      std::string("PK\3\4", 4) + std::string(26, '\0') + "data" + entry + end;
+  const auto most_memory = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;  // in KiB
+  };
+  const long before = most_memory();
+  EXPECT_THROW((void)parse_npz(archive, "test.npz"), InputError);
+  EXPECT_LT(most_memory() - before, 1L << 20U);
+}
+
 TEST(AsInput, ConvertsWhatFits) {
   const Array whole = array_of<std::int64_t>({3}, {0, 1, 255});
   EXPECT_THAT(as_input(whole, "f32", {3}).values<float>(), ElementsAre(0, 1, 255));
@@ -91,9 +113,43 @@ TEST(AsInput, RoundsToHalfPrecisionAndBack) {
       EXPECT_NEAR(back[i], exact[i], std::abs(exact[i]) * (*element == 'f' ? 0 : 0x1p-8)) << i;
     }
   }
-  const Array large = as_input(array_of<float>({2}, {1e6F, 1 + 0x1p-11F}), "f16", {2});
-  EXPECT_THAT(as_input(large, "f32", {2}).values<float>(),
-              ElementsAre(std::numeric_limits<float>::infinity(), 1));
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Array large = as_input(array_of<float>({2}, {infinity, 1 + 0x1p-11F}), "f16", {2});
+  EXPECT_THAT(as_input(large, "f32", {2}).values<float>(), ElementsAre(infinity, 1));
+}
+
+TEST(AsInput, RefusesNumbersThatAreTooLargeForRealElements) {
+  EXPECT_THROW((void)as_input(array_of<float>({1}, {1e6F}), "f16", {1}), std::invalid_argument);
+  EXPECT_THROW((void)as_input(array_of<double>({1}, {1e300}), "f16", {1}), std::invalid_argument);
+  EXPECT_THROW((void)as_input(array_of<double>({1}, {-1e39}), "f32", {1}), std::invalid_argument);
+  EXPECT_THROW((void)as_input(array_of<float>({1}, {0x1.ffffp127F}), "bf16", {1}),
+               std::invalid_argument);
+  EXPECT_THROW((void)as_input(array_of<std::int64_t>({1}, {70000}), "f16", {1}),
+               std::invalid_argument);
+}
+
+TEST(AsInput, RefusesBytesThatAreNotThoseOfTheShape) {
+  const auto fault = [](const Array& array, const std::string& element) -> std::string {
+    try {
+      (void)as_input(array, element, array.shape);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* element : {"f32", "bf16", "u8", "boolean"}) {
+    for (const std::size_t bytes : {0U, 1U, 100U}) {
+      const Array array{
+          .element = element, .shape = {1, 2, 3}, .bytes = std::vector(bytes, std::byte{})};
+      EXPECT_THAT(fault(array, element), HasSubstr("bytes of values")) << element << bytes;
+      EXPECT_THAT(fault(array, "f64"), HasSubstr("bytes of values")) << element << bytes;
+    }
+  }
+  const std::size_t huge = std::size_t{1} << 62U;
+  EXPECT_NE(fault({.element = "f32", .shape = {huge, 4}, .bytes = {}}, "f32"), "");
+  EXPECT_NE(fault({.element = "f32", .shape = {0, 4}, .bytes = {std::byte{}}}, "f32"), "");
+  EXPECT_EQ(fault({.element = "f32", .shape = {0, 4}, .bytes = {}}, "f64"), "");
+  EXPECT_NE(fault({.element = "complex", .shape = {1}, .bytes = {std::byte{}}}, "f32"), "");
 }
 
 // Two pixels, red and blue.
@@ -108,6 +164,8 @@ TEST(Image, IsResizedOrderedAndScaledForTheInput) {
   EXPECT_EQ(as_input(image, "f32", {1, 3, 8, 8}).count(), 192U);
   EXPECT_THROW((void)as_input(image, "f32", {1, 4, 8, 8}), std::invalid_argument);
   EXPECT_THROW((void)parse_image("no image", "test.png"), InputError);
+  const Array empty{.element = "u8", .shape = {0, 2, 3}, .bytes = {}};
+  EXPECT_THROW((void)as_input(empty, "f32", {1, 3, 8, 8}), std::invalid_argument);
 }
 
 }  // namespace
