@@ -53,6 +53,7 @@ class Execution {
         streams_(!plan.schedule),
         unit_(milliseconds_in(problem.unit())),
         plan_(problem, plan, models, options.slots, options.seed),
+        given_(options.inputs),
         done_(plan_.step_count()),
         claims_(problem),
         wakes_(plan_.step_count()) {
@@ -65,13 +66,8 @@ class Execution {
       }
       targets_.push_back(worker.target);
     }
-    for (std::size_t model = 0; model < options.inputs.size(); ++model) {
-      for (const auto& [input, array] : options.inputs[model]) {
-        for (std::size_t slot = 0; slot < plan_.slots(); ++slot) {
-          plan_.set_input(model, input, slot, array);
-        }
-      }
-    }
+    given_.resize(models.size());
+    for (std::size_t slot = 0; slot < plan_.slots(); ++slot) set_inputs(slot);
   }
 
   RunResult run();
@@ -134,6 +130,7 @@ class Execution {
   void state_who_watched(RunResult& result) const;
   [[nodiscard]] OutputCheck check_outputs(std::size_t samples);
   [[nodiscard]] std::vector<NamedArrays> results_of(std::size_t slot);
+  void set_inputs(std::size_t slot);
 
   const Problem& problem_;
   const std::vector<std::unique_ptr<NeuralModel>>& models_;
@@ -141,6 +138,7 @@ class Execution {
   bool streams_;  // a pipeline
   double unit_;   // of the problem, in milliseconds
   PreparedPlan plan_;
+  std::vector<NamedArrays> given_;       // by model: the last arrays of the inputs that were given
   std::vector<Target> targets_;          // by worker
   std::vector<std::vector<Word>> done_;  // by step, slot: the sample that ran last, from 1
   Claims claims_;
@@ -347,15 +345,22 @@ std::vector<NamedArrays> Execution::results_of(std::size_t slot) {
   return results;
 }
 
+void Execution::set_inputs(std::size_t slot) {
+  for (std::size_t model = 0; model < given_.size(); ++model) {
+    for (const auto& [input, array] : given_[model]) plan_.set_input(model, input, slot, array);
+  }
+}
+
 std::vector<std::vector<NamedArrays>> Execution::run(
     std::span<const std::vector<NamedArrays>> samples) {
   for (std::size_t slot = 0; slot < samples.size(); ++slot) {
     for (std::size_t model = 0; model < samples[slot].size(); ++model) {
-      for (const auto& [input, array] :
-           fitted_inputs(models_[model]->graph(), samples[slot][model])) {
-        plan_.set_input(model, input, slot, array);
+      for (auto& [input, array] : fitted_inputs(models_[model]->graph(), samples[slot][model])) {
+        given_[model][input] = std::move(array);
       }
     }
+    // All of them: an input that this sample leaves out may have another value in the slot.
+    set_inputs(slot);
   }
   bool interrupted = false;
   (void)follow(0, samples.size(), interrupted);

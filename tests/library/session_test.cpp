@@ -2,6 +2,9 @@
 
 #include "placewright/session.h"
 
+#include <algorithm>
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,6 +69,12 @@ void expect_close(const std::vector<float>& found, const std::vector<float>& exp
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
 }
 
+std::size_t devices_used(const Session& session) {
+  std::set<DeviceId> used;
+  for (const OpId op : session.problem().ops()) used.insert(session.plan().placement[op]);
+  return used.size();
+}
+
 TEST_F(SessionTest, ComputesTheSameOnAnyPlacement) {
   Session whole = session("single");
   Session split = session("random");
@@ -79,7 +88,8 @@ TEST_F(SessionTest, ComputesTheSameOnAnyPlacement) {
 
 TEST_F(SessionTest, RunsSeveralSamplesInOrder) {
   Session whole = session("single");
-  Session pipeline = session("single", Objective::throughput);
+  Session pipeline = session("random", Objective::throughput);
+  EXPECT_GE(devices_used(pipeline), std::min<std::size_t>(2, pipeline.problem().device_count()));
   std::vector<NamedArrays> samples;
   for (int i = 0; i < 7; ++i) samples.push_back(filled(whole, static_cast<float>(i) / 7));
   const std::vector<NamedArrays> outputs = pipeline.run_all(samples);
@@ -93,6 +103,20 @@ TEST_F(SessionTest, InputsThatAreLeftOutKeepTheirValues) {
   Session one = session("single");
   const std::vector<float> outputs = first_of(one.run(filled(one, 0.25)));
   expect_close(first_of(one.run({})), outputs);
+}
+
+// Samples of a pipeline are in memories of their own.
+TEST_F(SessionTest, InputsThatAreLeftOutKeepTheirValuesInAPipelineToo) {
+  Session pipeline = session("single", Objective::throughput);
+  const std::vector<NamedArrays> samples = {
+      filled(pipeline, 0.25), {}, {}, filled(pipeline, -0.5), {}, {}, {}};
+  const std::vector<NamedArrays> outputs = pipeline.run_all(samples);
+  for (const std::size_t i : {1U, 2U}) expect_close(first_of(outputs[i]), first_of(outputs[0]));
+  for (const std::size_t i : {4U, 5U, 6U}) {
+    expect_close(first_of(outputs[i]), first_of(outputs[3]));
+  }
+  EXPECT_NE(first_of(outputs[0]), first_of(outputs[3]));
+  expect_close(first_of(pipeline.run({})), first_of(outputs[3]));
 }
 
 TEST_F(SessionTest, RefusesWhatDoesNotFit) {
@@ -109,6 +133,12 @@ TEST_F(SessionTest, RefusesWhatDoesNotFit) {
   const Array small = Array::of<float>({1}, std::vector<float>{1});
   EXPECT_THAT(fault({{input, small}}), HasSubstr("not 1"));
   EXPECT_THAT(fault({{"other", small}}), HasSubstr("no input 'other'"));
+  Array cut_off = filled(one, 1).at(input);
+  cut_off.bytes.pop_back();
+  EXPECT_THAT(fault({{input, cut_off}}), HasSubstr("bytes of values"));
+  const Array whole = filled(one, 1).at(input);
+  EXPECT_THAT(fault({{input, whole}, {"", whole}}), HasSubstr("is given twice"));
+  EXPECT_THAT(fault({{input, whole}, {"tiny:" + input, whole}}), HasSubstr("is given twice"));
 }
 
 TEST_F(SessionTest, ComesFromAPlanFile) {
