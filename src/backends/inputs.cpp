@@ -120,15 +120,17 @@ std::vector<NamedArrays> by_model(std::span<const std::string> models, const Nam
   for (const auto& [name, array] : arrays) {
     std::size_t model = 0;
     while (model < models.size() && !name.starts_with(models[model] + ':')) ++model;
-    if (model < models.size()) {
-      result[model][name.substr(models[model].size() + 1)] = array;
-    } else if (models.size() == 1) {
-      result.front()[name] = array;
-    } else {
+    const bool prefixed = model < models.size();
+    if (!prefixed && models.size() > 1) {
       throw std::invalid_argument(fmt::format(
           "'{}' does not begin with the name of a model, as in '{}:{}'; the models "
           "are: {}",
           name, models.front(), name.empty() ? "INPUT" : name, fmt::join(models, ", ")));
+    }
+    const std::string own = prefixed ? name.substr(models[model].size() + 1) : name;
+    if (!result[prefixed ? model : 0].emplace(own, array).second) {
+      throw std::invalid_argument(
+          fmt::format("the input '{}' is given twice, once with the name of its model", own));
     }
   }
   return result;
@@ -161,6 +163,10 @@ NamedArrays fitted_inputs(const ModelGraph& graph, const NamedArrays& given) {
               ? fmt::format("it is not clear which input is meant: {}", fmt::join(names, ", "))
               : fmt::format("the model has no input '{}'; its inputs are: {}", name,
                             fmt::join(names, ", ")));
+    }
+    if (fitted.contains(input->name)) {
+      throw std::invalid_argument(
+          fmt::format("the input '{}' is given twice, once without its name", input->name));
     }
     try {
       fitted[input->name] = as_input(array, input->type.element, input->type.shape);

@@ -19,7 +19,7 @@ namespace placewright {
 HostBuffer seeded_input(const GraphInput& input, std::uint64_t seed);
 
 // The arrays by model. With several models a name begins with its model's, "bert:ids"; with one it
-// may. Throws std::invalid_argument for a name that does not.
+// may. Throws std::invalid_argument for a name that does not, and for an input given twice.
 std::vector<NamedArrays> by_model(std::span<const std::string> models, const NamedArrays& arrays);
 
 // The other way round.
@@ -27,8 +27,8 @@ NamedArrays with_model_names(std::span<const std::string> models,
                              const std::vector<NamedArrays>& arrays);
 
 // The arrays as inputs of the model, converted where that loses nothing (formats/array_files.h). The
-// name "" is the only input. Throws std::invalid_argument naming an input that the model does not have, or that takes something
-// else.
+// name "" is the only input. Throws std::invalid_argument naming an input that the model does not have,
+// that takes something else, or that is given twice.
 NamedArrays fitted_inputs(const ModelGraph& graph, const NamedArrays& given);
 
 // The largest difference, relative to the largest value of `expected` (whole numbers: 0 or 1).
