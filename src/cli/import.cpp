@@ -14,6 +14,7 @@
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
 #include "machine/target_cluster.h"
+#include "problem/join.h"
 
 namespace placewright::cli {
 namespace {
@@ -43,20 +44,24 @@ std::string folder_of(const std::string& path) {
 
 ProblemDraft imported(const ImportOptions& options) {
   options.problem.check();
-  const std::string& path = options.problem.path;
-  const ModelFile file = options.problem.model_files().front();
-  const BackendEntry& backend = *backend_reading(path);
+  const std::vector<ModelFile> files = options.problem.model_files();
+  const BackendEntry& backend = *backend_reading(options.problem.path);
   const std::vector<Target> targets = options.problem.devices.targets(backend);
-  require_fixed_shapes({file});
-  const auto model = runtime_named(backend.name).read(path, shapes_named(file.shapes));
-  ProblemDraft draft = draft_of(model->graph(), model_name_of(path),
-                                source_of(path, file.shapes, folder_of(options.path)));
+  require_fixed_shapes(files);
   const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
   std::vector<PeakRates> rates;
   for (const std::size_t device : first_of_each_kind(cluster)) {
     rates.push_back(usual_rates(targets[device]));
   }
-  estimate_times(draft, model->graph(), cluster, rates);
+  std::vector<ProblemDraft> drafts;
+  for (const ModelFile& file : files) {
+    const auto model = runtime_named(backend.name).read(file.path, shapes_named(file.shapes));
+    drafts.push_back(draft_of(model->graph(), model_name_of(file.path),
+                              source_of(file.path, file.shapes, folder_of(options.path))));
+    estimate_times(drafts.back(), model->graph(), cluster, rates);
+  }
+  ProblemDraft draft = joined(std::move(drafts));
+  if (files.size() > 1) draft = with_objective(std::move(draft), Objective::total_completion);
   if (options.problem.objective) {
     draft = with_objective(std::move(draft), *options.problem.objective);
   }

@@ -44,16 +44,35 @@ std::string key_of(const ProfileRequest& request) {
   return digest_of(text);
 }
 
-// Nullopt if the profile was never kept. The models may have moved since.
+// Nullopt if the profile was never kept, or the file is damaged or not of these models. They may have
+// moved since.
 std::optional<ProblemDraft> kept_profile(const std::string& path,
                                          const std::vector<ModelFile>& files) {
-  if (!fs::exists(path)) return std::nullopt;
-  ProblemDraft draft = read_problem(path).draft;
-  for (std::size_t i = 0; i < files.size() && i < draft.models.size(); ++i) {
-    if (!draft.models[i].source) return std::nullopt;
-    draft.models[i].source->path = fs::absolute(files[i].path).lexically_normal().string();
+  std::error_code unreachable;
+  if (!fs::exists(path, unreachable)) return std::nullopt;
+  try {
+    ProblemDraft draft = read_problem(path).draft;
+    if (draft.models.size() != files.size()) return std::nullopt;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (!draft.models[i].source) return std::nullopt;
+      draft.models[i].source->path = fs::absolute(files[i].path).lexically_normal().string();
+    }
+    return draft;
+  } catch (const InputError&) {
+    return std::nullopt;
   }
-  return draft;
+}
+
+// "kept in FILE", or why not.
+std::string keep_profile(const std::string& path, const ProblemDraft& draft) {
+  std::error_code failed;  // then write_whole says why
+  fs::create_directories(fs::path(path).parent_path(), failed);
+  try {
+    write_whole(path, write_problem(draft));
+  } catch (const OutputError& error) {
+    return fmt::format("not kept: {}", error.what());
+  }
+  return fmt::format("kept in {}", path);
 }
 
 ProblemDraft profiled(ProfileRequest request, bool quiet) {
@@ -134,10 +153,7 @@ ProblemFile measured_problem(const std::vector<ModelFile>& files, const DeviceOp
   } else if (kept.empty()) {
     say(quiet, fmt::format("times measured now on {}", where));
   } else {
-    std::error_code failed;  // then write_whole says why
-    fs::create_directories(folder, failed);
-    write_whole(kept, write_problem(draft));
-    say(quiet, fmt::format("times measured now on {}, kept in {}", where, kept));
+    say(quiet, fmt::format("times measured now on {}, {}", where, keep_profile(kept, draft)));
   }
   return as_file(std::move(draft), files.front().path);
 }

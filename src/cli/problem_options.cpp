@@ -144,8 +144,8 @@ std::vector<ModelFile> ProblemOptions::model_files() const {
   paths.insert(paths.begin(), path);
   for (const std::string& other : paths) {
     if (backend_reading(other) != nullptr) continue;
-    throw UsageError(
-        fmt::format("{} is not a model, but {} is: give models or problems, not both", other, path));
+    throw UsageError(fmt::format("{} is not a model, but {} is: give models or problems, not both",
+                                 other, path));
   }
   return shapes.files(paths);
 }
@@ -172,6 +172,11 @@ ProblemFile ProblemOptions::read(const OutputOptions& output) const {
 }
 
 ProblemFile ProblemOptions::read_models(bool quiet) const {
+  if (!cluster.empty() && !devices.names.empty()) {
+    throw UsageError(
+        "--device and --cluster: a model is measured on devices of this machine, or "
+        "estimated for those of a cluster, not both");
+  }
   ProblemFile file = cluster.empty() ? measured_problem(model_files(), devices, quiet)
                                      : estimated_problem(model_files(), cluster, quiet);
   if (objective) file.draft = with_objective(std::move(file.draft), *objective);

@@ -108,11 +108,14 @@ void print_document(const Tuning& tuning) {
 }
 
 Tuning tuned(const TuneOptions& options) {
+  const auto require_runnable = [](std::optional<Objective> objective) {
+    if (objective != Objective::call_latency) return;
+    throw UsageError("plans for call-latency cannot be run; tune for latency or throughput");
+  };
+  require_runnable(options.problem.objective);  // before a model is measured
   ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);
-  if (file.draft.objective == Objective::call_latency) {
-    throw UsageError("plans for call-latency cannot be run; tune for latency or throughput");
-  }
+  require_runnable(file.draft.objective);
   const std::string caution = caution_of(cost_source(file.draft));
   if (!caution.empty()) options.output.warn({caution});
   TuneRequest request{.plan = {.planner = options.planner, .budget = options.budget.budget()},
