@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -22,11 +23,12 @@ MEBIBYTE = 1 << 20
 TIMEOUT = 300
 DISTURBED = re.compile("the measurement is not valid|no round has a valid measurement")
 
-# The verb with its arguments, and the files it writes. {model}, {plan} and {model_plan} are made beforehand.
+# The verb with its arguments, and the files it writes. {model}, {plan} and {model_plan} are made beforehand; {core} is
+# a device.
 WRITERS = [
     ("generate layered --ops 20000 -o big.json", ["big.json"]),
     ("import {problem} -o imported.json", ["imported.json"]),
-    ("import {model} --device cpu:0 -o graph.json", ["graph.json"]),
+    ("import {model} --device {core} -o graph.json", ["graph.json"]),
     ("devices -o cluster.json", ["cluster.json"]),
     ("plan {problem} --planner heft --embed -o plan.json", ["plan.json"]),
     ("whatif {problem} --devices 1-3 --planner heft --csv points.csv --chart curves.svg", ["points.csv", "curves.svg"]),
@@ -37,9 +39,9 @@ WRITERS = [
     ("export {model_plan} --to openvino -o placed.xml", ["placed.bin", "placed.affinity.json", "placed.xml"]),
     ("report {plan} -o page.html", ["page.html"]),
     ("zoo make tiny-pair -o .", ["tiny-pair.bin", "tiny-pair.xml"]),
-    ("profile {model} --device cpu:0 --repeat 1 -o problem.json", ["problem.json"]),
+    ("profile {model} --device {core} --repeat 1 -o problem.json", ["problem.json"]),
     ("run {model_plan} --repeat 2 --no-baselines -o run.json --trace run-trace.json", ["run.json", "run-trace.json"]),
-    ("tune {model} --device cpu:0 --rounds 1 --repeat 1 --time-limit 100ms -o tuned.json --corrected corrected.json",
+    ("tune {model} --device {core} --rounds 1 --repeat 1 --time-limit 100ms -o tuned.json --corrected corrected.json",
      ["tuned.json", "corrected.json"]),
 ]
 
@@ -76,19 +78,23 @@ class FaultTest(unittest.TestCase):
     def setUpClass(cls):
         cls.made = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.made.name)
+        core = f"cpu:{min(os.sched_getaffinity(0))}"
+        cls.cache = unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=str(folder / "cache"))
+        cls.cache.start()
 
         def make(*arguments):
             subprocess.run([PROGRAM, *arguments], cwd=folder, check=True, capture_output=True, timeout=TIMEOUT)
 
         make("zoo", "make", "tiny-pair", "-o", ".")
-        make("import", "tiny-pair.xml", "--device", "cpu:0", "-o", "model.json")
+        make("import", "tiny-pair.xml", "--device", core, "-o", "model.json")
         make("plan", "model.json", "--planner", "heft", "-o", "model-plan.json")
         make("plan", PROBLEM, "--planner", "heft", "-o", "plan.json")
         cls.words = {"problem": PROBLEM, "model": folder / "tiny-pair.xml", "plan": folder / "plan.json",
-                     "model_plan": folder / "model-plan.json"}
+                     "model_plan": folder / "model-plan.json", "core": core}
 
     @classmethod
     def tearDownClass(cls):
+        cls.cache.stop()
         cls.made.cleanup()
 
     def start(self, command, folder, limits=None):

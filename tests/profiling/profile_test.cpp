@@ -16,6 +16,7 @@
 #include "formats/problem_file.h"
 #include "problem/problem.h"
 #include "support/backend_case.h"
+#include "support/cache_folder.h"
 #include "support/folder.h"
 #include "support/program.h"
 #include "zoo/zoo.h"
@@ -297,6 +298,7 @@ TEST(ImportVerb, WritesAModelsGraphWithEstimatedTimes) {
 }
 
 TEST(TuneVerb, ShowsEachRoundAndKeepsAPlanOnlyWhereOneWasMeasured) {
+  const placewright::testing::CacheFolder cache;
   const Folder folder;
   const std::string model = make_zoo_model("tiny-branches", folder.file("")).xml;
   const std::string plan = folder.file("plan.json");
@@ -319,7 +321,10 @@ TEST(TuneVerb, ShowsEachRoundAndKeepsAPlanOnlyWhereOneWasMeasured) {
                 .err.find("measured now"),
             std::string::npos)
       << "a problem is not profiled again";
-  EXPECT_EQ(run({"tune", model, "--objective", "call-latency"}).exit_code, 2);
+  // This is said before anybody looks for the device on which to measure.
+  const auto calls = run({"tune", model, "--objective", "call-latency", "--device", "cpu:9999"});
+  EXPECT_EQ(calls.exit_code, 2);
+  EXPECT_THAT(calls.err, HasSubstr("call-latency cannot be run"));
   EXPECT_EQ(run({"tune", model, "--rounds", "0"}).exit_code, 2);
 }
 

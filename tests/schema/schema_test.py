@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
@@ -58,6 +59,9 @@ class SchemaTest(unittest.TestCase):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)
         self.folder = pathlib.Path(holder.name)
+        cache = unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"))
+        cache.start()
+        self.addCleanup(cache.stop)
 
     def write(self, name, document):
         path = self.folder / name
@@ -268,7 +272,9 @@ class Outputs(SchemaTest):
         profile = self.output("profile-output", "profile", model, "--repeat", "2")
         self.assertEqual(profile["models"][0]["name"], "tiny-branches")
         tuned = self.output("tune-output", "tune", model, "--rounds", "1", "--repeat", "2", "--time-limit", "200ms", codes=(0, 1))
-        self.assertEqual(len(tuned["rounds"]), 1)
+        # The round that was asked for, and where it cut the model, one of the model uncut.
+        self.assertIn(len(tuned["rounds"]), (1, 2))
+        self.assertTrue(all(round["uncut"] for round in tuned["rounds"][1:]), tuned)
 
     def test_train(self):
         policy = self.folder / "policy.pw"
