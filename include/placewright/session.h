@@ -31,9 +31,10 @@ namespace placewright {
 
 // How to measure models on the devices of this machine.
 struct MeasureRequest {
-  std::vector<std::string> devices = {};  // "cpu:0", "cpu:1-3", "GPU.0"; empty: one for each core
-  std::vector<std::string> shapes = {};   // of open inputs: "image=1x3x224x224", "bert:ids=1x128"
-  std::size_t repeat = 20;                // runs of each measurement that count
+  // "cpu:0", "cpu:1-3", "GPU.0"; empty: nested sets of the cores
+  std::vector<std::string> devices = {};
+  std::vector<std::string> shapes = {};  // of open inputs: "image=1x3x224x224", "bert:ids=1x128"
+  std::size_t repeat = 20;               // runs of each measurement that count
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string& what)> progress = {};
 };
