@@ -257,8 +257,8 @@ TEST(ProfileVerb, BadInputIsOneSentence) {
   };
   const std::string model = make_zoo_model("tiny-branches", folder.file("")).xml;
   expect({folder.file("none.xml")}, 3, "no such file");
-  expect({folder.write("text.xml", "hello")}, 3, "no OpenVINO model");
-  expect({folder.write("text.onnx", "hello")}, 3, "no ONNX model");
+  expect({folder.write("text.xml", "hello")}, 3, "is not an OpenVINO model");
+  expect({folder.write("text.onnx", "hello")}, 3, "is not an ONNX model");
   expect({open_model(folder)}, 3, "--shape");
   expect({model, "--shape", "other=1x3x8x8"}, 3, "no input is called 'other'");
   expect({model, "--shape", "1x3x"}, 2, "is not a shape");
