@@ -14,6 +14,16 @@
 #include "problem/time_unit.h"
 
 namespace placewright {
+namespace {
+
+// A member that may have a unit in the file, of this dimension.
+template <class Record>
+struct QuantityForm {
+  double Record::*member;
+  Dimension dimension;
+};
+
+}  // namespace
 
 template <>
 inline constexpr auto kFields<DeviceKind> =
@@ -24,28 +34,34 @@ inline constexpr auto kFields<Resource> =
     std::tuple{required("name", &Resource::name), stated("capacity", &Resource::capacity)};
 
 template <>
-inline constexpr auto kFields<Space> =
-    std::tuple{required("name", &Space::name), optional("memory", &Space::memory).or_null()};
+inline constexpr auto kFields<Space> = std::tuple{
+    required("name", &Space::name),
+    optional("memory", &Space::memory, QuantityForm{&Space::memory, Dimension::bytes}).or_null()};
 
 template <>
 inline constexpr auto kFields<ResourceUse> = std::tuple{
     required("resource", &ResourceUse::resource), stated("amount", &ResourceUse::amount)};
 
 template <>
-inline constexpr auto kFields<Device> =
-    std::tuple{required("name", &Device::name),
-               required("kind", &Device::kind),
-               optional("memory", &Device::memory).or_null(),
-               optional("lanes", &Device::lanes),
-               optional("send_overhead", &Device::send_overhead),
-               optional("receive_overhead", &Device::receive_overhead),
-               optional("uses", &Device::uses),
-               optional("space", &Device::space)};
+inline constexpr auto kFields<Device> = std::tuple{
+    required("name", &Device::name),
+    required("kind", &Device::kind),
+    optional("memory", &Device::memory, QuantityForm{&Device::memory, Dimension::bytes}).or_null(),
+    optional("lanes", &Device::lanes),
+    optional("send_overhead", &Device::send_overhead,
+             QuantityForm{&Device::send_overhead, Dimension::time}),
+    optional("receive_overhead", &Device::receive_overhead,
+             QuantityForm{&Device::receive_overhead, Dimension::time}),
+    optional("uses", &Device::uses),
+    optional("space", &Device::space)};
 
 template <>
-inline constexpr auto kFields<Link> = std::tuple{
-    required("from", &Link::from), required("to", &Link::to), stated("latency", &Link::latency),
-    optional("bandwidth", &Link::bandwidth).or_null()};
+inline constexpr auto kFields<Link> =
+    std::tuple{required("from", &Link::from), required("to", &Link::to),
+               stated("latency", &Link::latency, QuantityForm{&Link::latency, Dimension::time}),
+               optional("bandwidth", &Link::bandwidth,
+                        QuantityForm{&Link::bandwidth, Dimension::bytes_per_time})
+                   .or_null()};
 
 namespace {
 
@@ -64,8 +80,11 @@ struct Interconnect {
 
 template <>
 inline constexpr auto kFields<UniformLinks> =
-    std::tuple{stated("latency", &UniformLinks::latency),
-               optional("bandwidth", &UniformLinks::bandwidth).or_null()};
+    std::tuple{stated("latency", &UniformLinks::latency,
+                      QuantityForm{&UniformLinks::latency, Dimension::time}),
+               optional("bandwidth", &UniformLinks::bandwidth,
+                        QuantityForm{&UniformLinks::bandwidth, Dimension::bytes_per_time})
+                   .or_null()};
 
 template <>
 inline constexpr auto kFields<Interconnect> =
@@ -73,16 +92,24 @@ inline constexpr auto kFields<Interconnect> =
                optional("links", &Interconnect::links).in(Lines::bracket_below)};
 
 template <>
-inline constexpr auto kFields<PeakRates> =
-    std::tuple{required("flops", &PeakRates::flops), required("bandwidth", &PeakRates::bandwidth),
-               optional("launch", &PeakRates::launch)};
+inline constexpr auto kFields<PeakRates> = std::tuple{
+    required("flops", &PeakRates::flops,
+             QuantityForm{&PeakRates::flops, Dimension::flops_per_time}),
+    required("bandwidth", &PeakRates::bandwidth,
+             QuantityForm{&PeakRates::bandwidth, Dimension::bytes_per_time}),
+    optional("launch", &PeakRates::launch, QuantityForm{&PeakRates::launch, Dimension::time})};
 
 namespace {
 
 struct RateReading {
   UnknownKeys& unknown;
 
-  void read(JsonValue json, double& value) const { value = amount_in(json, TimeUnit::seconds); }
+  template <class Record>
+  void read(const QuantityForm<Record>& form, JsonValue json, Record& record) const {
+    double& value = record.*form.member;
+    value = amount_in(json, TimeUnit::seconds, form.dimension);
+    if (value == 0 && form.dimension != Dimension::time) json.fail("a rate must be more than 0");
+  }
 };
 
 using Numbers = std::unordered_map<std::string_view, std::size_t>;
@@ -149,6 +176,30 @@ std::vector<Link> links_of(const Interconnect& interconnect, std::size_t count) 
   json.fail("a quantity with a unit needs a problem whose times have one");
 }
 
+std::string_view described(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::bytes:
+      return "an amount of memory";
+    case Dimension::time:
+      return "a time";
+    case Dimension::bytes_per_time:
+      return "a bandwidth";
+    case Dimension::flops_per_time:
+      break;
+  }
+  return "a rate of operations";
+}
+
+void check_kinds_of_rates(JsonValue root, const Cluster& cluster) {
+  const std::optional<JsonValue> rates = root.find("rates");
+  if (!rates) return;
+  const Numbers kinds = numbers_by_name(cluster.kinds);
+  for (const JsonValue::Member& each : rates->members()) {
+    if (kinds.contains(each.key)) continue;
+    each.value.fail(fmt::format("no kind is called '{}'", each.key));
+  }
+}
+
 std::vector<DeviceKind> kinds_named_in(JsonValue devices) {
   std::vector<DeviceKind> kinds;
   for (const JsonValue device : devices.elements()) {
@@ -176,7 +227,10 @@ class ClusterReading {
 
   UnknownKeys& unknown;
 
-  void read(JsonValue json, double& amount) const { amount = amount_in(json, unit_); }
+  template <class Record>
+  void read(const QuantityForm<Record>& form, JsonValue json, Record& record) const {
+    record.*form.member = amount_in(json, unit_, form.dimension);
+  }
   // All links by the name that the catalogue has for such a link.
   void read(JsonValue json, UniformLinks& links) {
     if (!json.is_text()) return read_record(json, links, *this);
@@ -333,7 +387,7 @@ void check_device_count(JsonValue devices) {
   devices.fail(fmt::format("has {} devices, at most {} are read", devices.size(), kMostDevices));
 }
 
-double amount_in(JsonValue json, TimeUnit unit) {
+double amount_in(JsonValue json, TimeUnit unit, std::optional<Dimension> expected) {
   if (!json.is_text()) return json.amount();
   const std::optional<Quantity> quantity = quantity_in(json.text());
   if (!quantity) {
@@ -341,6 +395,10 @@ double amount_in(JsonValue json, TimeUnit unit) {
         fmt::format("'{}' is not an amount: expected a number, or one with a unit as in "
                     "\"80GB\", \"16GB/s\", \"5us\"",
                     json.text()));
+  }
+  if (expected && quantity->dimension != *expected) {
+    json.fail(fmt::format("'{}' is {}, expected {}", json.text(), described(quantity->dimension),
+                          described(*expected)));
   }
   const std::optional<double> amount = in_unit(*quantity, unit);
   if (!amount) fail_without_unit(json);
@@ -415,6 +473,7 @@ ClusterFile parse_cluster(std::string_view text, const std::string& origin, Time
   check_version(root, version, has_sharing(file.cluster));
   RateReading rates{unknown};
   read_fields(root, file, kOwnFields, rates);
+  check_kinds_of_rates(root, file.cluster);
   if (file.cluster.devices.empty()) root.at("devices").fail("the cluster has no devices");
   take_catalogue_memory(file.cluster);
   file.file = origin;

@@ -3,10 +3,12 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "formats/cluster_file.h"
 #include "formats/json_fields.h"
+#include "formats/quantity.h"
 
 namespace placewright {
 
@@ -49,7 +51,8 @@ inline constexpr auto kFields<Cluster> =
                required("interconnect", &Cluster::links, InterconnectForm{}).on_line()};
 
 // A number as it stands, or a quantity with a unit (quantity.h) as the number for this unit of time.
-double amount_in(JsonValue json, TimeUnit unit);
+// Throws for a quantity of another dimension than the expected.
+double amount_in(JsonValue json, TimeUnit unit, std::optional<Dimension> expected = {});
 
 // Reads these fields of an object. Without `kinds` the kinds are those that devices name.
 Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown, TimeUnit unit);

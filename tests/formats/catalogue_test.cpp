@@ -85,5 +85,28 @@ TEST(ClusterFile, FaultsOfQuantitiesNameThePlace) {
   EXPECT_THAT(fault_of(kCluster, "8GB", "8GB", TimeUnit::none), HasSubstr("whose times have one"));
 }
 
+TEST(ClusterFile, QuantitiesAreOfTheDimensionOfTheirPlace) {
+  const auto fault = [](const std::string& what, const std::string& instead) {
+    return fault_of(kCluster, what, instead);
+  };
+  EXPECT_THAT(fault("8GB\"}", "5us\"}"),
+              HasSubstr("/devices/2/memory: '5us' is a time, expected an amount of memory"));
+  EXPECT_THAT(fault("8us", "8GB"), HasSubstr("/interconnect/links/0/latency"));
+  EXPECT_THAT(fault("300GB/s", "300GB"), HasSubstr("/interconnect/links/0/bandwidth"));
+  EXPECT_THAT(fault("2TFLOPS", "2TB/s"), HasSubstr("/rates/mine/flops"));
+  EXPECT_THAT(fault("100GB/s", "100GB"), HasSubstr("/rates/mine/bandwidth"));
+  EXPECT_THAT(fault("5us", "5B"), HasSubstr("/rates/mine/launch"));
+  EXPECT_THAT(fault("\"name\": \"t\"", "\"name\": \"t\", \"send_overhead\": \"1GB\""),
+              HasSubstr("/devices/2/send_overhead"));
+}
+
+TEST(ClusterFile, RatesAreMoreThanZeroAndOfKindsThatThereAre) {
+  EXPECT_THAT(fault_of(kCluster, "\"2TFLOPS\"", "0"), HasSubstr("/rates/mine/flops"));
+  EXPECT_THAT(fault_of(kCluster, "100GB/s", "0GB/s"), HasSubstr("/rates/mine/bandwidth"));
+  EXPECT_EQ(fault_of(kCluster, "5us", "0us"), "");
+  EXPECT_THAT(fault_of(kCluster, "\"mine\": {", "\"mein\": {"),
+              HasSubstr("/rates/mein: no kind is called 'mein'"));
+}
+
 }  // namespace
 }  // namespace placewright

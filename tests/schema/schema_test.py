@@ -105,6 +105,23 @@ class Names(SchemaTest):
 
 
 class Files(SchemaTest):
+    def test_quantities_are_of_the_dimension_of_their_place(self):
+        rates = {"mine": {"flops": "2TFLOPS", "bandwidth": "100 GB/s", "launch": "5us"}}
+        document = {"placewright": "cluster", "version": 1, "rates": rates,
+                    "devices": [{"name": name, "kind": "mine", "memory": "8GiB", "send_overhead": "1ms"} for name in "ab"],
+                    "interconnect": {"kind": "links", "all": {"latency": "5 us", "bandwidth": "16GB/s"}}}
+        self.expect("cluster", document)
+        wrong = {("devices", 0, "memory"): "5us", ("devices", 0, "send_overhead"): "8GB", ("rates", "mine", "flops"): 0,
+                 ("rates", "mine", "bandwidth"): "1GB", ("rates", "mine", "launch"): "1TFLOPS",
+                 ("interconnect", "all", "latency"): "1GB/s", ("interconnect", "all", "bandwidth"): "1GB"}
+        for path, value in wrong.items():
+            with self.subTest(path):
+                self.assertNotEqual(complaints("cluster", mutated(document, path, value)), [])
+                changed = self.write("cluster.json", mutated(document, path, value))
+                code, _, err = run("import", EXAMPLES / "talos/six_ops.json", "--cluster", changed, "-o", "-")
+                self.assertEqual(code, 3)
+                self.assertIn("/" + "/".join(map(str, path)) + ": ", err)
+
     def test_every_published_problem_as_imported(self):
         self.assertGreater(len(PUBLISHED), 10)
         for name in PUBLISHED:
