@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/opened_models.h"
+#include "backends/part_inputs.h"
 #include "backends/target_devices.h"
 #include "cli/input_options.h"
 #include "cli/interruption.h"
@@ -292,6 +293,28 @@ std::vector<Target> targets_of(const Problem& problem) {
   return targets;
 }
 
+// NumPy has no bf16, but all of its numbers as f32.
+std::string npy_of_result(const Array& array) {
+  return npy_bytes(array.element == "bf16" ? as_input(array, "f32", array.shape) : array);
+}
+
+// Says before the run what npy_of_result would say after it.
+void require_writable_results(const std::string& plan,
+                              const std::vector<std::unique_ptr<NeuralModel>>& models) {
+  for (const auto& model : models) {
+    for (const GraphOutput& output : model->graph().outputs) {
+      const std::string& element = type_of(model->graph(), output.tensor).element;
+      try {
+        (void)npy_of_result({.element = element, .shape = {0}, .bytes = {}});
+      } catch (const std::invalid_argument& error) {
+        throw InputError(input_name(plan), "",
+                         fmt::format("the output '{}' cannot be written for --outputs: {}",
+                                     output.name, error.what()));
+      }
+    }
+  }
+}
+
 // FOLDER/OUTPUT.npy, of several models FOLDER/MODEL/OUTPUT.npy.
 void write_results(const std::string& folder, const Problem& problem,
                    const std::vector<NamedArrays>& results) {
@@ -301,7 +324,7 @@ void write_results(const std::string& folder, const Problem& problem,
     std::error_code failed;  // then write_whole says why
     std::filesystem::create_directories(place, failed);
     for (const auto& [name, array] : results[model]) {
-      write_whole((place / (file_name_of(name) + ".npy")).string(), npy_bytes(array));
+      write_whole((place / (file_name_of(name) + ".npy")).string(), npy_of_result(array));
     }
   }
 }
@@ -336,6 +359,7 @@ ExitCode run(const RunVerbOptions& options) {
                      fmt::format("the plan is not valid: {}", violations.front().message));
   }
   const auto models = models_of(problem);
+  if (!options.outputs.empty()) require_writable_results(options.plan.path, models);
 
   const Interruption interruption;
   RunOptions run_options = options.run;

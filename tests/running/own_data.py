@@ -44,6 +44,28 @@ def run_on(plan, folder, *inputs):
     return np.load(file)
 
 
+def plan_that_converts(folder, element, shape):
+    """A plan for a model that gives its input as numbers of another type."""
+    given = openvino.opset8.parameter(shape, np.float32, name="given")
+    doubled = openvino.opset8.add(given, given)
+    result = openvino.opset8.convert(doubled, element)
+    path, problem, plan = (folder / f"{element}{end}" for end in (".xml", ".json", "-plan.json"))
+    openvino.save_model(openvino.Model([result], [given], element), path, compress_to_fp16=False)
+    placewright("import", path, "-o", problem)
+    placewright("plan", problem, "--planner", "single", "-o", plan)
+    return plan
+
+
+def check_types_that_numpy_lacks(folder, numbers):
+    plan = plan_that_converts(folder, "bf16", numbers.shape)
+    found = run_on(plan, folder / "bf16", folder / "one.npy")
+    assert found.dtype == np.float32, found.dtype
+    np.testing.assert_allclose(found, 2 * numbers, rtol=2**-8)
+    plan = plan_that_converts(folder, "i4", numbers.shape)
+    message = placewright("run", plan, "--outputs", folder / "i4", codes=(3,))
+    assert "cannot be written for --outputs: NumPy has no elements of the type i4" in message, message
+
+
 def main(folder):
     placewright("zoo", "make", "tiny-branches", "-o", folder)
     model = folder / "tiny-branches.xml"
@@ -80,6 +102,7 @@ def main(folder):
     assert f"has no input 'other'; its inputs are: {name}" in message, message
     message = placewright("run", plan, "--input", f"{name}={folder / 'none.npy'}", codes=(3,))
     assert "none.npy" in message, message
+    check_types_that_numpy_lacks(folder, numbers)
 
 
 if __name__ == "__main__":
