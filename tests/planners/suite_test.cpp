@@ -63,7 +63,7 @@ bool fits(const std::string& planner, const Problem& problem) {
   return entry.serves(problem.objective()) && entry.refusal(problem).empty();
 }
 
-constexpr Budget kRepeatable{.seconds = 60, .steps = 30000, .threads = 1, .seed = 11};
+constexpr Budget kRepeatable{.seconds = 60, .steps = 10000, .threads = 1, .seed = 11};
 
 PlanRequest repeatable_request(const std::string& planner) {
   PlanRequest request;
