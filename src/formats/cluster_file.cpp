@@ -22,6 +22,8 @@ struct QuantityForm {
   double Record::*member;
   Dimension dimension;
 };
+template <class Record>
+QuantityForm(double Record::*, Dimension) -> QuantityForm<Record>;
 
 }  // namespace
 
