@@ -4,8 +4,8 @@
 #include <map>
 
 #include "evaluate/activities.h"
-#include "evaluate/simulate.h"
 #include "evaluate/pipeline.h"
+#include "evaluate/simulate.h"
 
 namespace placewright {
 namespace {

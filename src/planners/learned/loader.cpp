@@ -48,7 +48,8 @@ Make load() {
     throw std::runtime_error(fmt::format("the learned planners cannot be loaded: {}", dlerror()));
   }
   const auto make = reinterpret_cast<Make>(dlsym(library, "placewright_make_learner"));
-  if (make == nullptr) throw std::runtime_error(fmt::format("{} is not a Placewright plugin", path));
+  if (make == nullptr)
+    throw std::runtime_error(fmt::format("{} is not a Placewright plugin", path));
   return make;
 }
 
