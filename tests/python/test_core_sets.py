@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import threading
 
 import pytest
 
@@ -13,6 +15,7 @@ from placewright.torch.atoms import split_into_atoms
 from placewright.torch.capture import capture
 from placewright.torch.core_sets import CoreSetRun, cores_of
 from placewright.torch.kernels import compile_atoms, eager
+from placewright.torch.pipeline import CoreStage, StageThreads
 
 CORES = sorted(os.sched_getaffinity(0))
 
@@ -47,6 +50,21 @@ def test_workers_are_pinned_and_the_caller_is_not() -> None:
     CoreSetRun(program, tuple((a.index, 0) for a in program.atoms.atoms), [CORES[:1]])(*inputs)
     assert seen and all(entry == ({CORES[0]}, 1) for entry in seen)
     assert os.sched_getaffinity(0) == set(CORES)
+
+
+def test_workers_end_before_their_run_is_gone() -> None:
+    """A thread that outlives the interpreter is killed inside torch, which aborts the process."""
+    model, inputs = models.branches()
+    program = compile_atoms(split_into_atoms(capture(model, inputs)), eager)
+    others = set(threading.enumerate())
+    run = CoreSetRun(program, tuple((a.index, a.index % 2) for a in program.atoms.atoms), [CORES[:1], CORES[-1:]])
+    stages = StageThreads([CoreStage(program, [0], CORES[:1]), CoreStage(program, [1], CORES[-1:])])
+    run(*inputs)
+    workers = set(threading.enumerate()) - others
+    assert len(workers) == 4
+    del run, stages
+    gc.collect()
+    assert not any(worker.is_alive() for worker in workers)
 
 
 def test_a_failing_atom_reaches_the_caller_and_the_next_call_works() -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.fx import Node
@@ -90,14 +90,16 @@ class CoreSetRun:
         waits = dict(zip((atom for atom, _ in steps), waits_of(steps, program.atoms.after), strict=True))
         self.awaited = {producer for producers in waits.values() for producer in producers}
         self.jobs: list[queue.SimpleQueue[_Job | None]] = []
+        threads = []
         for position, cores in enumerate(core_sets):
             mine = [atom for atom, worker in steps if worker == position]
             if mine:
                 jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
                 self.jobs.append(jobs)
                 arguments = (program, mine, waits, cores, jobs)
-                threading.Thread(target=_work, args=arguments, daemon=True).start()
-        weakref.finalize(self, _dismiss, self.jobs)
+                threads.append(threading.Thread(target=_work, args=arguments, daemon=True))
+                threads[-1].start()
+        weakref.finalize(self, dismiss, self.jobs, threads)
 
     def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
         """The outputs for these inputs."""
@@ -112,9 +114,14 @@ class CoreSetRun:
         return self.program.outputs(job.values)
 
 
-def _dismiss(workers: list[queue.SimpleQueue[_Job | None]]) -> None:
-    for jobs in workers:
-        jobs.put(None)
+def dismiss(queues: Sequence[queue.SimpleQueue[Any]], threads: Sequence[threading.Thread]) -> None:
+    """Ends threads that end when a queue gives them None, and waits for them: at the end of the process a thread that
+    is still on its way out of torch would be killed there, which aborts the process."""
+    for each in queues:
+        each.put(None)
+    for thread in threads:
+        if thread is not threading.current_thread():
+            thread.join()
 
 
 def _work(

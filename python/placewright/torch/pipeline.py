@@ -30,7 +30,7 @@ from torch.utils import _pytree as pytree
 import placewright
 from placewright.torch.atoms import Atoms, split_into_atoms
 from placewright.torch.capture import capture
-from placewright.torch.core_sets import cores_of, measure_core_sets
+from placewright.torch.core_sets import cores_of, dismiss, measure_core_sets
 from placewright.torch.documents import Site, problem_document
 from placewright.torch.kernels import Compiler, Program, compile_atoms, inductor
 from placewright.torch.partitions import Partition, multiprocessors_of, partition_gpu
@@ -129,10 +129,12 @@ class StageThreads:
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.queues: list[queue.SimpleQueue[Slot | None]] = [queue.SimpleQueue() for _ in range(len(stages) + 1)]
+        threads = []
         for position, stage in enumerate(stages):
             arguments = (stage, self.queues[position], self.queues[position + 1])
-            threading.Thread(target=_work, args=arguments, daemon=True).start()
-        weakref.finalize(self, self.queues[0].put, None)
+            threads.append(threading.Thread(target=_work, args=arguments, daemon=True))
+            threads[-1].start()
+        weakref.finalize(self, dismiss, self.queues[:1], threads)  # each stage tells the next
 
     def put(self, slot: Slot) -> None:
         """Sends a slot on its way."""
