@@ -10,6 +10,7 @@
 #include "analysis/limits.h"
 #include "analysis/more_of.h"
 #include "analysis/op_moves.h"
+#include "backends/registry.h"
 #include "cli/budget_options.h"
 #include "cli/explanation_text.h"
 #include "cli/interruption.h"
@@ -120,7 +121,8 @@ ExitCode explain(const ExplainOptions& options) {
   const std::string& path = options.plan.path;
   // Standard input can be read only once, and so is taken for a plan.
   const bool is_problem =
-      path != "-" && kind_of_file(read_whole(path), input_name(path)) == FileKind::problem;
+      path != "-" && (backend_reading(path) != nullptr ||
+                      kind_of_file(read_whole(path), input_name(path)) == FileKind::problem);
   // An expert split is not a plan file of our format; --problem says that it is a plan.
   if (is_problem && options.plan.problem.path.empty()) return explain_problem(options);
   return explain_plan(options, options.plan.read(options.output));
@@ -134,7 +136,7 @@ void add_explain(CLI::App& program, Action& action) {
                                           "nothing fits");
   const auto options = std::make_shared<ExplainOptions>();
   verb->add_option("file", options->plan.path,
-                   "A plan, or a problem that nothing fits; - is a plan on standard input")
+                   "A plan, or a problem or model that does not fit; - is a plan on standard input")
       ->required()
       ->type_name("FILE");
   options->plan.problem.add_option_to(*verb);

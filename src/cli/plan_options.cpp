@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "backends/registry.h"
 #include "cli/text.h"
+#include "cli/verbs.h"
 
 namespace placewright::cli {
 
@@ -15,6 +17,10 @@ void PlanOptions::add_to(CLI::App& verb) {
 
 OpenedPlan PlanOptions::read(const OutputOptions& output) const {
   problem.check();
+  if (path != "-" && backend_reading(path) != nullptr) {
+    throw UsageError(fmt::format(
+        "{} is a model, not a plan; 'placewright plan {} -o plan.json' makes one", path, path));
+  }
   OpenedPlan opened =
       open_plan(path, {.problem = problem.path,
                        .read = problem.read_options(),

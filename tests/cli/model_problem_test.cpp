@@ -105,6 +105,17 @@ TEST_F(ModelAsProblem, SeveralAreImportedTogether) {
   EXPECT_EQ(run({"plan", problem, "--planner", "heft"}).exit_code, 0);
 }
 
+TEST_F(ModelAsProblem, IsExplainedAndIsNoPlan) {
+  const auto explained =
+      run({"explain", model_, "--cluster", example_path("clusters/two-a100-t4-cpu.json")});
+  EXPECT_EQ(explained.exit_code, 0) << explained.err;
+  for (const char* verb : {"check", "simulate", "run"}) {
+    const auto result = run({verb, model_});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("is a model, not a plan; 'placewright plan "));
+  }
+}
+
 TEST_F(ModelAsProblem, FlagsOfModelsAreRefusedForProblems) {
   const auto result = run({"plan", example_path("moirai/example-1.json"), "--device", "cpu:0"});
   EXPECT_EQ(result.exit_code, 2);
