@@ -131,7 +131,8 @@ TEST(Pins, TakePatterns) {
   const std::string problem = example_path("talos/six_ops.json");
   const auto all = run({"plan", problem, "--planner", "heft", "--pin", "*=CPU", "--json"});
   ASSERT_EQ(all.exit_code, 0) << all.err;
-  for (const auto& [op, device] : all.json()["placement"].items()) EXPECT_EQ(device, "CPU") << op;
+  const auto document = all.json();
+  for (const auto& [op, device] : document["placement"].items()) EXPECT_EQ(device, "CPU") << op;
   const auto none = run({"plan", problem, "--pin", "x*=CPU"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("no op matches 'x*'"));
@@ -144,7 +145,8 @@ TEST(Forbid, KeepsOpsOffADeviceInThePlanFileToo) {
   const auto result =
       run({"plan", problem, "--planner", "heft", "--forbid", "*=GPU", "--json", "-o", plan});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const auto& [op, device] : result.json()["placement"].items()) EXPECT_EQ(device, "CPU");
+  const auto document = result.json();
+  for (const auto& [op, device] : document["placement"].items()) EXPECT_EQ(device, "CPU");
   EXPECT_EQ(run({"check", plan}).exit_code, 0);
   EXPECT_EQ(run({"plan", problem, "--forbid", "*=GPU", "--forbid", "*=CPU"}).exit_code, 3);
   const auto wrong = run({"plan", problem, "--forbid", "*=TPU"});
