@@ -115,6 +115,12 @@ HostBuffer seeded_input(const GraphInput& input, std::uint64_t seed) {
   return bytes;
 }
 
+std::vector<std::string> model_names(const Problem& problem) {
+  std::vector<std::string> names;
+  for (const ModelId model : problem.models()) names.push_back(problem.model(model).name);
+  return names;
+}
+
 std::vector<NamedArrays> by_model(std::span<const std::string> models, const NamedArrays& arrays) {
   std::vector<NamedArrays> result(models.size());
   for (const auto& [name, array] : arrays) {

@@ -10,6 +10,7 @@
 
 #include "backends/runtime.h"
 #include "formats/array.h"
+#include "problem/problem.h"
 
 namespace placewright {
 
@@ -17,6 +18,9 @@ namespace placewright {
 // but for masks (by name) and booleans, which are 1, and token types, which are 0 or 1. Throws
 // std::invalid_argument for text.
 HostBuffer seeded_input(const GraphInput& input, std::uint64_t seed);
+
+// In the order of the models, as by_model and with_model_names take them.
+std::vector<std::string> model_names(const Problem& problem);
 
 // The arrays by model. With several models a name begins with its model's, "bert:ids"; with one it
 // may. Throws std::invalid_argument for a name that does not, and for an input given twice.

@@ -20,12 +20,6 @@ NamedArrays arrays_in(const std::string& text) {
   return {{"", read_array(text)}};
 }
 
-std::vector<std::string> model_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ModelId model : problem.models()) names.push_back(problem.model(model).name);
-  return names;
-}
-
 }  // namespace
 
 void InputOptions::add_to(CLI::App& verb) {

@@ -49,6 +49,7 @@ struct TrainOptions {
   std::uint64_t samples = 64;
   std::uint64_t channels = 64;
   TrainingOptions training;
+  int threads = 1;
   double checkpoint_seconds = 30;
   bool resume = false;
   std::string path;
@@ -194,8 +195,7 @@ ExitCode train(const TrainOptions& options) {
   const std::vector<Problem> problems = problems_of(options);
   const std::string checkpoint = options.path + ".checkpoint";
   const Interruption interruption;
-  Control control("train",
-                  Budget{.seconds = kInfinity, .threads = options.training.learner.threads},
+  Control control("train", Budget{.seconds = kInfinity, .threads = options.threads},
                   interruption.flag());
   Training training(problems, options.training, control);
   Curves curves(options);
@@ -260,7 +260,7 @@ void add_train(CLI::App& program, Action& action) {
              "Weight of the best placement known of a problem, beside the rewards");
   add_number(*verb, "--seed", options->training.learner.seed, kAnySeed,
              "Seed of every random choice");
-  add_number(*verb, "--threads", options->training.learner.threads, {1, 1024}, "Threads");
+  add_number(*verb, "--threads", options->threads, {1, 1024}, "Threads");
   add_number(*verb, "--checkpoint", options->checkpoint_seconds, {0, kLargestReal},
              "Seconds between two checkpoints");
   verb->add_flag("--resume", options->resume, "Go on from the checkpoint, where there is one");

@@ -17,12 +17,6 @@
 namespace placewright {
 namespace {
 
-std::vector<std::string> model_names(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const ModelId model : problem.models()) names.push_back(problem.model(model).name);
-  return names;
-}
-
 void require_valid(const Problem& problem, const Plan& plan) {
   if (problem.objective() == Objective::call_latency) {
     throw std::runtime_error("plans for call-latency cannot be run");

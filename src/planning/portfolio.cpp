@@ -137,10 +137,10 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
   for (const PlannerEntry* member : members) claims += claim(*member, problem);
   for (const PlannerEntry* next : members) {
     const PlannerEntry& member = *next;
-    if (member.effort != Effort::instant) best.take_bound_of_problem();
+    const bool instant = member.effort == Effort::instant;
+    if (!instant) best.take_bound_of_problem();
     const double left = control.remaining() - best.longest_check();
     // There is a plan whatever the limit, where an instant planner has one.
-    const bool instant = member.effort == Effort::instant;
     const bool needed = instant && !best.answer().plan;
     if (best.settled() || control.interrupted() || (left <= 0 && !needed)) break;
     // They are not interrupted, and the next takes about as long as the last.
@@ -170,7 +170,7 @@ std::vector<const PlannerEntry*> in_order_of_effort(std::vector<const PlannerEnt
 
 PlannerEntry portfolio(const Registry& members) {
   // The planner outlives the registry it was made from. Published searches that take any time given
-  // are left out before they are asked whether they fit: the answer may take loading a library.
+  // are for comparison only.
   Registry chosen;
   for (const PlannerEntry& member : members.entries()) {
     if (member.role != Role::published || member.effort != Effort::anytime) chosen.add(member);

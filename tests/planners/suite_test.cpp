@@ -14,9 +14,9 @@
 #include "planners/learned/learner.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "support/planner_case.h"
 #include "support/published.h"
 #include "support/random_problem.h"
-#include "support/test_name.h"
 #include "verify/verifier.h"
 
 namespace placewright {
@@ -25,29 +25,6 @@ namespace {
 using testing::core_set_draft;
 using testing::random_draft;
 using testing::RandomProblemOptions;
-
-struct Case {
-  std::string planner;
-  Objective objective;
-};
-
-// Prints the case, also as a part of the test's name.
-std::string name_of(const Case& test_case) {
-  return testing::test_name(test_case.planner + "_" + std::string{name_of(test_case.objective)});
-}
-
-void PrintTo(const Case& test_case, std::ostream* out) {
-  *out << name_of(test_case);
-}
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  const Registry registry = planning_registry();
-  for (const PlannerEntry& entry : registry.entries()) {
-    for (const Objective objective : entry.objectives) cases.push_back({entry.name, objective});
-  }
-  return cases;
-}
 
 const Registry& registry() {
   static const Registry all = planning_registry();
@@ -188,7 +165,7 @@ void expect_sound(const Problem& problem, const Answer& answer) {
   EXPECT_NE(answer.certificate.method, "");
 }
 
-class Planners : public ::testing::TestWithParam<Case> {};
+class Planners : public ::testing::TestWithParam<testing::PlannerCase> {};
 
 TEST_P(Planners, FindSoundPlansWhereNothingStandsInTheWay) {
   int served = 0;
@@ -321,7 +298,7 @@ TEST_P(Planners, NeverMakeTheStartPlanWorse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, Planners, ::testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(Registry, Planners, ::testing::ValuesIn(testing::all_planner_cases()),
                          [](const auto& test) { return name_of(test.param); });
 
 TEST(RegistryOfPlanners, RecordsAreComplete) {

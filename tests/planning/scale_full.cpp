@@ -14,34 +14,12 @@
 #include "analysis/generate.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
-#include "support/test_name.h"
+#include "support/planner_case.h"
 
 namespace placewright {
 namespace {
 
 constexpr double kSoon = 60;  // seconds
-
-struct Case {
-  std::string planner;
-  Objective objective;
-};
-
-std::string name_of(const Case& test_case) {
-  return testing::test_name(test_case.planner + "_" + std::string{name_of(test_case.objective)});
-}
-
-void PrintTo(const Case& test_case, std::ostream* out) {
-  *out << name_of(test_case);
-}
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  const Registry registry = planning_registry();
-  for (const PlannerEntry& entry : registry.entries()) {
-    for (const Objective objective : entry.objectives) cases.push_back({entry.name, objective});
-  }
-  return cases;
-}
 
 Problem large_problem(GraphFamily family, Objective objective) {
   GenerateOptions options;
@@ -72,7 +50,7 @@ double seconds_to_end(const Problem& problem, const std::string& planner) {
   return std::chrono::duration<double>(Control::Clock::now() - when.load()).count();
 }
 
-class LargeProblems : public ::testing::TestWithParam<Case> {};
+class LargeProblems : public ::testing::TestWithParam<testing::PlannerCase> {};
 
 TEST_P(LargeProblems, EndSoonAfterTheyAreInterrupted) {
   const auto& [planner, objective] = GetParam();
@@ -84,7 +62,7 @@ TEST_P(LargeProblems, EndSoonAfterTheyAreInterrupted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, LargeProblems, ::testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(Registry, LargeProblems, ::testing::ValuesIn(testing::all_planner_cases()),
                          [](const auto& test) { return name_of(test.param); });
 
 TEST(ManyDevices, EndSoonAfterTheyAreInterrupted) {

@@ -72,7 +72,6 @@ struct LearnerOptions {
   double neighbours = 0;   // hsdag: share of the samples that change good placements a little ...
   double guided = 0.5;     // ... and of those, share that do what the policy has drawn
   std::uint64_t seed = 1;
-  int threads = 1;
 };
 
 // What a network plays against.

@@ -82,7 +82,6 @@ LearnerOptions common_options(Network network, const Settings& settings, const C
   options.entropy = settings.number("entropy");
   options.exploration = settings.number("exploration");
   options.seed = control.budget().seed;
-  options.threads = control.budget().threads;
   return options;
 }
 

@@ -12,6 +12,7 @@
 #include "evaluate/placement_plan.h"
 #include "evaluate/schedule.h"
 #include "planners/fan_out.h"
+#include "problem/move_time.h"
 
 namespace placewright::learned {
 namespace {
@@ -44,13 +45,6 @@ std::vector<std::int32_t> row_of(const PlacementGraph& graph, const Placement& p
   return row;
 }
 
-double transfer_time(const Problem& problem, TensorId tensor, DeviceId from, DeviceId to) {
-  if (problem.same_space(from, to)) return 0;
-  if (problem.interconnect() == InterconnectKind::links) return problem.link_time(tensor, from, to);
-  const int legs = (problem.on_host(from) ? 0 : 1) + (problem.on_host(to) ? 0 : 1);
-  return legs * problem.host_time(tensor);
-}
-
 // The longest path from each op's start to the end of the graph, with the times that the placement
 // gives its ops and transfers.
 Table<OpId, double> ranks_of(const Problem& problem, const Placement& placement) {
@@ -60,7 +54,7 @@ Table<OpId, double> ranks_of(const Problem& problem, const Placement& placement)
     double tail = 0;
     for (const TensorId output : problem.outputs(*op)) {
       for (const OpId reader : problem.consumers(output)) {
-        const double way = transfer_time(problem, output, placement[*op], placement[reader]);
+        const double way = move_time(problem, output, placement[*op], placement[reader]);
         tail = std::max(tail, way + rank[reader]);
       }
     }
