@@ -26,3 +26,9 @@ def without_gradients(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with torch.set_grad_enabled(request.node.get_closest_marker("gradients") is not None):
         yield
+
+
+@pytest.fixture(autouse=True)
+def profiles_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test measures for itself."""
+    monkeypatch.setenv("PLACEWRIGHT_CACHE", str(tmp_path_factory.mktemp("profiles")))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx import Node
 
+from placewright.torch import profiles
 from placewright.torch.documents import Site
 from placewright.torch.kernels import Program
 from placewright.torch.schedules import Steps
@@ -152,12 +153,19 @@ def _work(
             del job
 
 
-def measure_core_sets(program: Program, devices: Sequence[str]) -> Site:
-    """The devices with the time of every atom alone on them; sets of equally many cores are one kind."""
+def measure_core_sets(program: Program, devices: Sequence[str], *, fresh: bool = False) -> Site:
+    """The devices with the time of every atom alone on them; sets of equally many cores are one kind. Sets may have
+    cores in common. Times from before are taken from the cache, unless they are to be `fresh`."""
     core_sets = [cores_of(device) for device in devices]
     kinds = [f"{len(cores)} cores" for cores in core_sets]
-    times = {kind: _times_on(program, core_sets[kinds.index(kind)]) for kind in dict.fromkeys(kinds)}
-    return Site(devices, kinds, times, HANDOVER)
+    sizes = sorted({len(cores) for cores in core_sets})
+
+    def measure() -> dict[str, Any]:
+        return {kind: _times_on(program, core_sets[kinds.index(kind)]) for kind in dict.fromkeys(kinds)}
+
+    times = profiles.cached(program, profiles.cores(sizes), {}, measure, fresh)
+    uses = [[f"core {core}" for core in cores] for cores in core_sets]
+    return Site(devices, kinds, times, HANDOVER, uses)
 
 
 def _times_on(program: Program, cores: Sequence[int], repeats: int = 5) -> list[float]:
@@ -170,14 +178,6 @@ def _times_on(program: Program, cores: Sequence[int], repeats: int = 5) -> list[
             if call > 0:
                 samples[atom].append(end - start)
     return [statistics.median(values) for values in samples]
-
-
-def steps_of(plan: placewright.Plan) -> Steps:
-    """The steps that a schedule stands for. Raises ValueError where no plan was found."""
-    if plan.start is None:
-        raise ValueError(f"no plan was found: {plan.reason}")
-    start, devices = plan.start.tolist(), plan.devices.tolist()
-    return tuple((atom, devices[atom]) for atom in sorted(range(len(start)), key=lambda atom: (start[atom], atom)))
 
 
 def planned_times(plan: placewright.Plan) -> list[float]:

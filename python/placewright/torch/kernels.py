@@ -69,15 +69,16 @@ def _signature(module: torch.fx.GraphModule, arguments: Sequence[torch.Tensor]) 
 @dataclasses.dataclass(frozen=True)
 class Program:
     """A model as compiled atoms. `kernels` and `signatures` have one entry for each atom; atoms of equal signatures do
-    equal work."""
+    equal work. `compiler` is the name of what made the kernels."""
 
     atoms: Atoms
     kernels: tuple[Kernel, ...]
     signatures: tuple[str, ...]
+    compiler: str
 
     def with_kernels(self, kernels: Sequence[Kernel]) -> Program:
         """The same atoms with other kernels."""
-        return Program(self.atoms, tuple(kernels), self.signatures)
+        return dataclasses.replace(self, kernels=tuple(kernels))
 
     def launch(self, index: int, values: dict[Node, torch.Tensor]) -> None:
         """Runs an atom; `values` holds what it reads and receives what it writes."""
@@ -116,4 +117,5 @@ def compile_atoms(atoms: Atoms, compiler: Compiler = inductor) -> Program:
                 compiled[signature] = compiler(module, arguments)
             signatures.append(signature)
             values.update(zip(atom.writes, compiled[signature](*arguments), strict=True))
-    return Program(atoms, tuple(compiled[signature] for signature in signatures), tuple(signatures))
+    kernels = tuple(compiled[signature] for signature in signatures)
+    return Program(atoms, kernels, tuple(signatures), getattr(compiler, "__qualname__", type(compiler).__qualname__))

@@ -29,13 +29,12 @@ from placewright.torch.core_sets import (
     cores_of,
     measure_core_sets,
     planned_times,
-    steps_of,
     union_of,
 )
-from placewright.torch.documents import Site, problem_document, run_document
+from placewright.torch.documents import Site, problem_document, run_document, steps_of
 from placewright.torch.kernels import Compiler, Program, compile_atoms, eager, inductor
 from placewright.torch.schedules import Costs, Steps, chains, timeline
-from placewright.torch.stream_search import BlockRow, Effort, choose_kernels, search_streams
+from placewright.torch.stream_search import BlockRow, Effort, search_streams, stream_site
 from placewright.torch.streams import StreamGraph
 from placewright.torch.timing import Spread, compare_calls
 
@@ -141,7 +140,7 @@ class Placed:
 
     @property
     def plan(self) -> placewright.Plan:
-        """The plan, for `explain`, `report` and files. Streams count as devices of their own in it."""
+        """The plan, for `explain`, `report` and files. Streams are devices in it that share the GPU."""
         from placewright import Problem
 
         problem = Problem.from_document(self.problem_document())
@@ -225,13 +224,15 @@ def compile(
     effort: Effort | None = None,
     compiler: Compiler | None = None,
     on_new_shape: str = "error",
+    fresh: bool = False,
 ) -> Placed:
     """A model that runs by plan for inputs shaped like the examples.
 
     `devices` are core sets ('cpu:0', 'cpu:1-3') for inputs on the CPU; without it, streams of the GPU that the inputs
     are on. `compiler` makes the kernels of the atoms (`kernels.inductor`, `kernels.eager`). Inputs of another shape
-    raise NewShape, or with `on_new_shape="replan"` get a plan of their own when they first come. Raises CannotCapture
-    for models that cannot be split.
+    raise NewShape, or with `on_new_shape="replan"` get a plan of their own when they first come. Atoms that were
+    measured before on such a device, with the same versions, are not measured again, unless they are to be `fresh`.
+    Raises CannotCapture for models that cannot be split.
     """
     if on_new_shape not in ("error", "replan"):
         raise ValueError(f"on_new_shape is 'error' or 'replan', not '{on_new_shape}'")
@@ -242,11 +243,11 @@ def compile(
     if captured.example_inputs[0].is_cuda:
         if devices is not None:
             raise ValueError("devices are core sets; inputs on a GPU run on its streams")
-        _on_streams(placed, effort or Effort(), compiler or inductor)
+        _on_streams(placed, effort or Effort(), compiler or inductor, fresh)
     else:
         if devices is None:
             raise ValueError("inputs on the CPU need devices, such as ['cpu:0', 'cpu:1']")
-        _on_core_sets(placed, devices, compiler or inductor)
+        _on_core_sets(placed, devices, compiler or inductor, fresh)
     _check_outputs(placed)
     _choose(placed)
     if captured.example_inputs[0].is_cuda:
@@ -255,17 +256,17 @@ def compile(
         alone = sum(placed.costs.times)
         placed.predicted *= 1e3 * placed.times["one stream, atoms"].median / alone
     if on_new_shape == "replan":
-        placed.replan = functools.partial(compile, model, devices=devices, effort=effort, compiler=compiler)
+        placed.replan = functools.partial(
+            compile, model, devices=devices, effort=effort, compiler=compiler, fresh=fresh
+        )
     return placed
 
 
-def _on_streams(placed: Placed, effort: Effort, compiler: Compiler) -> None:
+def _on_streams(placed: Placed, effort: Effort, compiler: Compiler, fresh: bool) -> None:
     plain = compile_atoms(placed.atoms, compiler)
-    program = choose_kernels(plain)
-    found = search_streams(program, effort)
+    program, found = search_streams(plain, effort, fresh=fresh)
     placed.steps, placed.costs, placed.predicted, placed.rows = found.steps, found.costs, found.predicted, found.rows
-    names = [f"stream{i}" for i in range(1 + max(s for _, s in _numbered(found.steps)))]
-    placed.site = Site(names, ["stream"] * len(names), {"stream": found.costs.times}, found.costs.handover)
+    placed.site = stream_site(1 + max(stream for _, stream in _numbered(found.steps)), found.costs)
     placed.program = program
     placed.variants["planned"] = StreamGraph(program, found.steps)
     branches = chains(range(len(placed.atoms.atoms)), placed.atoms.after, effort.streams)
@@ -277,12 +278,12 @@ def _on_streams(placed: Placed, effort: Effort, compiler: Compiler) -> None:
     placed.variants["one stream, atoms"] = StreamGraph(program, tuple((a.index, 0) for a in placed.atoms.atoms))
 
 
-def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler) -> None:
+def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler, fresh: bool) -> None:
     from placewright import Problem, plan
 
     program = compile_atoms(placed.atoms, compiler)
     placed.program = program
-    placed.site = measure_core_sets(program, devices)
+    placed.site = measure_core_sets(program, devices, fresh=fresh)
     made = plan(Problem.from_document(placed.problem_document()), time_limit=5)
     placed.steps = steps_of(made)
     placed.costs = Costs(planned_times(made), [0.0] * len(placed.steps), placed.atoms.after, HANDOVER)

@@ -1,20 +1,23 @@
-"""Which atom on which stream: searched by simulation, decided by measurement.
+"""Which atom on which stream: searched by simulation and by the planner, decided by measurement.
 
 The atoms are cut into blocks where everything before must end before anything after starts; a block is searched on its
 own, and equal blocks once. In a block: the times of its atoms alone, the slow-down of every pair that may run side by
-side, shares fitted to those; the best schedules by simulation are measured as CUDA graphs, and the best of them is
-improved by measured moves. One stream and naive branches are always among the measured, so a plan is no worse than
-those in each block, up to the noise of the clock.
+side, shares fitted to those; the best schedules by simulation, and what the planner makes of streams that share a GPU,
+are measured as CUDA graphs, and the best of them is improved by measured moves. One stream and naive branches are
+always among the measured, so a plan is no worse than those in each block, up to the noise of the clock.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
+from placewright.torch import profiles
+from placewright.torch.documents import Site, problem_document, steps_of
 from placewright.torch.kernels import Kernel, Program, fused_convolution
 from placewright.torch.schedules import Costs, Steps, blocks, candidates, canonical, chains, fit_shares, simulate
 from placewright.torch.streams import URGENT
@@ -24,19 +27,24 @@ from placewright.torch.timing import AtomClock
 # branches, some where a whole model is one block.
 _NEIGHBOURS = 16
 
+# Seconds for the planner.
+_PLANNING = 3.0
+
 # A move must gain more than the clock's noise to be taken.
 _GAIN = 0.003
 
 
 @dataclasses.dataclass(frozen=True)
 class BlockRow:
-    """What was found for one block, in microseconds. `pair_error` is the mean relative error of the fitted shares,
-    `simulation_error` the median relative error of the simulated schedules against the measured ones."""
+    """What was found for one block, in microseconds. `by_planner` is the planner's own schedule, `planned` the one that
+    was kept; `pair_error` is the mean relative error of the fitted shares, `simulation_error` the median relative error
+    of the simulated schedules against the measured ones."""
 
     first: int
     atoms: int
     single: float
     naive: float
+    by_planner: float
     planned: float
     pair_error: float
     simulation_error: float
@@ -51,6 +59,16 @@ class StreamPlan:
     costs: Costs
     rows: tuple[BlockRow, ...]
 
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> StreamPlan:
+        """The plan again from its fields as a profile keeps them."""
+        return StreamPlan(
+            steps=tuple((atom, stream) for atom, stream in document["steps"]),
+            predicted=document["predicted"],
+            costs=Costs(**document["costs"]),
+            rows=tuple(BlockRow(**row) for row in document["rows"]),
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
@@ -62,23 +80,47 @@ class Effort:
     seed: int = 1
 
 
-def choose_kernels(program: Program) -> Program:
-    """The same program with cuDNN's fused convolution wherever it is faster than Inductor's kernels."""
-    clock = AtomClock(program)
-    chosen: dict[str, Kernel] = {}
+def search_streams(program: Program, effort: Effort, *, fresh: bool = False) -> tuple[Program, StreamPlan]:
+    """The program with its fastest kernels, and the best schedule found for it. What was found before under the same
+    conditions is taken from the cache, unless it is to be `fresh`."""
+
+    def measure() -> dict[str, Any]:
+        fused = _choose_fused(program)
+        plan = _Search(_with_fused(program, fused), effort).run()
+        return {"fused": fused, "plan": dataclasses.asdict(plan)}
+
+    device = profiles.gpu(program.atoms.captured.example_inputs[0].device)
+    found = profiles.cached(program, device, {"effort": dataclasses.asdict(effort)}, measure, fresh)
+    faster = _with_fused(program, found["fused"])
+    faster.run(program.atoms.captured.example_inputs)  # before any capture: cuDNN chooses its engines here
+    return faster, StreamPlan.of(found["plan"])
+
+
+def _with_fused(program: Program, fused: Sequence[bool]) -> Program:
+    """cuDNN's fused convolution for these atoms."""
     kernels = list(program.kernels)
     for atom in program.atoms.atoms:
-        signature = program.signatures[atom.index]
-        if signature not in chosen:
-            chosen[signature] = _faster(clock, atom.index, fused_convolution(atom))
-        kernels[atom.index] = chosen[signature]
+        if fused[atom.index]:
+            kernel = fused_convolution(atom)
+            assert kernel is not None
+            kernels[atom.index] = kernel
     return program.with_kernels(kernels)
 
 
-def _faster(clock: AtomClock, index: int, other: Kernel | None) -> Kernel:
+def _choose_fused(program: Program) -> list[bool]:
+    """For which atoms cuDNN's fused convolution is faster than Inductor's kernels."""
+    clock = AtomClock(program)
+    chosen: dict[str, bool] = {}
+    for atom in program.atoms.atoms:
+        signature = program.signatures[atom.index]
+        if signature not in chosen:
+            kernel = fused_convolution(atom)
+            chosen[signature] = kernel is not None and _is_faster(clock, atom.index, kernel)
+    return [chosen[signature] for signature in program.signatures]
+
+
+def _is_faster(clock: AtomClock, index: int, other: Kernel) -> bool:
     program = clock.program
-    if other is None:
-        return program.kernels[index]
     kernels = list(program.kernels)
     kernels[index] = other
     trial = program.with_kernels(kernels)
@@ -89,12 +131,15 @@ def _faster(clock: AtomClock, index: int, other: Kernel | None) -> Kernel:
     clock.program = trial
     after = clock.steps(step)
     clock.program = program
-    return other if after < before else program.kernels[index]
+    return after < before
 
 
-def search_streams(program: Program, effort: Effort) -> StreamPlan:
-    """The best schedule found for the program."""
-    return _Search(program, effort).run()
+def stream_site(streams: int, costs: Costs) -> Site:
+    """Streams of one GPU as devices that share its multiprocessors, of which an atom takes its share."""
+    names = [f"stream{i}" for i in range(streams)]
+    resources = [["multiprocessors"]] * streams
+    kind = ["stream"] * streams
+    return Site(names, kind, {"stream": costs.times}, costs.handover, resources, {"stream": costs.shares})
 
 
 class _Search:
@@ -116,34 +161,48 @@ class _Search:
         return [known[signature] for signature in self.program.signatures]
 
     def run(self) -> StreamPlan:
-        known: dict[object, tuple[Steps, float, list[float]]] = {}
+        found = blocks(self.after)
+        pair_errors = {block[0]: self._fit(block) for block in found}
+        costs = Costs(self.times, self.shares, self.after, handover=1.0)
+        proposed = self._from_the_planner(costs)
+        known: dict[object, tuple[Steps, float]] = {}
         steps: list[tuple[int, int]] = []
         predicted = 0.0
-        for block in blocks(self.after):
+        for block in found:
             first = block[0]
             key = tuple(
                 (self.program.signatures[atom], tuple(p - first for p in self.after[atom] if p >= first))
                 for atom in block
             )
             if key not in known:
-                known[key] = self._search_block(block)
-            relative, value, shares = known[key]
-            self.shares[first : first + len(block)] = shares
+                inside = set(block)
+                mine = canonical(tuple(step for step in proposed if step[0] in inside))
+                known[key] = self._search_block(block, costs, mine, pair_errors[first])
+            relative, value = known[key]
             steps += [(atom + first, stream) for atom, stream in relative]
             predicted += value
-        costs = Costs(self.times, self.shares, self.after, handover=1.0)
         return StreamPlan(tuple(steps), predicted, costs, tuple(self.rows))
 
-    def _search_block(self, block: Sequence[int]) -> tuple[Steps, float, list[float]]:
-        """Steps counted from the block's first atom, their measured time, the atoms' shares."""
+    def _from_the_planner(self, costs: Costs) -> Steps:
+        """What the planner makes of the streams as devices that share the GPU. Its shares exclude each other, where
+        kernels interleave; so its plan is a candidate like others, the better one where a whole model is one block."""
+        import placewright
+
+        site = stream_site(self.effort.streams, costs)
+        document = problem_document("streams", self.program.atoms, site, "latency")
+        problem = placewright.Problem.from_document(document)
+        return steps_of(placewright.plan(problem, time_limit=_PLANNING, seed=self.effort.seed))
+
+    def _search_block(
+        self, block: Sequence[int], costs: Costs, planned: Steps, pair_error: float
+    ) -> tuple[Steps, float]:
+        """Steps counted from the block's first atom, and their measured time; `planned` are those of the planner."""
         first = block[0]
         if len(block) == 1:
-            return ((0, 0),), self.times[first], [1.0]
-        pair_error = self._fit(block)
-        costs = Costs(self.times, self.shares, self.after, handover=1.0)
+            return ((0, 0),), self.times[first]
         naive, single = canonical(chains(block, self.after, self.effort.streams)), tuple((atom, 0) for atom in block)
         proposed = [steps for _, steps in candidates(block, costs, self.effort.streams, self.effort.candidates)]
-        measured = {steps: self.clock.steps(steps) for steps in dict.fromkeys([naive, single, *proposed])}
+        measured = {steps: self.clock.steps(steps) for steps in dict.fromkeys([naive, single, planned, *proposed])}
         errors = sorted(abs(simulate(steps, costs) / value - 1) for steps, value in measured.items())
         best = self._improve(measured)
         self.rows.append(
@@ -152,17 +211,20 @@ class _Search:
                 atoms=len(block),
                 single=measured[single],
                 naive=measured[naive],
+                by_planner=measured[planned],
                 planned=measured[best],
                 pair_error=pair_error,
                 simulation_error=errors[len(errors) // 2],
             )
         )
-        shares = self.shares[first : first + len(block)]
-        return tuple((atom - first, stream) for atom, stream in best), measured[best], shares
+        return tuple((atom - first, stream) for atom, stream in best), measured[best]
 
     def _fit(self, block: Sequence[int]) -> float:
-        """Sets the shares of the block's atoms from measured pairs and returns the error of the fit."""
+        """Sets the shares of the block's atoms from measured pairs and returns the error of the fit. An atom that never
+        runs beside another one has the whole GPU."""
         first = block[0]
+        if len(block) == 1:
+            return 0.0
         ancestors: dict[int, set[int]] = {}
         slowdowns: dict[tuple[int, int], float] = {}
         for atom in block:

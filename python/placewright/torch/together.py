@@ -29,8 +29,8 @@ from torch.utils import _pytree as pytree
 
 from placewright.torch.atoms import Atoms, as_one_atom, split_into_atoms
 from placewright.torch.capture import capture
-from placewright.torch.core_sets import CoreSetRun, cores_of, measure_core_sets, steps_of, union_of
-from placewright.torch.documents import problem_document
+from placewright.torch.core_sets import CoreSetRun, cores_of, measure_core_sets, union_of
+from placewright.torch.documents import problem_document, steps_of
 from placewright.torch.kernels import Compiler, Program, compile_atoms, inductor
 from placewright.torch.placed import Placed, WrongOutputs, compile, outputs_equal
 from placewright.torch.schedules import Costs, Steps, fit_shares, timeline
