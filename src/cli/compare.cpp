@@ -11,7 +11,7 @@
 #include "cli/plan_options.h"
 #include "cli/problem_options.h"
 #include "cli/progress_line.h"
-#include "cli/table.h"
+#include "cli/record_table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "planning/portfolio.h"
@@ -50,23 +50,26 @@ double seconds_given(const Comparison& comparison, const PlanOutcome& outcome) {
   return found == comparison.seconds_given.end() ? 0 : found->second;
 }
 
-void print_table(const Problem& problem, const Comparison& comparison) {
-  TextTable table({{"planner"},
-                   {"value", Align::right},
-                   {"gap", Align::right},
-                   {"time", Align::right},
-                   {"of", Align::right},
-                   {"status"}});
-  for (const PlanOutcome& outcome : comparison.outcomes) {
-    table.add({outcome.planner, value_text(outcome.value(), problem.unit()),
-               percent_text(gap_to(outcome, comparison.bound)), duration_text(outcome.seconds),
-               duration_text(seconds_given(comparison, outcome)), status_cell(outcome)});
-  }
+RecordTable<PlanOutcome> outcome_table(const Problem& problem, const Comparison& comparison) {
+  return RecordTable<PlanOutcome>({
+      {"planner", "planner", words(), [](const auto& outcome) { return outcome.planner; }},
+      {"value", "value", time_in(problem.unit()), [](const auto& o) { return o.value(); }},
+      {"gap", "gap", percent(), [&](const auto& o) { return gap_to(o, comparison.bound); }},
+      {"lower_bound", kNoTitle, time_in(problem.unit()),
+       [](const auto& outcome) { return outcome.answer.certificate.lower_bound; }},
+      {"seconds", "time", duration(), [](const auto& outcome) { return outcome.seconds; }},
+      {"seconds_given", "of", duration(),
+       [&](const auto& outcome) { return seconds_given(comparison, outcome); }},
+      {"status", "status", words(), status_cell},
+  });
+}
+
+void print_text(const Problem& problem, const Comparison& comparison) {
   fmt::print("{}: {} on {} devices\n", printable(problem.name()), name_of(problem.objective()),
              problem.device_count());
   const std::string caution = caution_of(cost_source(problem.draft()));
   if (!caution.empty()) fmt::print("caution: {}\n", caution);
-  fmt::print("\n{}\n", table.text());
+  fmt::print("\n{}\n", outcome_table(problem, comparison).text(comparison.outcomes));
   for (const PlanOutcome& outcome : comparison.outcomes) {
     if (!outcome.answer.plan) {
       fmt::print("{}: {}\n", outcome.planner, printable(outcome.answer.reason));
@@ -76,27 +79,16 @@ void print_table(const Problem& problem, const Comparison& comparison) {
              value_text(comparison.bound.lower_bound, problem.unit()), comparison.bound.method);
 }
 
-Json row_json(const PlanOutcome& outcome, const Comparison& comparison) {
-  Json row = {{"planner", outcome.planner},
-              {"status", status_cell(outcome)},
-              {"value", finite_or_null(outcome.value())},
-              {"gap", finite_or_null(gap_to(outcome, comparison.bound))},
-              {"lower_bound", outcome.answer.certificate.lower_bound},
-              {"seconds", outcome.seconds},
-              {"seconds_given", seconds_given(comparison, outcome)}};
-  if (!outcome.answer.plan) row["reason"] = outcome.answer.reason;
-  return row;
-}
-
 void print_document(const Problem& problem, const Comparison& comparison) {
   Json document = {{"problem", problem.name()},
                    {"objective", name_of(problem.objective())},
                    {"unit", name_of(problem.unit())},
                    {"lower_bound", comparison.bound.lower_bound},
                    {"bound_method", comparison.bound.method},
-                   {"planners", Json::array()}};
-  for (const PlanOutcome& outcome : comparison.outcomes) {
-    document["planners"].push_back(row_json(outcome, comparison));
+                   {"planners", outcome_table(problem, comparison).json(comparison.outcomes)}};
+  for (std::size_t i = 0; i < comparison.outcomes.size(); ++i) {
+    const Answer& answer = comparison.outcomes[i].answer;
+    if (!answer.plan) document["planners"][i]["reason"] = answer.reason;
   }
   print_json(document);
 }
@@ -133,7 +125,7 @@ ExitCode compare_planners(const CompareOptions& options) {
   if (options.output.json) {
     print_document(problem, comparison);
   } else if (!options.output.quiet) {
-    print_table(problem, comparison);
+    print_text(problem, comparison);
   }
   return exit_code(comparison);
 }

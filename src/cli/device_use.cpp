@@ -20,7 +20,8 @@ Table<DeviceId, DeviceUse> device_uses(const Problem& problem, const Plan& plan)
   Table<DeviceId, DeviceUse> uses(problem.device_count());
   for (const DeviceId device : problem.devices()) {
     const DeviceSummary& summary = simulation.devices[device];
-    uses[device] = {.ops = summary.ops,
+    uses[device] = {.device = problem.device(device).name,
+                    .ops = summary.ops,
                     .memory = summary.resident,
                     .memory_limit = problem.space_memory(problem.space(device)),
                     .busy = summary.busy};

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include <vector>
+#include <string>
 
 #include "problem/plan.h"
 #include "problem/problem.h"
@@ -10,6 +10,7 @@
 namespace placewright::cli {
 
 struct DeviceUse {
+  std::string device;
   std::size_t ops = 0;
   double memory = 0;  // resident bytes
   double memory_limit = 0;

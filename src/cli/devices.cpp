@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +10,7 @@
 #include "backends/target_devices.h"
 #include "cli/device_options.h"
 #include "cli/output_options.h"
-#include "cli/table.h"
+#include "cli/record_table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/catalogue.h"
@@ -63,9 +66,57 @@ std::string gibibytes(double bytes) {
   return bytes < kInfinity ? fmt::format("{:.1f} GiB", bytes / (1024.0 * 1024 * 1024)) : "-";
 }
 
-std::string memory_text(const RuntimeDevice& device) {
-  if (device.memory > 0) return gibibytes(device.memory);
-  return device.space.is_host() ? "shared" : "-";
+Style memory() {
+  return {Align::right, [](const Json& bytes) { return gibibytes(bytes.get<double>()); }};
+}
+
+// Said only of what is.
+Style unverified() {
+  return {Align::left, [](const Json& value) { return value.get<bool>() ? "unverified" : ""; }};
+}
+
+// A device that a backend has found, with the backend.
+struct DeviceFound {
+  std::string backend;
+  RuntimeDevice device;
+
+  [[nodiscard]] std::string memory_text() const {
+    if (device.memory > 0) return gibibytes(device.memory);
+    return device.space.is_host() ? "shared" : "-";
+  }
+};
+
+std::vector<DeviceFound> devices_found(const BackendFound& backend) {
+  std::vector<DeviceFound> found;
+  for (const RuntimeDevice& device : backend.devices) {
+    found.push_back({backend.entry.title, device});
+  }
+  return found;
+}
+
+RecordTable<DeviceFound> found_table() {
+  return RecordTable<DeviceFound>({
+      {kNoKey, "backend", words(), [](const auto& found) { return found.backend; }},
+      {"name", "device", words(), [](const auto& found) { return found.device.name; }},
+      {"full_name", "what it is", words(),
+       [](const auto& found) { return found.device.full_name; }},
+      {"memory", kNoTitle, size(), [](const auto& found) { return found.device.memory; }},
+      {kNoKey,
+       "memory",
+       {Align::right, words().text},
+       [](const auto& found) { return found.memory_text(); }},
+      {"own_memory", kNoTitle, words(),
+       [](const auto& found) { return !found.device.space.is_host(); }},
+  });
+}
+
+RecordTable<Device> cluster_table(const Cluster& cluster) {
+  return RecordTable<Device>({
+      {"name", "device", words(), [](const auto& device) { return device.name; }},
+      {"kind", "kind", words(),
+       [&](const auto& device) { return cluster.kinds[device.kind.index()].name; }},
+      {"memory", "memory", memory(), [](const auto& device) { return device.memory; }},
+  });
 }
 
 void print_text(const std::vector<BackendFound>& backends, const Cluster& cluster) {
@@ -73,33 +124,20 @@ void print_text(const std::vector<BackendFound>& backends, const Cluster& cluste
              printable(processor_name()), allowed_cores().size(), fmt::join(allowed_cores(), ", "));
   fmt::print("memory     {}, {} of it free\n", gibibytes(total_memory()),
              gibibytes(available_memory()));
-  TextTable found({{"backend"}, {"device"}, {"what it is"}, {"memory", Align::right}});
+  std::vector<DeviceFound> found;
   for (const BackendFound& backend : backends) {
     fmt::print("{:<10} {}\n", backend.entry.title,
                backend.version.empty() ? backend.obstacle : backend.version);
-    for (const RuntimeDevice& device : backend.devices) {
-      found.add({backend.entry.title, device.name, device.full_name, memory_text(device)});
-    }
+    std::ranges::move(devices_found(backend), std::back_inserter(found));
   }
-  fmt::print("\n{}\n", found.text());
-  TextTable table({{"device"}, {"kind"}, {"memory", Align::right}});
-  for (const Device& device : cluster.devices) {
-    table.add({device.name, cluster.kinds[device.kind.index()].name, gibibytes(device.memory)});
-  }
-  fmt::print("{}", table.text());
+  fmt::print("\n{}\n{}", found_table().text(found), cluster_table(cluster).text(cluster.devices));
 }
 
 Json backend_json(const BackendFound& backend) {
   Json document = {{"name", backend.entry.name},
                    {"version", backend.version.empty() ? Json(nullptr) : Json(backend.version)},
-                   {"devices", Json::array()}};
+                   {"devices", found_table().json(devices_found(backend))}};
   if (!backend.obstacle.empty()) document["obstacle"] = backend.obstacle;
-  for (const RuntimeDevice& device : backend.devices) {
-    document["devices"].push_back({{"name", device.name},
-                                   {"full_name", device.full_name},
-                                   {"memory", device.memory},
-                                   {"own_memory", !device.space.is_host()}});
-  }
   return document;
 }
 
@@ -110,70 +148,42 @@ void print_document(const std::vector<BackendFound>& backends, const Cluster& cl
   for (const BackendFound& backend : backends) {
     document["backends"].push_back(backend_json(backend));
   }
-  for (const Device& device : cluster.devices) {
-    document["devices"].push_back({{"name", device.name},
-                                   {"kind", cluster.kinds[device.kind.index()].name},
-                                   {"memory", finite_or_null(device.memory)}});
-  }
+  document["devices"] = cluster_table(cluster).json(cluster.devices);
   print_json(document);
 }
 
-std::string checked_text(bool unverified) {
-  return unverified ? "unverified" : "";
+RecordTable<CatalogueDevice> catalogue_device_table() {
+  return RecordTable<CatalogueDevice>({
+      {"name", "device", words(), [](const auto& device) { return device.name; }},
+      {"class", "class", words(), [](const auto& device) { return device.device_class; }},
+      {"memory", "memory", scaled(1e-9, "{:.0f} GB"), [](const auto& d) { return d.memory; }},
+      {"flops", "f32 TFLOPS", scaled(1e-12, "{:.3g}"), [](const auto& d) { return d.rates.flops; }},
+      {"bandwidth", "GB/s", scaled(1e-9, "{:.4g}"),
+       [](const auto& d) { return d.rates.bandwidth; }},
+      {"launch", "launch", scaled(1e6, "{:.3g} us"), [](const auto& d) { return d.rates.launch; }},
+      {"unverified", "", unverified(), [](const auto& device) { return device.unverified; }},
+      {"source", "source", words(), [](const auto& device) { return device.source; }},
+  });
 }
 
-void print_catalogue_text() {
-  TextTable devices({{"device"},
-                     {"class"},
-                     {"memory", Align::right},
-                     {"f32 TFLOPS", Align::right},
-                     {"GB/s", Align::right},
-                     {"launch", Align::right},
-                     {""},
-                     {"source"}});
-  for (const CatalogueDevice& device : catalogue().devices) {
-    devices.add({device.name, device.device_class, fmt::format("{:.0f} GB", device.memory / 1e9),
-                 fmt::format("{:.3g}", device.rates.flops / 1e12),
-                 fmt::format("{:.4g}", device.rates.bandwidth / 1e9),
-                 fmt::format("{:.3g} us", device.rates.launch * 1e6),
-                 checked_text(device.unverified), device.source});
-  }
-  TextTable links({{"link"}, {"latency", Align::right}, {"GB/s", Align::right}, {""}, {"source"}});
-  for (const CatalogueLink& link : catalogue().links) {
-    links.add({link.name, fmt::format("{:.3g} us", link.latency * 1e6),
-               fmt::format("{:.4g}", link.bandwidth / 1e9), checked_text(link.unverified),
-               link.source});
-  }
-  fmt::print("{}\n{}", devices.text(), links.text());
-}
-
-void print_catalogue_document() {
-  Json document = {{"devices", Json::array()}, {"links", Json::array()}};
-  for (const CatalogueDevice& device : catalogue().devices) {
-    document["devices"].push_back({{"name", device.name},
-                                   {"class", device.device_class},
-                                   {"memory", device.memory},
-                                   {"flops", device.rates.flops},
-                                   {"bandwidth", device.rates.bandwidth},
-                                   {"launch", device.rates.launch},
-                                   {"source", device.source},
-                                   {"unverified", device.unverified}});
-  }
-  for (const CatalogueLink& link : catalogue().links) {
-    document["links"].push_back({{"name", link.name},
-                                 {"latency", link.latency},
-                                 {"bandwidth", link.bandwidth},
-                                 {"source", link.source},
-                                 {"unverified", link.unverified}});
-  }
-  print_json(document);
+RecordTable<CatalogueLink> catalogue_link_table() {
+  return RecordTable<CatalogueLink>({
+      {"name", "link", words(), [](const auto& link) { return link.name; }},
+      {"latency", "latency", scaled(1e6, "{:.3g} us"), [](const auto& l) { return l.latency; }},
+      {"bandwidth", "GB/s", scaled(1e-9, "{:.4g}"), [](const auto& l) { return l.bandwidth; }},
+      {"unverified", "", unverified(), [](const auto& link) { return link.unverified; }},
+      {"source", "source", words(), [](const auto& link) { return link.source; }},
+  });
 }
 
 ExitCode show_catalogue(const OutputOptions& output) {
+  const auto& [devices, links] = std::tie(catalogue().devices, catalogue().links);
   if (output.json) {
-    print_catalogue_document();
+    print_json({{"devices", catalogue_device_table().json(devices)},
+                {"links", catalogue_link_table().json(links)}});
   } else {
-    print_catalogue_text();
+    fmt::print("{}\n{}", catalogue_device_table().text(devices),
+               catalogue_link_table().text(links));
   }
   return ExitCode::success;
 }

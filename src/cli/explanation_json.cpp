@@ -73,14 +73,9 @@ Json sensitivity_json(const Problem& problem, const Sensitivity& sensitivity) {
                  {"threads", sensitivity.budget.threads},
                  {"seed", sensitivity.budget.seed}}},
                {"as_it_is", outcome_brief(sensitivity.as_it_is)},
-               {"more", Json::array()}};
-  for (const MoreOf& more : sensitivity.more) {
-    Json row = {{"kind", name_of(more.asset.kind)},
-                {"of", text_of(problem, more.asset)},
-                {"unit", more.unit},
-                {"gain", more.gain}};
-    row.update(outcome_brief(more.outcome));
-    json["more"].push_back(std::move(row));
+               {"more", more_table(problem, sensitivity).json(sensitivity.more)}};
+  for (std::size_t i = 0; i < sensitivity.more.size(); ++i) {
+    json["more"][i].update(outcome_brief(sensitivity.more[i].outcome));
   }
   return json;
 }
@@ -88,7 +83,6 @@ Json sensitivity_json(const Problem& problem, const Sensitivity& sensitivity) {
 }  // namespace
 
 Json plan_json(const Problem& problem, const Plan& plan, const PlanExplanation& explanation) {
-  constexpr std::size_t kShownCuts = 5;
   Json json = {{"objective", name_of(problem.objective())},
                {"value", plan.value},
                {"unit", name_of(problem.unit())}};
@@ -100,15 +94,7 @@ Json plan_json(const Problem& problem, const Plan& plan, const PlanExplanation& 
   } else {
     json["critical_path"] = path_json(problem, plan, explanation.path);
   }
-  json["cuts"] = Json::array();
-  for (std::size_t i = 0; i < std::min(kShownCuts, explanation.cuts.size()); ++i) {
-    const Cut& cut = explanation.cuts[i];
-    json["cuts"].push_back({{"tensor", tensor_name(problem, cut.tensor)},
-                            {"from", problem.device(cut.from).name},
-                            {"to", names_json(problem, cut.to)},
-                            {"bytes", problem.tensor(cut.tensor).bytes},
-                            {"time", cut.time}});
-  }
+  json["cuts"] = cut_table(problem).json(shown_cuts(explanation.cuts));
   json["sensitivity"] = sensitivity_json(problem, explanation.sensitivity);
   return json;
 }

@@ -14,7 +14,6 @@
 namespace placewright::cli {
 namespace {
 
-constexpr std::size_t kShownCuts = 5;
 constexpr std::size_t kShownSteps = 12;
 
 std::string devices_text(const Problem& problem, const std::vector<DeviceId>& devices) {
@@ -130,11 +129,6 @@ std::string stages_text(const Problem& problem, const Plan& plan,
   return text;
 }
 
-// Published inputs that state transfer times say nothing of sizes.
-std::string bytes_text(double bytes) {
-  return bytes > 0 ? size_text(bytes) : "-";
-}
-
 std::string cuts_text(const Problem& problem, const std::vector<Cut>& cuts) {
   if (cuts.empty()) return "No tensor leaves its device.\n";
   double total = 0;
@@ -142,14 +136,7 @@ std::string cuts_text(const Problem& problem, const std::vector<Cut>& cuts) {
   std::string text =
       fmt::format("{}: {} in all, {}; the most costly\n\n", coloured("cuts", Colour::bold),
                   cuts.size(), value_text(total, problem.unit()));
-  TextTable table({{"tensor"}, {"from"}, {"to"}, {"bytes", Align::right}, {"time", Align::right}});
-  for (std::size_t i = 0; i < std::min(kShownCuts, cuts.size()); ++i) {
-    const Cut& cut = cuts[i];
-    table.add({tensor_name(problem, cut.tensor), problem.device(cut.from).name,
-               devices_text(problem, cut.to), bytes_text(problem.tensor(cut.tensor).bytes),
-               value_text(cut.time, problem.unit())});
-  }
-  return text + table.text(2);
+  return text + cut_table(problem).text(shown_cuts(cuts), 2);
 }
 
 std::string planner_of(const PlanOutcome& outcome) {
@@ -177,19 +164,7 @@ std::string sensitivity_text(const Problem& problem, const Sensitivity& sensitiv
       sensitivity.budget.threads, sensitivity.budget.threads == 1 ? "" : "s",
       sensitivity.budget.seed, value_text(sensitivity.as_it_is.value(), problem.unit()),
       planner_of(sensitivity.as_it_is));
-  TextTable table({{"of what"},
-                   {"more"},
-                   {"value", Align::right},
-                   {"gain", Align::right},
-                   {"", Align::right},
-                   {"planner"}});
-  for (const MoreOf& more : sensitivity.more) {
-    table.add({text_of(problem, more.asset), more.unit, value_text(more.value, problem.unit()),
-               value_text(more.gain, problem.unit()),
-               percent_text(more.gain / std::max(sensitivity.as_it_is.value(), 1e-300)),
-               planner_of(more.outcome)});
-  }
-  return text + table.text(2);
+  return text + more_table(problem, sensitivity).text(sensitivity.more, 2);
 }
 
 std::string change_text(double change) {
@@ -197,6 +172,44 @@ std::string change_text(double change) {
 }
 
 }  // namespace
+
+std::span<const Cut> shown_cuts(const std::vector<Cut>& cuts) {
+  return std::span(cuts).first(std::min(kShownCuts, cuts.size()));
+}
+
+RecordTable<Cut> cut_table(const Problem& problem) {
+  // Published inputs that state transfer times say nothing of sizes.
+  const Style bytes{Align::right, [](const nlohmann::ordered_json& value) {
+                      return value.get<double>() > 0 ? size().text(value) : "-";
+                    }};
+  const auto names = [&](const std::vector<DeviceId>& devices) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const DeviceId device : devices) list.push_back(problem.device(device).name);
+    return list;
+  };
+  return RecordTable<Cut>({
+      {"tensor", "tensor", words(),
+       [&](const auto& cut) { return tensor_name(problem, cut.tensor); }},
+      {"from", "from", words(), [&](const auto& cut) { return problem.device(cut.from).name; }},
+      {"to", "to", words(), [=](const auto& cut) { return names(cut.to); }},
+      {"bytes", "bytes", bytes, [&](const auto& cut) { return problem.tensor(cut.tensor).bytes; }},
+      {"time", "time", time_in(problem.unit()), [](const auto& cut) { return cut.time; }},
+  });
+}
+
+RecordTable<MoreOf> more_table(const Problem& problem, const Sensitivity& sensitivity) {
+  const Style time = time_in(problem.unit());
+  const double whole = std::max(sensitivity.as_it_is.value(), 1e-300);
+  return RecordTable<MoreOf>({
+      {"kind", kNoTitle, words(), [](const auto& more) { return name_of(more.asset.kind); }},
+      {"of", "of what", words(), [&](const auto& more) { return text_of(problem, more.asset); }},
+      {"unit", "more", words(), [](const auto& more) { return more.unit; }},
+      {"value", "value", time, [](const auto& more) { return more.value; }},
+      {"gain", "gain", time, [](const auto& more) { return more.gain; }},
+      {kNoKey, "", percent(), [whole](const auto& more) { return more.gain / whole; }},
+      {kNoKey, "planner", words(), [](const auto& more) { return planner_of(more.outcome); }},
+  });
+}
 
 std::string plan_text(const Problem& problem, const Plan& plan, const PlanExplanation& explanation,
                       bool verbose) {

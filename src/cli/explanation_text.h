@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "analysis/limits.h"
 #include "analysis/more_of.h"
 #include "analysis/op_moves.h"
+#include "cli/record_table.h"
 
 namespace placewright::cli {
 
@@ -33,6 +35,14 @@ struct ProblemExplanation {
   Conflict conflict;
   std::optional<LeastMemory> memory;
 };
+
+// The cuts that are shown: the most costly ones.
+inline constexpr std::size_t kShownCuts = 5;
+std::span<const Cut> shown_cuts(const std::vector<Cut>& cuts);
+RecordTable<Cut> cut_table(const Problem& problem);
+
+// What a little more of something brings.
+RecordTable<MoreOf> more_table(const Problem& problem, const Sensitivity& sensitivity);
 
 std::string plan_text(const Problem& problem, const Plan& plan, const PlanExplanation& explanation,
                       bool verbose);

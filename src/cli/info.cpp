@@ -9,7 +9,7 @@
 #include "cli/model_info.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
-#include "cli/table.h"
+#include "cli/record_table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "coarsen/coarsening.h"
@@ -95,103 +95,91 @@ std::vector<CoarseSize> coarse_sizes(const Problem& problem) {
   return sizes;
 }
 
-struct FileFacts {
+// A problem as it was read.
+struct ReadProblem {
+  const Problem& problem;
   std::string format;
   std::string digest;
 };
 
-void print_text(const Problem& problem, const FileFacts& facts) {
-  const auto line = [](const char* name, const std::string& text) {
-    fmt::print("{:<16}  {}\n", name, text);
-  };
-  const Shape shape = shape_of(problem);
-  line("problem", printable(problem.name()));
-  line("format", facts.format);
-  line("digest", facts.digest);
-  line("objective", std::string{name_of(problem.objective())});
-  line("unit", std::string{name_of(problem.unit())});
-  line("models", fmt::format("{}", problem.model_count()));
-  line("ops", fmt::format("{}", problem.op_count()));
-  line("tensors", fmt::format("{}", problem.tensor_count()));
-  line("edges", fmt::format("{}", problem.edge_count()));
-  line("depth", fmt::format("{}", shape.depth));
-  line("level width", fmt::format("{}", shape.level_width));
-  line("groups", fmt::format("{} of several ops", groups_of_several(problem)));
-  line("pinned ops", fmt::format("{}", pinned_ops(problem)));
-  line("restricted ops",
-       fmt::format("{} that some device does not support", restricted_ops(problem)));
-  line("interconnect", std::string{interconnect_name(problem)});
-  line("memory needed", size_text(memory_needed(problem)));
-  line("memory there is", size_text(memory_available(problem)));
-  if (const auto proof = proof_of_infeasibility(problem)) line("infeasible", printable(*proof));
-
-  TextTable devices({{"device"}, {"kind"}, {"memory", Align::right}, {"lanes", Align::right}});
-  for (const DeviceId id : problem.devices()) {
-    const Device& device = problem.device(id);
-    devices.add({device.name, problem.draft().cluster.kinds[device.kind.index()].name,
-                 size_text(problem.space_memory(problem.space(id))),
-                 fmt::format("{}", device.lanes)});
-  }
-  fmt::print("\n{}\n", devices.text());
-  TextTable coarse(
-      {{"coarsening"}, {"ops", Align::right}, {"edges", Align::right}, {"bounds carry over"}});
-  for (const CoarseSize& size : coarse_sizes(problem)) {
-    coarse.add({size.method, fmt::format("{}", size.ops), fmt::format("{}", size.edges),
-                size.lossless ? "yes" : "no"});
-  }
-  fmt::print("{}\n", coarse.text());
-  TextTable bounds({{"lower bound"}, {"value", Align::right}});
-  for (const Bound& bound : lower_bounds(problem)) {
-    bounds.add({bound.name, value_text(bound.value, problem.unit())});
-  }
-  fmt::print("{}", bounds.text());
+RecordTable<ReadProblem> fact_table() {
+  return RecordTable<ReadProblem>({
+      {"problem", "problem", words(), [](const auto& r) { return r.problem.name(); }},
+      {"format", "format", words(), [](const auto& read) { return read.format; }},
+      {"digest", "digest", words(), [](const auto& read) { return read.digest; }},
+      {"objective", "objective", words(),
+       [](const auto& read) { return name_of(read.problem.objective()); }},
+      {"unit", "unit", words(), [](const auto& read) { return name_of(read.problem.unit()); }},
+      {"models", "models", count(), [](const auto& read) { return read.problem.model_count(); }},
+      {"ops", "ops", count(), [](const auto& read) { return read.problem.op_count(); }},
+      {"tensors", "tensors", count(), [](const auto& read) { return read.problem.tensor_count(); }},
+      {"edges", "edges", count(), [](const auto& read) { return read.problem.edge_count(); }},
+      {"depth", "depth", count(), [](const auto& read) { return shape_of(read.problem).depth; }},
+      {"level_width", "level width", count(),
+       [](const auto& read) { return shape_of(read.problem).level_width; }},
+      {"groups", "groups", number("{} of several ops"),
+       [](const auto& read) { return groups_of_several(read.problem); }},
+      {"pinned_ops", "pinned ops", count(),
+       [](const auto& read) { return pinned_ops(read.problem); }},
+      {"restricted_ops", "restricted ops", number("{} that some device does not support"),
+       [](const auto& read) { return restricted_ops(read.problem); }},
+      {"interconnect", "interconnect", words(),
+       [](const auto& read) { return interconnect_name(read.problem); }},
+      {"memory_needed", "memory needed", size(),
+       [](const auto& read) { return memory_needed(read.problem); }},
+      {"memory_available", "memory there is", size(),
+       [](const auto& read) { return memory_available(read.problem); }},
+  });
 }
 
-Json devices_json(const Problem& problem) {
-  Json devices = Json::array();
-  for (const DeviceId id : problem.devices()) {
-    const Device& device = problem.device(id);
-    devices.push_back({{"name", device.name},
-                       {"kind", problem.draft().cluster.kinds[device.kind.index()].name},
-                       {"memory", finite_or_null(device.memory)},
-                       {"lanes", device.lanes}});
-  }
-  return devices;
+RecordTable<DeviceId> device_table(const Problem& problem) {
+  const auto of = [&](DeviceId id) -> const Device& { return problem.device(id); };
+  return RecordTable<DeviceId>({
+      {"name", "device", words(), [=](DeviceId id) { return of(id).name; }},
+      {"kind", "kind", words(),
+       [=, &problem](DeviceId id) {
+         return problem.draft().cluster.kinds[of(id).kind.index()].name;
+       }},
+      {"memory", "memory", size(),
+       [&](DeviceId id) { return problem.space_memory(problem.space(id)); }},
+      {"lanes", "lanes", count(), [=](DeviceId id) { return of(id).lanes; }},
+  });
 }
 
-void print_document(const Problem& problem, const FileFacts& facts,
-                    const std::vector<std::string>& warnings) {
-  const Shape shape = shape_of(problem);
-  Json document = {{"problem", problem.name()},
-                   {"format", facts.format},
-                   {"digest", facts.digest},
-                   {"objective", name_of(problem.objective())},
-                   {"unit", name_of(problem.unit())},
-                   {"models", problem.model_count()},
-                   {"ops", problem.op_count()},
-                   {"tensors", problem.tensor_count()},
-                   {"edges", problem.edge_count()},
-                   {"depth", shape.depth},
-                   {"level_width", shape.level_width},
-                   {"groups", groups_of_several(problem)},
-                   {"pinned_ops", pinned_ops(problem)},
-                   {"restricted_ops", restricted_ops(problem)},
-                   {"interconnect", interconnect_name(problem)},
-                   {"memory_needed", memory_needed(problem)},
-                   {"memory_available", finite_or_null(memory_available(problem))},
-                   {"devices", devices_json(problem)},
-                   {"coarsening", Json::array()},
-                   {"bounds", Json::array()},
-                   {"warnings", warnings}};
-  for (const CoarseSize& size : coarse_sizes(problem)) {
-    document["coarsening"].push_back({{"method", size.method},
-                                      {"ops", size.ops},
-                                      {"edges", size.edges},
-                                      {"lossless", size.lossless}});
+RecordTable<CoarseSize> coarse_table() {
+  return RecordTable<CoarseSize>({
+      {"method", "coarsening", words(), [](const auto& size) { return size.method; }},
+      {"ops", "ops", count(), [](const auto& size) { return size.ops; }},
+      {"edges", "edges", count(), [](const auto& size) { return size.edges; }},
+      {"lossless", "bounds carry over", words(), [](const auto& size) { return size.lossless; }},
+  });
+}
+
+RecordTable<Bound> bound_table(TimeUnit unit) {
+  return RecordTable<Bound>({
+      {"name", "lower bound", words(), [](const auto& bound) { return bound.name; }},
+      {"value", "value", time_in(unit), [](const auto& bound) { return bound.value; }},
+  });
+}
+
+void print_text(const ReadProblem& read) {
+  const Problem& problem = read.problem;
+  fmt::print("{}", fact_table().lines(read));
+  if (const auto proof = proof_of_infeasibility(problem)) {
+    fmt::print("{}", titled_line("infeasible", printable(*proof)));
   }
-  for (const Bound& bound : lower_bounds(problem)) {
-    document["bounds"].push_back({{"name", bound.name}, {"value", bound.value}});
-  }
+  fmt::print("\n{}\n{}\n{}", device_table(problem).text(problem.devices()),
+             coarse_table().text(coarse_sizes(problem)),
+             bound_table(problem.unit()).text(lower_bounds(problem)));
+}
+
+void print_document(const ReadProblem& read, const std::vector<std::string>& warnings) {
+  const Problem& problem = read.problem;
+  Json document = fact_table().json(read);
+  document.update({{"devices", device_table(problem).json(problem.devices())},
+                   {"coarsening", coarse_table().json(coarse_sizes(problem))},
+                   {"bounds", bound_table(problem.unit()).json(lower_bounds(problem))},
+                   {"warnings", warnings}});
   if (const auto proof = proof_of_infeasibility(problem)) document["infeasible"] = *proof;
   print_json(document);
 }
@@ -202,13 +190,15 @@ ExitCode info(const InfoOptions& options) {
   }
   ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);
-  const FileFacts facts{file.format, file.digest};
+  const std::string format = file.format;
+  const std::string digest = file.digest;
   const std::vector<std::string> warnings = file.warnings;
   const Problem problem = build_problem(std::move(file));
+  const ReadProblem read{problem, format, digest};
   if (options.output.json) {
-    print_document(problem, facts, warnings);
+    print_document(read, warnings);
   } else {
-    print_text(problem, facts);
+    print_text(read);
   }
   return ExitCode::success;
 }

@@ -1,5 +1,6 @@
 #include "analysis/online.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
-#include "cli/table.h"
+#include "cli/record_table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
@@ -95,93 +96,107 @@ Played read_trace(const OnlineVerbOptions& options) {
   return {read_catalogue(options, file.models, cluster), std::move(file.trace)};
 }
 
-void print_text(const Played& played, const std::vector<OnlineRun>& runs) {
-  const TimeUnit unit = played.catalogue.unit();
-  const double bound = runs.front().lower_bound;
-  fmt::print("{}\n  {:<16}  {}\n  {:<16}  {}\n  {:<16}  {} (all arrivals known)\n\n",
-             printable(played.trace.name), "arrivals", played.trace.arrivals.size(), "decisions",
-             runs.front().decisions, "lower bound", value_text(bound, unit));
-  TextTable table({{"method"},
-                   {"total completion", Align::right},
-                   {"to talos", Align::right},
-                   {"late", Align::right},
-                   {"ops planned", Align::right},
-                   {"median", Align::right},
-                   {"p99", Align::right},
-                   {"processor", Align::right},
-                   {"p99", Align::right}});
-  const auto milliseconds = [](double seconds) { return fmt::format("{:.3f} ms", 1e3 * seconds); };
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const OnlineRun& run = runs[i];
-    std::size_t late = 0;
-    for (const OnlineModel& model : run.models) late += model.late ? 1 : 0;
-    const double ratio =
-        runs[0].total_completion > 0 ? run.total_completion / runs[0].total_completion : 1;
-    table.add({std::string{name_of(values_of<OnlineMethod>()[i])},
-               value_text(run.total_completion, unit), fmt::format("{:.3f} x", ratio),
-               fmt::format("{}", late), fmt::format("{}", run.planned_ops),
-               milliseconds(run.latency.median), milliseconds(run.latency.slowest_percent),
-               milliseconds(run.processor.median), milliseconds(run.processor.slowest_percent)});
-  }
-  fmt::print("{}", table.text());
-}
+// A method of planning, and what it came to.
+struct MethodRun {
+  OnlineMethod method;
+  OnlineRun run;
 
-void print_models(const Played& played, const OnlineRun& run) {
-  const TimeUnit unit = played.catalogue.unit();
-  TextTable table({{"model"}, {"arrival", Align::right}, {"completion", Align::right}, {""}});
+  [[nodiscard]] std::size_t late() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(run.models, [](const OnlineModel& model) { return model.late; }));
+  }
+};
+
+// A model that arrived, and what became of it.
+struct Arrived {
+  const TraceArrival& arrival;
+  const OnlineModel& model;
+
+  [[nodiscard]] std::string fate() const {
+    return !model.complete ? "cancelled" : model.late ? "late" : "";
+  }
+};
+
+std::vector<Arrived> arrived(const Played& played, const OnlineRun& run) {
+  std::vector<Arrived> all;
   for (std::size_t i = 0; i < run.models.size(); ++i) {
-    const TraceArrival& arrival = played.trace.arrivals[i];
-    const OnlineModel& model = run.models[i];
-    table.add({arrival.name, value_text(arrival.time, unit),
-               model.complete ? value_text(model.completion, unit) : "-",
-               !model.complete ? "cancelled"
-               : model.late    ? "late"
-                               : ""});
+    all.push_back({played.trace.arrivals[i], run.models[i]});
   }
-  fmt::print("\n{}", table.text());
+  return all;
 }
 
-void print_document(const Played& played, const std::vector<OnlineRun>& runs) {
-  Json document = {{"trace", played.trace.name},
-                   {"unit", name_of(played.catalogue.unit())},
-                   {"arrivals", played.trace.arrivals.size()},
-                   {"methods", Json::array()}};
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const OnlineRun& run = runs[i];
-    Json entry = {{"method", name_of(values_of<OnlineMethod>()[i])},
-                  {"total_completion", run.total_completion},
-                  {"lower_bound", run.lower_bound},
-                  {"decisions", run.decisions},
-                  {"planned_ops", run.planned_ops},
-                  {"median_seconds", run.latency.median},
-                  {"p99_seconds", run.latency.slowest_percent},
-                  {"processor_median_seconds", run.processor.median},
-                  {"processor_p99_seconds", run.processor.slowest_percent},
-                  {"models", Json::array()}};
-    for (std::size_t j = 0; j < run.models.size(); ++j) {
-      const OnlineModel& model = run.models[j];
-      entry["models"].push_back({{"name", played.trace.arrivals[j].name},
-                                 {"arrival", played.trace.arrivals[j].time},
-                                 {"completion", model.complete ? Json(model.completion) : Json()},
-                                 {"late", model.late}});
-    }
-    document["methods"].push_back(std::move(entry));
-  }
-  print_json(document);
+RecordTable<Arrived> arrived_table(TimeUnit unit) {
+  return RecordTable<Arrived>({
+      {"name", "model", words(), [](const auto& entry) { return entry.arrival.name; }},
+      {"arrival", "arrival", time_in(unit), [](const auto& entry) { return entry.arrival.time; }},
+      {"completion", "completion", time_in(unit),
+       [](const auto& entry) {
+         return entry.model.complete ? Json(entry.model.completion) : Json();
+       }},
+      {"late", kNoTitle, words(), [](const auto& entry) { return entry.model.late; }},
+      {kNoKey, "", words(), [](const auto& entry) { return entry.fate(); }},
+  });
+}
+
+RecordTable<MethodRun> method_table(const Played& played, const std::vector<MethodRun>& all) {
+  const TimeUnit unit = played.catalogue.unit();
+  const Style milliseconds = scaled(1e3, "{:.3f} ms");
+  const double talos = all.front().run.total_completion;
+  return RecordTable<MethodRun>({
+      {"method", "method", words(), [](const auto& m) { return name_of(m.method); }},
+      {"total_completion", "total completion", time_in(unit),
+       [](const auto& m) { return m.run.total_completion; }},
+      {kNoKey, "to talos", number("{:.3f} x"),
+       [talos](const auto& m) { return talos > 0 ? m.run.total_completion / talos : 1; }},
+      {kNoKey, "late", count(), [](const auto& m) { return m.late(); }},
+      {"lower_bound", kNoTitle, time_in(unit), [](const auto& m) { return m.run.lower_bound; }},
+      {"decisions", kNoTitle, count(), [](const auto& m) { return m.run.decisions; }},
+      {"planned_ops", "ops planned", count(), [](const auto& m) { return m.run.planned_ops; }},
+      {"median_seconds", "median", milliseconds,
+       [](const auto& m) { return m.run.latency.median; }},
+      {"p99_seconds", "p99", milliseconds,
+       [](const auto& m) { return m.run.latency.slowest_percent; }},
+      {"processor_median_seconds", "processor", milliseconds,
+       [](const auto& m) { return m.run.processor.median; }},
+      {"processor_p99_seconds", "p99", milliseconds,
+       [](const auto& m) { return m.run.processor.slowest_percent; }},
+      {"models", kNoTitle, words(),
+       [&played, unit](const auto& m) { return arrived_table(unit).json(arrived(played, m.run)); }},
+  });
+}
+
+void print_text(const Played& played, const std::vector<MethodRun>& runs) {
+  const OnlineRun& first = runs.front().run;
+  fmt::print("{}\n{}{}{}\n{}", printable(played.trace.name),
+             titled_line("arrivals", fmt::format("{}", played.trace.arrivals.size()), 2),
+             titled_line("decisions", fmt::format("{}", first.decisions), 2),
+             titled_line("lower bound",
+                         fmt::format("{} (all arrivals known)",
+                                     value_text(first.lower_bound, played.catalogue.unit())),
+                         2),
+             method_table(played, runs).text(runs));
+}
+
+void print_document(const Played& played, const std::vector<MethodRun>& runs) {
+  print_json({{"trace", played.trace.name},
+              {"unit", name_of(played.catalogue.unit())},
+              {"arrivals", played.trace.arrivals.size()},
+              {"methods", method_table(played, runs).json(runs)}});
 }
 
 ExitCode online(const OnlineVerbOptions& options) {
   const Played played = read_trace(options);
-  std::vector<OnlineRun> runs;
+  std::vector<MethodRun> runs;
   for (const OnlineMethod method : values_of<OnlineMethod>()) {
     try {
-      runs.push_back(run_online(played.catalogue, played.trace, method,
-                                {options.pack_speedup, options.pack_time}));
+      runs.push_back({method, run_online(played.catalogue, played.trace, method,
+                                         {options.pack_speedup, options.pack_time})});
     } catch (const std::invalid_argument& error) {
       throw InputError(options.paths.front(), "", error.what());
     }
-    if (!runs.back().fault.empty()) {
-      fmt::print(stderr, "placewright: {}: {}\n", name_of(method), printable(runs.back().fault));
+    const std::string& fault = runs.back().run.fault;
+    if (!fault.empty()) {
+      fmt::print(stderr, "placewright: {}: {}\n", name_of(method), printable(fault));
       return ExitCode::no;
     }
   }
@@ -189,7 +204,10 @@ ExitCode online(const OnlineVerbOptions& options) {
     print_document(played, runs);
   } else if (!options.output.quiet) {
     print_text(played, runs);
-    if (options.output.verbose) print_models(played, runs.front());
+    if (options.output.verbose) {
+      fmt::print("\n{}",
+                 arrived_table(played.catalogue.unit()).text(arrived(played, runs.front().run)));
+    }
   }
   return ExitCode::success;
 }

@@ -7,7 +7,7 @@
 #include "cli/device_use.h"
 #include "cli/output_options.h"
 #include "cli/planner_text.h"
-#include "cli/table.h"
+#include "cli/record_table.h"
 #include "cli/text.h"
 #include "planning/sizes.h"
 #include "problem/cost_source.h"
@@ -17,10 +17,6 @@ namespace placewright::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string memory_cell(const DeviceUse& use) {
-  return fmt::format("{} of {}", size_text(use.memory), size_text(use.memory_limit));
-}
 
 std::string placement_table(const Problem& problem, const Plan& plan) {
   TextTable table({{"op"}, {"device"}});
@@ -45,31 +41,30 @@ std::string coarsening_text(const CoarseningSummary& coarsening) {
                      coarsening.lossless ? ", nothing lost" : ", its bounds do not count");
 }
 
-std::string slowdown_text(const ModelCompletion& model) {
-  return model.slowdown ? fmt::format("{:.2f} x", *model.slowdown) : "-";
-}
-
 // What the plan means for each of several models.
-std::string models_table(const Problem& problem, const CompletionReport& report) {
-  TextTable table({{"model"},
-                   {"ops", Align::right},
-                   {"arrival", Align::right},
-                   {"completion", Align::right},
-                   {"alone", Align::right},
-                   {"slow-down", Align::right},
-                   {"deadline"}});
-  for (const ModelId id : problem.models()) {
-    const Model& model = problem.model(id);
-    const ModelCompletion& completion = report.models[id];
-    table.add({model.name, fmt::format("{}", completion.ops),
-               value_text(model.arrival, problem.unit()),
-               value_text(completion.completion, problem.unit()),
-               value_text(completion.alone, problem.unit()), slowdown_text(completion),
-               !model.deadline   ? "-"
-               : completion.late ? "late"
-                                 : "met"});
-  }
-  return table.text();
+RecordTable<ModelId> models_table(const Problem& problem, const CompletionReport& report) {
+  const auto time = time_in(problem.unit());
+  const auto completion = [&](ModelId id) -> const ModelCompletion& { return report.models[id]; };
+  const auto deadline_text = [&, completion](ModelId id) {
+    return !problem.model(id).deadline ? "-" : completion(id).late ? "late" : "met";
+  };
+  return RecordTable<ModelId>({
+      {"name", "model", words(), [&](ModelId id) { return problem.model(id).name; }},
+      {"ops", "ops", count(), [=](ModelId id) { return completion(id).ops; }},
+      {"arrival", "arrival", time, [&](ModelId id) { return problem.model(id).arrival; }},
+      {"weight", kNoTitle, number("{:g}"), [&](ModelId id) { return problem.model(id).weight; }},
+      {"completion", "completion", time, [=](ModelId id) { return completion(id).completion; }},
+      {"alone", "alone", time, [=](ModelId id) { return completion(id).alone; }},
+      {"slowdown", "slow-down", number("{:.2f} x"),
+       [=](ModelId id) {
+         return completion(id).slowdown ? Json(*completion(id).slowdown) : Json();
+       }},
+      {kNoKey, "deadline", words(), deadline_text},
+      {"ops_after_packing", kNoTitle, count(),
+       [=](ModelId id) { return completion(id).packed_ops; }},
+      {"ops_off_best_device", kNoTitle, count(),
+       [=](ModelId id) { return completion(id).moved_ops; }},
+  });
 }
 
 std::string idle_table(const Problem& problem, const CompletionReport& report) {
@@ -82,7 +77,7 @@ std::string idle_table(const Problem& problem, const CompletionReport& report) {
 
 std::string completion_text(const Problem& problem, const Plan& plan, bool verbose) {
   const CompletionReport report = completion_report(problem, plan);
-  std::string text = '\n' + models_table(problem, report);
+  std::string text = '\n' + models_table(problem, report).text(problem.models());
   text += '\n' + idle_table(problem, report);
   if (verbose) {
     text += fmt::format(
@@ -96,32 +91,38 @@ std::string completion_text(const Problem& problem, const Plan& plan, bool verbo
 
 Json completion_json(const Problem& problem, const Plan& plan) {
   const CompletionReport report = completion_report(problem, plan);
-  Json document = {{"models", Json::array()},
+  Json document = {{"models", models_table(problem, report).json(problem.models())},
                    {"idle", Json::object()},
                    {"ops_after_packing", report.packed_ops},
                    {"ops_off_best_device", report.moved_ops}};
   for (const ModelId id : problem.models()) {
-    const Model& model = problem.model(id);
-    const ModelCompletion& completion = report.models[id];
-    Json entry = {{"name", model.name},
-                  {"ops", completion.ops},
-                  {"arrival", model.arrival},
-                  {"weight", model.weight},
-                  {"completion", completion.completion},
-                  {"alone", finite_or_null(completion.alone)},
-                  {"slowdown", completion.slowdown ? Json(*completion.slowdown) : Json()},
-                  {"ops_after_packing", completion.packed_ops},
-                  {"ops_off_best_device", completion.moved_ops}};
-    if (model.deadline) {
-      entry["deadline"] = *model.deadline;
-      entry["late"] = completion.late;
+    if (const auto deadline = problem.model(id).deadline) {
+      document["models"][id.index()].update(
+          {{"deadline", *deadline}, {"late", report.models[id].late}});
     }
-    document["models"].push_back(std::move(entry));
   }
   for (const DeviceId device : problem.devices()) {
     document["idle"][problem.device(device).name] = report.idle[device];
   }
   return document;
+}
+
+std::string memory_text(const DeviceUse& use) {
+  return fmt::format("{} of {}", size_text(use.memory), size_text(use.memory_limit));
+}
+
+RecordTable<DeviceUse> use_table(const Problem& problem) {
+  const bool pipeline = problem.objective() == Objective::throughput;
+  return RecordTable<DeviceUse>({
+      {"name", "device", words(), [](const auto& use) { return use.device; }},
+      {"ops", "ops", count(), [](const auto& use) { return use.ops; }},
+      {kNoKey, "memory", words(), memory_text},
+      {"memory", kNoTitle, size(), [](const auto& use) { return use.memory; }},
+      {"memory_limit", kNoTitle, size(), [](const auto& use) { return use.memory_limit; }},
+      {"busy", pipeline ? "load" : "busy", time_in(problem.unit()),
+       [](const auto& use) { return use.busy; }},
+      {"utilisation", "", percent(), [](const auto& use) { return use.utilisation; }},
+  });
 }
 
 Json settings_json(const Settings& settings) {
@@ -208,34 +209,11 @@ Json outcome_json(const Problem& problem, const PlanOutcome& outcome) {
 }
 
 std::string device_table(const Problem& problem, const Plan& plan) {
-  const bool pipeline = problem.objective() == Objective::throughput;
-  TextTable table({{"device"},
-                   {"ops", Align::right},
-                   {"memory"},
-                   {pipeline ? "load" : "busy", Align::right},
-                   {"", Align::right}});
-  const auto uses = device_uses(problem, plan);
-  for (const DeviceId device : problem.devices()) {
-    const DeviceUse& use = uses[device];
-    table.add({problem.device(device).name, fmt::format("{}", use.ops), memory_cell(use),
-               value_text(use.busy, problem.unit()), percent_text(use.utilisation)});
-  }
-  return table.text();
+  return use_table(problem).text(device_uses(problem, plan));
 }
 
 Json devices_json(const Problem& problem, const Plan& plan) {
-  Json devices = Json::array();
-  const auto uses = device_uses(problem, plan);
-  for (const DeviceId device : problem.devices()) {
-    const DeviceUse& use = uses[device];
-    devices.push_back({{"name", problem.device(device).name},
-                       {"ops", use.ops},
-                       {"memory", use.memory},
-                       {"memory_limit", finite_or_null(use.memory_limit)},
-                       {"busy", use.busy},
-                       {"utilisation", use.utilisation}});
-  }
-  return devices;
+  return use_table(problem).json(device_uses(problem, plan));
 }
 
 }  // namespace placewright::cli

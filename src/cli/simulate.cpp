@@ -12,11 +12,11 @@
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_summary.h"
-#include "cli/table.h"
+#include "cli/record_table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
-#include "planning/sizes.h"
+#include "formats/plan_rows.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
@@ -48,18 +48,6 @@ struct Event {
   std::string what;
 };
 
-std::string tensor_name(const Problem& problem, TensorId id) {
-  const std::string& name = problem.tensor(id).name;
-  return name.empty() ? problem.op(problem.producer(id)).name : name;
-}
-
-std::string transfer_path(const Problem& problem, const Transfer& transfer) {
-  const auto end = [&](DeviceId device) {
-    return device.valid() ? problem.device(device).name : std::string{"host"};
-  };
-  return fmt::format("{} > {}", end(transfer.from), end(transfer.to));
-}
-
 std::vector<Event> events_of(const Problem& problem, const Plan& plan) {
   std::vector<Event> events;
   if (plan.schedule) {
@@ -68,7 +56,9 @@ std::vector<Event> events_of(const Problem& problem, const Plan& plan) {
                         problem.device(plan.placement[op]).name, problem.op(op).name});
     }
     for (const Transfer& transfer : plan.schedule->transfers) {
-      events.push_back({transfer.start, transfer.end, "transfer", transfer_path(problem, transfer),
+      events.push_back({transfer.start, transfer.end, "transfer",
+                        fmt::format("{} > {}", place_name(problem, transfer.from),
+                                    place_name(problem, transfer.to)),
                         tensor_name(problem, transfer.tensor)});
     }
   }
@@ -83,50 +73,56 @@ std::vector<Event> events_of(const Problem& problem, const Plan& plan) {
   return events;
 }
 
-std::string stage_devices(const Problem& problem, const Stage& stage) {
-  std::vector<std::string> names;
+Json device_names(const Problem& problem, const Stage& stage) {
+  Json names = Json::array();
   for (const DeviceId device : stage.devices) names.push_back(problem.device(device).name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
-std::string stages_table(const Problem& problem, const Plan& plan) {
-  TextTable table(
-      {{"stage", Align::right}, {"device"}, {"ops", Align::right}, {"load", Align::right}});
-  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    const Stage& stage = plan.stages[i];
-    table.add({fmt::format("{}", i + 1), stage_devices(problem, stage),
-               fmt::format("{}", stage.ops.size()), value_text(stage.load, problem.unit())});
-  }
-  return table.text();
+Json op_names(const Problem& problem, const Stage& stage) {
+  Json names = Json::array();
+  for (const OpId op : stage.ops) names.push_back(problem.op(op).name);
+  return names;
 }
 
-std::string events_table(const std::vector<Event>& events) {
-  TextTable table({{"start", Align::right}, {"end", Align::right}, {"device"}, {""}, {"what"}});
-  for (const Event& event : events) {
-    table.add({fmt::format("{:.6g}", event.start), fmt::format("{:.6g}", event.end), event.device,
-               event.kind, event.what});
-  }
-  return table.text();
+RecordTable<Stage> stage_table(const Problem& problem, const Plan& plan) {
+  return RecordTable<Stage>({
+      {kNoKey, "stage", count(),
+       [&](const auto& stage) { return &stage - plan.stages.data() + 1; }},
+      {"devices", "device", words(), [&](const auto& s) { return device_names(problem, s); }},
+      {"ops", kNoTitle, words(), [&](const auto& stage) { return op_names(problem, stage); }},
+      {kNoKey, "ops", count(), [](const auto& stage) { return stage.ops.size(); }},
+      {"load", "load", time_in(problem.unit()), [](const auto& stage) { return stage.load; }},
+  });
 }
 
-std::string summary_table(const Problem& problem, const Simulation& simulation) {
-  TextTable table({{"device"},
-                   {"ops", Align::right},
-                   {"busy", Align::right},
-                   {"idle", Align::right},
-                   {"sending", Align::right},
-                   {"receiving", Align::right},
-                   {"resident", Align::right},
-                   {"peak memory", Align::right},
-                   {"at", Align::right}});
-  const auto time = [](double value) { return fmt::format("{:.6g}", value); };
-  for (const DeviceId device : problem.devices()) {
-    const DeviceSummary& summary = simulation.devices[device];
-    table.add({problem.device(device).name, fmt::format("{}", summary.ops), time(summary.busy),
-               time(summary.idle), time(summary.sending), time(summary.receiving),
-               size_text(summary.resident), size_text(summary.peak), time(summary.peak_time)});
-  }
-  return table.text();
+RecordTable<Event> event_table() {
+  const Style time = number("{:.6g}");
+  return RecordTable<Event>({
+      {"start", "start", time, [](const auto& event) { return event.start; }},
+      {"end", "end", time, [](const auto& event) { return event.end; }},
+      {"device", "device", words(), [](const auto& event) { return event.device; }},
+      {"kind", "", words(), [](const auto& event) { return event.kind; }},
+      {"what", "what", words(), [](const auto& event) { return event.what; }},
+  });
+}
+
+RecordTable<DeviceId> summary_table(const Problem& problem, const Simulation& simulation) {
+  const Style time = number("{:.6g}");
+  const auto of = [&](auto DeviceSummary::*member) {
+    return [&, member](DeviceId device) { return simulation.devices[device].*member; };
+  };
+  return RecordTable<DeviceId>({
+      {"name", "device", words(), [&](DeviceId device) { return problem.device(device).name; }},
+      {kNoKey, "ops", count(), of(&DeviceSummary::ops)},
+      {"busy", "busy", time, of(&DeviceSummary::busy)},
+      {"idle", "idle", time, of(&DeviceSummary::idle)},
+      {"sending", "sending", time, of(&DeviceSummary::sending)},
+      {"receiving", "receiving", time, of(&DeviceSummary::receiving)},
+      {"resident", "resident", size(), of(&DeviceSummary::resident)},
+      {"peak_memory", "peak memory", size(), of(&DeviceSummary::peak)},
+      {"peak_time", "at", time, of(&DeviceSummary::peak_time)},
+  });
 }
 
 void print_text(const SimulateOptions& options, const Problem& problem, const Plan& plan) {
@@ -137,56 +133,23 @@ void print_text(const SimulateOptions& options, const Problem& problem, const Pl
     fmt::print("{}\n", gantt(problem, plan, width));
   } else {
     const auto events = events_of(problem, plan);
-    fmt::print("{}\n", events.empty() ? stages_table(problem, plan) : events_table(events));
+    fmt::print("{}\n", events.empty() ? stage_table(problem, plan).text(plan.stages)
+                                      : event_table().text(events));
   }
+  const Simulation simulation = placewright::simulate(problem, plan);
   fmt::print("{}\n{}", device_table(problem, plan),
-             summary_table(problem, placewright::simulate(problem, plan)));
-}
-
-Json summary_json(const Problem& problem, const Simulation& simulation) {
-  Json devices = Json::array();
-  for (const DeviceId device : problem.devices()) {
-    const DeviceSummary& summary = simulation.devices[device];
-    devices.push_back({{"name", problem.device(device).name},
-                       {"busy", summary.busy},
-                       {"idle", summary.idle},
-                       {"sending", summary.sending},
-                       {"receiving", summary.receiving},
-                       {"resident", summary.resident},
-                       {"peak_memory", summary.peak},
-                       {"peak_time", summary.peak_time}});
-  }
-  return devices;
-}
-
-Json stages_json(const Problem& problem, const Plan& plan) {
-  Json stages = Json::array();
-  for (const Stage& stage : plan.stages) {
-    Json json = {{"devices", Json::array()}, {"ops", Json::array()}, {"load", stage.load}};
-    for (const DeviceId device : stage.devices) {
-      json["devices"].push_back(problem.device(device).name);
-    }
-    for (const OpId op : stage.ops) json["ops"].push_back(problem.op(op).name);
-    stages.push_back(std::move(json));
-  }
-  return stages;
+             summary_table(problem, simulation).text(problem.devices()));
 }
 
 void print_document(const Problem& problem, const Plan& plan) {
+  const Simulation simulation = placewright::simulate(problem, plan);
   Json document = {{"objective", name_of(problem.objective())},
                    {"value", plan.value},
                    {"unit", name_of(problem.unit())},
-                   {"events", Json::array()},
+                   {"events", event_table().json(events_of(problem, plan))},
                    {"devices", devices_json(problem, plan)},
-                   {"use", summary_json(problem, placewright::simulate(problem, plan))}};
-  for (const Event& event : events_of(problem, plan)) {
-    document["events"].push_back({{"kind", event.kind},
-                                  {"start", event.start},
-                                  {"end", event.end},
-                                  {"device", event.device},
-                                  {"what", event.what}});
-  }
-  if (!plan.stages.empty()) document["stages"] = stages_json(problem, plan);
+                   {"use", summary_table(problem, simulation).json(problem.devices())}};
+  if (!plan.stages.empty()) document["stages"] = stage_table(problem, plan).json(plan.stages);
   print_json(document);
 }
 

@@ -9,8 +9,8 @@
 #include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
+#include "cli/record_table.h"
 #include "cli/status_line.h"
-#include "cli/table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
@@ -62,49 +62,45 @@ std::string headline(const Tuning& tuning) {
                      uncut->measured() / best->measured(), text(*uncut));
 }
 
+RecordTable<TuningRound> round_table(const Tuning& tuning) {
+  const TimeUnit unit = tuning.rounds.front().problem.unit();
+  return RecordTable<TuningRound>({
+      {kNoKey, "round", count(),
+       [&](const auto& round) { return &round - tuning.rounds.data() + 1; }},
+      {"planner", kNoTitle, words(), [](const auto& round) { return round.outcome.planner; }},
+      {kNoKey, "planner", words(),
+       [](const auto& round) { return round.uncut ? "uncut" : round.outcome.planner; }},
+      {"uncut", kNoTitle, words(), [](const auto& round) { return round.uncut; }},
+      {"predicted", "predicted", time_in(unit),
+       [](const auto& round) { return round.predicted(); }},
+      {"measured", "measured", time_in(unit), [](const auto& round) { return round.measured(); }},
+      {"valid", "valid", words(), [](const auto& round) { return round.valid(); }},
+      {kNoKey, "prediction is off by", scaled(100, "{:+.1f} %"),
+       [](const auto& round) { return round.valid() ? Json(round.error()) : Json(); }},
+      {"spread", "spread", percent(),
+       [](const auto& round) { return round.result.value.spread(); }},
+      {"kept", kNoTitle, count(), [](const auto& round) { return round.result.value.kept; }},
+      {"rejected", kNoTitle, count(),
+       [](const auto& round) { return round.result.value.rejected; }},
+      {"segments", "segments", count(),
+       [](const auto& round) { return round.result.segments.size(); }},
+      {"outputs_equal", "outputs equal", words(),
+       [](const auto& round) { return round.result.outputs.equal(); }},
+      {kNoKey, "", words(),
+       [&](const auto& round) { return &round == tuning.best() ? "best" : ""; }},
+  });
+}
+
 void print_text(const Tuning& tuning) {
-  TextTable table({{"round", Align::right},
-                   {"planner"},
-                   {"predicted", Align::right},
-                   {"measured", Align::right},
-                   {"prediction is off by", Align::right},
-                   {"spread", Align::right},
-                   {"segments", Align::right},
-                   {"outputs"},
-                   {""}});
-  for (std::size_t i = 0; i < tuning.rounds.size(); ++i) {
-    const TuningRound& round = tuning.rounds[i];
-    const TimeUnit unit = round.problem.unit();
-    table.add({fmt::format("{}", i + 1), round.uncut ? "uncut" : round.outcome.planner,
-               value_text(round.predicted(), unit),
-               fmt::format("{}{}", value_text(round.measured(), unit),
-                           round.valid() ? "" : ", disturbed"),
-               round.valid() ? fmt::format("{:+.1f} %", 100 * round.error()) : "-",
-               fmt::format("{:.1f} %", 100 * round.result.value.spread()),
-               fmt::format("{}", round.result.segments.size()),
-               round.result.outputs.equal() ? "equal" : "NOT equal",
-               &round == tuning.best() ? "best" : ""});
-  }
-  fmt::print("{}\n{}\n{}\n", table.text(), tuning.ending, headline(tuning));
+  fmt::print("{}\n{}\n{}\n", round_table(tuning).text(tuning.rounds), tuning.ending,
+             headline(tuning));
 }
 
 void print_document(const Tuning& tuning) {
-  Json document = {{"ending", tuning.ending}, {"best", nullptr}, {"rounds", Json::array()}};
-  for (std::size_t i = 0; i < tuning.rounds.size(); ++i) {
-    const TuningRound& round = tuning.rounds[i];
-    if (&round == tuning.best()) document["best"] = i + 1;
-    document["rounds"].push_back({{"planner", round.outcome.planner},
-                                  {"uncut", round.uncut},
-                                  {"predicted", round.predicted()},
-                                  {"measured", finite_or_null(round.measured())},
-                                  {"valid", round.valid()},
-                                  {"spread", round.result.value.spread()},
-                                  {"kept", round.result.value.kept},
-                                  {"rejected", round.result.value.rejected},
-                                  {"segments", round.result.segments.size()},
-                                  {"outputs_equal", round.result.outputs.equal()}});
-  }
-  print_json(document);
+  const TuningRound* best = tuning.best();
+  print_json({{"ending", tuning.ending},
+              {"best", best == nullptr ? Json() : Json(best - tuning.rounds.data() + 1)},
+              {"rounds", round_table(tuning).json(tuning.rounds)}});
 }
 
 Tuning tuned(const TuneOptions& options) {

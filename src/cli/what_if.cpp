@@ -15,12 +15,11 @@
 #include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
+#include "cli/record_table.h"
 #include "cli/status_line.h"
-#include "cli/table.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/cluster_json.h"
-#include "formats/plan_rows.h"
 #include "formats/text_file.h"
 #include "planning/portfolio.h"
 #include "problem/cost_source.h"
@@ -167,41 +166,45 @@ std::string found_by(const WhatIfAnswer& answer) {
   return member.empty() ? answer.outcome.planner : member;
 }
 
-// The axes that were asked for; the others are the same everywhere.
-std::vector<Axis> varied_axes(const WhatIfGrid& grid) {
-  std::vector<Axis> axes;
+// Everything about a point; the text has the columns that differ between the points asked for.
+RecordTable<WhatIfAnswer> point_table(const WhatIfGrid& grid, TimeUnit unit) {
+  const auto varied = [&](Axis axis) {
+    return grid.values(axis).empty() ? std::nullopt : std::optional<std::string>(name_of(axis));
+  };
+  const auto shown = [](bool wanted, const char* title) {
+    return wanted ? std::optional<std::string>(title) : std::nullopt;
+  };
+  std::vector<Field<WhatIfAnswer>> fields = {
+      {"devices", varied(Axis::devices), count(),
+       [](const auto& answer) { return answer.devices; }},
+      {"set", shown(!grid.sets.empty(), "devices"), words(),
+       [](const auto& answer) { return answer.point.set ? answer.point.set->name : "all"; }},
+  };
   for (const Axis axis : values_of<Axis>()) {
-    if (!grid.values(axis).empty()) axes.push_back(axis);
+    if (axis == Axis::devices) continue;
+    fields.push_back({std::string{name_of(axis)}, varied(axis), number("{:g}"),
+                      [axis](const auto& answer) { return answer.point.at(axis); }});
   }
-  return axes;
+  const std::vector<Field<WhatIfAnswer>> results = {
+      {"value", "value", time_in(unit), [](const auto& answer) { return answer.value(); }},
+      {"per_sample", shown(!grid.batch.empty(), "per sample"), time_in(unit),
+       [](const auto& answer) { return answer.per_sample(); }},
+      {"lower_bound", "lower bound", time_in(unit),
+       [](const auto& answer) { return answer.lower_bound(); }},
+      {"gap", "gap", percent(),
+       [](const auto& answer) { return gap(answer.value(), answer.lower_bound()); }},
+      {"unit", kNoTitle, words(), [unit](const auto&) { return name_of(unit); }},
+      {"status", "status", words(), [](const auto& answer) { return name_of(answer.status()); }},
+      {"planner", kNoTitle, words(), [](const auto& answer) { return answer.outcome.planner; }},
+      {"plan_by", "plan by", words(), found_by},
+      {"seconds", kNoTitle, duration(), [](const auto& answer) { return answer.outcome.seconds; }},
+  };
+  fields.insert(fields.end(), results.begin(), results.end());
+  return RecordTable<WhatIfAnswer>(std::move(fields));
 }
 
-void print_table(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
-  const std::vector<Axis> axes = varied_axes(grid);
-  std::vector<Column> columns;
-  if (!grid.sets.empty()) columns.push_back({"devices"});
-  for (const Axis axis : axes) columns.push_back({std::string{name_of(axis)}, Align::right});
-  const bool batched = !grid.batch.empty();
-  for (const char* title : {"value", "per sample", "lower bound", "gap"}) {
-    if (std::string_view{title} != "per sample" || batched)
-      columns.push_back({title, Align::right});
-  }
-  columns.push_back({"status"});
-  columns.push_back({"plan by"});
-  TextTable table(std::move(columns));
-  for (const WhatIfAnswer& answer : answers) {
-    std::vector<std::string> cells;
-    if (answer.point.set) cells.push_back(answer.point.set->name);
-    for (const Axis axis : axes) cells.push_back(fmt::format("{:g}", answer.point.at(axis)));
-    cells.push_back(value_text(answer.value(), unit));
-    if (batched) cells.push_back(value_text(answer.per_sample(), unit));
-    cells.push_back(value_text(answer.lower_bound(), unit));
-    cells.push_back(percent_text(gap(answer.value(), answer.lower_bound())));
-    cells.emplace_back(name_of(answer.status()));
-    cells.push_back(found_by(answer));
-    table.add(cells);
-  }
-  fmt::print("{}", table.text());
+void print_text(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
+  fmt::print("{}", point_table(grid, unit).text(answers));
   for (const WhatIfAnswer& answer : answers) {
     if (answer.plan) continue;
     fmt::print("{}: {}\n", name_of(answer.status()), printable(answer.outcome.answer.reason));
@@ -209,54 +212,16 @@ void print_table(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answer
   }
 }
 
-std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "";
-}
-
-std::string csv_of(const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
-  PlanRows rows{
-      {"devices", "memory", "bandwidth", "speed", "batch", "status", "value", "per_sample",
-       "lower_bound", "gap", "unit", "planner", "plan_by", "seconds", "set"},
-      {}};
-  for (const WhatIfAnswer& answer : answers) {
-    std::vector<std::string> row = {fmt::format("{}", answer.devices)};
-    for (const Axis axis : {Axis::memory, Axis::bandwidth, Axis::speed, Axis::batch}) {
-      row.push_back(number(answer.point.at(axis)));
-    }
-    row.insert(
-        row.end(),
-        {std::string{name_of(answer.status())}, number(answer.value()), number(answer.per_sample()),
-         number(answer.lower_bound()), number(gap(answer.value(), answer.lower_bound())),
-         std::string{name_of(unit)}, answer.outcome.planner, found_by(answer),
-         number(answer.outcome.seconds), answer.point.set ? answer.point.set->name : "all"});
-    rows.rows.push_back(std::move(row));
+void print_document(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers,
+                    const ProblemDraft& draft) {
+  Json points = point_table(grid, draft.unit).json(answers);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i].plan) points[i]["reason"] = answers[i].outcome.answer.reason;
   }
-  return csv_text(rows);
-}
-
-void print_document(const std::vector<WhatIfAnswer>& answers, const ProblemDraft& draft) {
-  Json document = {{"problem", draft.name},
-                   {"objective", name_of(draft.objective)},
-                   {"unit", name_of(draft.unit)},
-                   {"points", Json::array()}};
-  for (const WhatIfAnswer& answer : answers) {
-    Json point = {{"devices", answer.devices}};
-    for (const Axis axis : {Axis::memory, Axis::bandwidth, Axis::speed, Axis::batch}) {
-      point[std::string{name_of(axis)}] = answer.point.at(axis);
-    }
-    point.update({{"status", name_of(answer.status())},
-                  {"value", finite_or_null(answer.value())},
-                  {"per_sample", finite_or_null(answer.per_sample())},
-                  {"lower_bound", answer.lower_bound()},
-                  {"gap", finite_or_null(gap(answer.value(), answer.lower_bound()))},
-                  {"planner", answer.outcome.planner},
-                  {"plan_by", found_by(answer)},
-                  {"seconds", answer.outcome.seconds}});
-    if (answer.point.set) point["set"] = answer.point.set->name;
-    if (!answer.plan) point["reason"] = answer.outcome.answer.reason;
-    document["points"].push_back(std::move(point));
-  }
-  print_json(document);
+  print_json({{"problem", draft.name},
+              {"objective", name_of(draft.objective)},
+              {"unit", name_of(draft.unit)},
+              {"points", std::move(points)}});
 }
 
 std::string value_title(const ProblemDraft& draft) {
@@ -285,7 +250,7 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
                       [&](std::size_t done, std::size_t all) { progress.show(done, all); });
   }
   if (options.output.json) {
-    print_document(answers, draft);
+    print_document(grid, answers, draft);
   } else if (!options.output.quiet) {
     fmt::print("{}: {} by '{}', {} for each of {} points\n", printable(draft.name),
                name_of(draft.objective), options.planner, duration_text(request.budget.seconds),
@@ -293,9 +258,11 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
     const std::string caution = caution_of(cost_source(draft));
     if (!caution.empty()) fmt::print("caution: {}\n", caution);
     fmt::print("\n");
-    print_table(grid, answers, draft.unit);
+    print_text(grid, answers, draft.unit);
   }
-  if (!options.csv.empty()) write_whole(options.csv, csv_of(answers, draft.unit));
+  if (!options.csv.empty()) {
+    write_whole(options.csv, point_table(grid, draft.unit).csv(answers));
+  }
   if (!options.chart.empty()) {
     write_whole(options.chart,
                 svg_text(what_if_charts(grid, answers, draft.name, value_title(draft))));

@@ -9,7 +9,7 @@
 
 #include "cli/number_option.h"
 #include "cli/output_options.h"
-#include "cli/table.h"
+#include "cli/record_table.h"
 #include "cli/verbs.h"
 #include "planning/sizes.h"
 #include "planning/suggestion.h"
@@ -35,66 +35,57 @@ struct ZooOptions {
   OutputOptions output;
 };
 
-nlohmann::ordered_json tensor_json(const ZooTensor& tensor) {
-  nlohmann::ordered_json document{
-      {"name", tensor.name}, {"type", tensor.type}, {"shape", tensor.shape}};
-  if (tensor.most > 0) {
-    document["least"] = tensor.least;
-    document["most"] = tensor.most;
+using Json = nlohmann::ordered_json;
+
+Json tensors_json(const std::vector<ZooTensor>& tensors) {
+  Json documents = Json::array();
+  for (const ZooTensor& tensor : tensors) {
+    Json& document = documents.emplace_back(
+        Json{{"name", tensor.name}, {"type", tensor.type}, {"shape", tensor.shape}});
+    if (tensor.most > 0) document.update({{"least", tensor.least}, {"most", tensor.most}});
   }
-  return document;
+  return documents;
 }
 
-nlohmann::ordered_json entry_json(const ZooEntry& entry) {
-  nlohmann::ordered_json document{{"name", entry.name},
-                                  {"title", entry.title},
-                                  {"ops", entry.ops},
-                                  {"parameters", entry.parameters},
-                                  {"bytes", entry.bytes},
-                                  {"inputs", nlohmann::ordered_json::array()},
-                                  {"outputs", nlohmann::ordered_json::array()},
-                                  {"source", entry.source},
-                                  {"licence", entry.licence}};
-  for (const auto& input : entry.inputs) document["inputs"].push_back(tensor_json(input));
-  for (const auto& output : entry.outputs) document["outputs"].push_back(tensor_json(output));
-  return document;
-}
-
-std::string inputs_text(const ZooEntry& entry) {
+std::string inputs_text(const Json& inputs) {
   std::vector<std::string> texts;
-  for (const auto& input : entry.inputs) {
-    texts.push_back(fmt::format("{} {}", input.name, fmt::join(input.shape, "x")));
+  for (const Json& input : inputs) {
+    texts.push_back(fmt::format("{} {}", input["name"].get<std::string>(),
+                                fmt::join(input["shape"].get<std::vector<std::size_t>>(), "x")));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-void print_table(bool with_details) {
-  std::vector<Column> columns{
-      {"model"}, {"ops", Align::right}, {"weights", Align::right}, {"what it is"}};
-  if (with_details) columns.insert(columns.end(), {{"inputs"}, {"source"}, {"licence"}});
-  TextTable table(columns);
-  for (const ZooEntry& entry : zoo_entries()) {
-    std::vector<std::string> cells{entry.name, fmt::format("{}", entry.ops),
-                                   size_text(static_cast<double>(entry.bytes)), entry.title};
-    if (with_details) {
-      cells.insert(cells.end(), {inputs_text(entry), entry.source, entry.licence});
-    }
-    table.add(cells);
-  }
-  fmt::print("{}", table.text());
+RecordTable<ZooEntry> entry_table(bool with_details) {
+  const auto detail = [&](const char* title) {
+    return with_details ? std::optional<std::string>(title) : std::nullopt;
+  };
+  return RecordTable<ZooEntry>({
+      {"name", "model", words(), [](const auto& entry) { return entry.name; }},
+      {"ops", "ops", count(), [](const auto& entry) { return entry.ops; }},
+      {"parameters", kNoTitle, count(), [](const auto& entry) { return entry.parameters; }},
+      {"bytes", "weights", size(), [](const auto& entry) { return entry.bytes; }},
+      {"title", "what it is", words(), [](const auto& entry) { return entry.title; }},
+      {"inputs",
+       detail("inputs"),
+       {Align::left, inputs_text},
+       [](const auto& entry) { return tensors_json(entry.inputs); }},
+      {"outputs", kNoTitle, words(), [](const auto& entry) { return tensors_json(entry.outputs); }},
+      {"source", detail("source"), words(), [](const auto& entry) { return entry.source; }},
+      {"licence", detail("licence"), words(), [](const auto& entry) { return entry.licence; }},
+  });
 }
 
 ExitCode list(const ZooOptions& options) {
   if (!options.names.empty()) {
     throw UsageError(fmt::format("'zoo list' takes no names, found '{}'", options.names.front()));
   }
-  if (!options.output.json) {
-    print_table(options.output.verbose);
-    return ExitCode::success;
+  const RecordTable<ZooEntry> table = entry_table(options.output.verbose);
+  if (options.output.json) {
+    print_json(table.json(zoo_entries()));
+  } else {
+    fmt::print("{}", table.text(zoo_entries()));
   }
-  nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  for (const auto& entry : zoo_entries()) document.push_back(entry_json(entry));
-  print_json(document);
   return ExitCode::success;
 }
 
@@ -115,7 +106,7 @@ void check_names(const std::vector<std::string>& names) {
 
 ExitCode make(const ZooOptions& options) {
   check_names(options.names);
-  nlohmann::ordered_json document = nlohmann::ordered_json::array();
+  Json document = Json::array();
   for (const std::string& name : options.names) {
     const ZooFiles files = make_zoo_model(name, options.folder, options.seed);
     if (options.output.json) {

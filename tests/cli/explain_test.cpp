@@ -74,6 +74,16 @@ TEST(WhatIfVerb, WritesATableACsvAndAChart) {
   EXPECT_THAT(folder.read("out.svg"), HasSubstr("3 devices</text>"));
 }
 
+TEST(WhatIfVerb, TheCsvHasTheFieldsOfTheJsonInTheirOrder) {
+  const Folder folder;
+  const auto result = run({"whatif", kExample1, "--devices", "2-3", "--planner", "etf", "--json",
+                           "--csv", folder.file("out.csv")});
+  const auto point = nlohmann::ordered_json::parse(result.out)["points"][0];
+  std::string titles;
+  for (const auto& field : point.items()) titles += (titles.empty() ? "" : ",") + field.key();
+  EXPECT_THAT(folder.read("out.csv"), ::testing::StartsWith(titles + "\n2,all,1,1,1,1,"));
+}
+
 TEST(WhatIfVerb, RefusesGridsThatMakeNoSense) {
   for (const char* values : {"0", "a", "1,,2", "3-1", "-1", "1,"}) {
     EXPECT_EQ(run({"whatif", kExample1, "--bandwidth", values}).exit_code, 2) << values;
