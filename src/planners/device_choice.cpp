@@ -52,10 +52,13 @@ Answer construct(const Problem& problem, Control& control, const Construction& c
   DeviceChoice limited = DeviceChoice::within_memory(problem);
   answer.plan = construction(limited);
   if (answer.plan) return answer;
-  if (control.should_stop()) {
-    answer.reason = fmt::format("no plan before the {}", control.stop_reason());
-    return answer;
-  }
+  const auto out_of_time = [&] {
+    if (control.should_stop()) {
+      answer.reason = fmt::format("no plan before the {}", control.stop_reason());
+    }
+    return control.should_stop();
+  };
+  if (out_of_time()) return answer;
   DeviceChoice unlimited = DeviceChoice::ignoring_memory(problem);
   const std::optional<Plan> wish = construction(unlimited);
   const PackingCosts costs =
@@ -68,7 +71,9 @@ Answer construct(const Problem& problem, Control& control, const Construction& c
   }
   DeviceChoice held = DeviceChoice::held_to(problem, *packing.placement);
   answer.plan = construction(held);
-  if (!answer.plan) answer.reason = "the only placements found break a rule of the objective";
+  if (!answer.plan && !out_of_time()) {
+    answer.reason = "the only placements found break a rule of the objective";
+  }
   return answer;
 }
 
