@@ -6,13 +6,22 @@
 #include "machine/targets.h"
 
 namespace placewright::cli {
+namespace {
+
+// With --steps the answer must not depend on the machine: no limit that anybody reaches, and memory
+// that most machines have.
+constexpr double kSecondsWithSteps = 24 * 3600;
+constexpr double kMemoryWithSteps = 4e9;
+
+}  // namespace
 
 void BudgetOptions::add_to(CLI::App& verb, Start from) {
   const std::string group = "Budget";
-  add_duration(verb, "--time-limit", time_limit, "Stop after this time: 500ms, 10s, 2m, 1h")
-      ->group(group);
+  time_limit_option =
+      add_duration(verb, "--time-limit", time_limit, "Stop after this time: 500ms, 10s, 2m, 1h")
+          ->group(group);
   add_number(verb, "--steps", steps, {0, std::numeric_limits<std::uint64_t>::max()},
-             "Stop after this much work; repeatable, unlike a time limit")
+             "Stop after this much work instead; repeatable, unlike a time limit")
       ->group(group);
   add_number(verb, "--threads", threads, {1, 1024}, "Threads that a planner may use")->group(group);
   add_number(
@@ -29,10 +38,15 @@ void BudgetOptions::add_to(CLI::App& verb, Start from) {
 Budget BudgetOptions::budget() const {
   Budget budget;
   budget.seconds = parse_duration("--time-limit", time_limit);
-  if (steps) budget.steps = *steps;
+  if (steps) {
+    budget.steps = *steps;
+    if (time_limit_option->empty()) budget.seconds = kSecondsWithSteps;
+  }
   budget.threads = threads;
   if (memory_megabytes) {
     budget.memory = *memory_megabytes * 1e6;
+  } else if (steps) {
+    budget.memory = kMemoryWithSteps;
   } else if (const double total = total_memory(); total > 0) {
     budget.memory = total / 2;
   }

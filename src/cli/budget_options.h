@@ -14,6 +14,7 @@ namespace placewright::cli {
 
 struct BudgetOptions {
   std::string time_limit = "10s";
+  const CLI::Option* time_limit_option = nullptr;  // whether it was given
   std::optional<std::uint64_t> steps;
   int threads = 1;
   std::optional<double> memory_megabytes;

@@ -25,6 +25,7 @@ constexpr std::size_t kMembersBetweenStops = 256;
 // Building the model and CP-SAT's first look at it, which is not interrupted, for each choice.
 constexpr double kSecondsPerChoice = 1e-5;
 constexpr double kBytesPerChoice = 1000;
+constexpr double kSearchWithSteps = 20;  // of CP-SAT's deterministic seconds
 
 enum class Rounding { optimistic, pessimistic };
 
@@ -249,14 +250,17 @@ Packing solve(const Problem& problem, const PackingCosts& costs, Control& contro
       !obstacle.empty()) {
     return Packing{std::nullopt, false, "the packing by CP-SAT was not begun: " + obstacle};
   }
+  const bool steps_limited = control.budget().steps < Budget{}.steps;
   std::string reason = "no placement that fits memory was found";
   for (const Rounding rounding : {Rounding::optimistic, Rounding::pessimistic}) {
     const PackingModel packing(problem, costs, rounding);
-    const solvers::CpLimits limits{.time_seconds = std::max(0.01, control.remaining() / 2),
-                                   .workers = 1,
-                                   .seed = static_cast<int>(control.budget().seed % 0x7fffffff),
-                                   .relative_gap = 0.05,
-                                   .stop = control.interruption()};
+    const solvers::CpLimits limits{
+        .time_seconds = std::max(0.01, control.remaining() / 2),
+        .deterministic_time = steps_limited ? kSearchWithSteps : kInfinity,
+        .workers = 1,
+        .seed = static_cast<int>(control.budget().seed % 0x7fffffff),
+        .relative_gap = 0.05,
+        .stop = control.interruption()};
     const solvers::CpResult result = solvers::cp_sat_solve(packing.model(), limits);
     if (result.has_solution()) {
       const GroupPlacement groups = packing.read(result);

@@ -60,6 +60,10 @@ OptionValue parse(const Option& option, const std::string& text) {
 
 using Clock = Control::Clock;
 
+// What an estimate may say where steps are limited. The clock has no part in it, so that the same
+// work is begun on every machine.
+constexpr double kAffordableSeconds = 10;
+
 // Read from memory that the kernel updates with every tick: a fifth of the cost of Clock::now(),
 // which is on the same time scale.
 Clock::time_point coarse_now() {
@@ -127,13 +131,11 @@ std::string Control::cannot_afford(double seconds, double bytes) const {
     return fmt::format("it would take about {:.0f} MB of memory, and the limit is {:.0f} MB",
                        bytes / 1e6, budget_.memory / 1e6);
   }
-  const double left = std::max(0.0, remaining());
-  if (seconds > left) {
-    return fmt::format(
-        "it would take about {:.2g} s before it could be stopped, and {:.2g} s are left", seconds,
-        left);
-  }
-  return {};
+  const bool steps_limited = budget_.steps < Budget{}.steps;
+  const double left = steps_limited ? kAffordableSeconds : std::max(0.0, remaining());
+  if (seconds <= left) return {};
+  return fmt::format("it would take about {:.2g} s before it could be stopped, and {:.2g} s are {}",
+                     seconds, left, steps_limited ? "the most with a limit of steps" : "left");
 }
 
 bool Control::should_stop(std::uint64_t steps) {

@@ -121,10 +121,12 @@ TEST(PlanVerb, NeverMakesTheStartWorse) {
   EXPECT_LE(second.json()["value"], first.json()["value"]);
 }
 
-TEST(PlanVerb, GivesTheSamePlanForTheSameSeed) {
-  const std::vector<std::string> arguments = {"plan", kGoogLeNet, "--planner", "random", "--steps",
-                                              "20",   "--seed",   "5",         "--json"};
-  EXPECT_EQ(run(arguments).json()["placement"], run(arguments).json()["placement"]);
+TEST(PlanVerb, GivesTheSamePlanForTheSameSeedAndSteps) {
+  for (const char* planner : {"random", "search", "auto"}) {
+    const std::vector<std::string> arguments = {"plan", kGoogLeNet, "--planner", planner, "--steps",
+                                                "20",   "--seed",   "5",         "--json"};
+    EXPECT_EQ(run(arguments).json()["placement"], run(arguments).json()["placement"]) << planner;
+  }
 }
 
 TEST(PlanVerb, KeepsItsTimeLimit) {

@@ -79,6 +79,17 @@ TEST(Control, SaysWhatWorkIsBeyondTheBudget) {
   EXPECT_NE(control.cannot_afford(2000, 1e5), "");
 }
 
+// So that the same work is begun whatever the clock says.
+TEST(Control, WithALimitOfStepsEstimatesAloneDecide) {
+  for (const double seconds : {0.0, 1.0, 1e6}) {
+    const Control control("test", Budget{.seconds = seconds, .steps = 10});
+    EXPECT_EQ(control.cannot_afford(10, 0), "");
+    EXPECT_EQ(control.cannot_afford(11, 0),
+              "it would take about 11 s before it could be stopped, and 10 s are the most with a "
+              "limit of steps");
+  }
+}
+
 TEST(Control, ABudgetWithoutTimeStopsAtOnce) {
   EXPECT_TRUE(Control("test", Budget{.seconds = 0}).should_stop());
   EXPECT_TRUE(Control("test", Budget{.seconds = -1}).should_stop());
