@@ -7,6 +7,8 @@ y = fast(x)
 """
 
 from placewright.torch.capture import CannotCapture, Captured, capture
+from placewright.torch.distributed import CannotPipeline, RankPipeline, measure_ranks, plan_together
+from placewright.torch.distributed import pipeline as _pipeline
 from placewright.torch.offload import Offloaded, compile_offloaded
 from placewright.torch.partitions import NoPartitions
 from placewright.torch.pipeline import Pipeline, compile_pipeline
@@ -16,6 +18,7 @@ from placewright.torch.together import Together, compile_together
 
 __all__ = [
     "CannotCapture",
+    "CannotPipeline",
     "Captured",
     "Effort",
     "NewShape",
@@ -23,6 +26,7 @@ __all__ = [
     "Offloaded",
     "Pipeline",
     "Placed",
+    "RankPipeline",
     "Together",
     "WrongOutputs",
     "capture",
@@ -31,4 +35,10 @@ __all__ = [
     "compile_pipeline",
     "compile_together",
     "dynamo_backend",
+    "measure_ranks",
+    "pipeline",
+    "plan_together",
 ]
+
+# Importing the module pipeline.py has bound this name to it.
+pipeline = _pipeline

@@ -1,0 +1,200 @@
+"""Pipelines over processes, run by torchrun itself with gloo on the loopback; the ranks are distributed_worker.py."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import placewright
+
+try:
+    placewright.version()
+except ImportError:
+    pytest.skip("the extension module is not built", allow_module_level=True)
+
+from distributed_worker import TiedWithSkips, equal_stages, transformer
+from placewright.torch.chain import Chain, chain_document, chain_of
+from placewright.torch.distributed import CannotPipeline, StagePlan, predicted_step, refuse_schedule, stage_plans
+
+WORKER = Path(__file__).with_name("distributed_worker.py")
+
+
+def torchrun(*arguments: str, scenario: str, folder: Path) -> subprocess.Popen[str]:
+    """Starts a job. Its ranks are told to use one thread each: there are more of them than cores."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", *arguments]
+    return subprocess.Popen(
+        [*command, str(WORKER), scenario, str(folder)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def outcome(job: subprocess.Popen[str]) -> tuple[int, str]:
+    output, _ = job.communicate(timeout=600)
+    return job.returncode, output
+
+
+def run(ranks: int, scenario: str, folder: Path, *more: str) -> tuple[int, str]:
+    arguments = ("--standalone", "--nproc-per-node", str(ranks), *more)
+    return outcome(torchrun(*arguments, scenario=scenario, folder=folder))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def test_planned_stages_compute_what_the_model_computes(tmp_path: Path) -> None:
+    code, output = run(2, "planned", tmp_path)
+    assert code == 0, output
+
+
+def test_replicas_loops_tied_weights_and_skips_on_four_ranks(tmp_path: Path) -> None:
+    code, output = run(4, "by_hand_on_four", tmp_path)
+    assert code == 0, output
+
+
+def test_a_rank_that_dies_on_another_host_ends_the_job_and_is_named(tmp_path: Path) -> None:
+    port = free_port()
+    jobs = [
+        torchrun(
+            "--nnodes=2", f"--node-rank={host}", "--nproc-per-node=1", "--master-addr=127.0.0.1",
+            f"--master-port={port}", f"--local-addr=127.0.0.{host + 1}", scenario="dying", folder=tmp_path,
+        )
+        for host in range(2)
+    ]  # fmt: skip
+    outcomes = [outcome(job) for job in jobs]  # the time-out of the engine is longer than that of this test
+    assert all(code != 0 for code, _ in outcomes), outcomes
+    said = re.findall(r"placewright: (.*) has died", outcomes[0][1])
+    assert said == [f"stage 1 (rank 1, device 'core 1', host '{socket.gethostname()}')"], outcomes
+
+
+def weights_after(folder: Path, *more: str) -> dict[str, torch.Tensor]:
+    code, output = run(2, "training", folder, *more)
+    assert code == 0, output
+    found: dict[str, torch.Tensor] = {}
+    for rank in range(2):
+        found.update(torch.load(folder / f"weights-{rank}.pt"))
+    return found
+
+
+def test_training_goes_on_from_the_last_checkpoint_when_a_rank_was_killed(tmp_path: Path) -> None:
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "killed" / "die").touch()
+    wanted = weights_after(tmp_path / "whole")
+    found = weights_after(tmp_path / "killed", "--max-restarts=1")
+    assert wanted.keys() == found.keys() == dict(transformer().named_parameters()).keys()
+    for name, value in wanted.items():
+        torch.testing.assert_close(found[name], value, rtol=0, atol=0)
+
+
+# --- what needs no job ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def chain() -> Chain:
+    torch.manual_seed(0)
+    return chain_of(TiedWithSkips(), (torch.zeros(1, 3, dtype=torch.long),))
+
+
+def plan_of(chain: Chain, placement: list[int], **rules: object) -> placewright.Plan:
+    """Two devices, the second takes twice as long; a byte takes a microsecond to the other."""
+    count = len(chain.atoms.atoms)
+    devices = [{"name": name, "kind": name} for name in ("a", "b")]
+    links = {"kind": "links", "all": {"latency": 1.0, "bandwidth": 1.0}}
+    times = [[1.0] * count, [2.0] * count]
+    document = chain_document("tied", chain, devices, links, times, rules={"contiguity": "none", **rules})
+    return placewright.Problem.from_document(document).plan_for(placement)
+
+
+def test_a_cut_is_priced_with_what_it_relays(chain: Chain) -> None:
+    values = chain.crossing(range(3)).values
+    assert len(values) == 2  # what the next layer reads, and the embedding for all later ones
+    count = len(chain.atoms.atoms)
+    plan = plan_of(chain, [0] * 3 + [1] * (count - 3))
+    one = 3 * 8 * 4
+    assert plan.value == max(3, 2 * (count - 3)) + 1 + 2 * one
+
+
+def test_plans_that_the_engine_cannot_run_are_refused(chain: Chain) -> None:
+    count = len(chain.atoms.atoms)
+    halves = [0] * 3 + [1] * (count - 3)
+    assert [stage.ranks for stage in stage_plans(chain, plan_of(chain, halves), [0, 1])] == [(0,), (1,)]
+    with pytest.raises(CannotPipeline, match="of a later stage"):
+        stage_plans(chain, plan_of(chain, [0, 1] + [0] * (count - 2)), [0, 1])
+    other = chain_of(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)), (torch.zeros(1, 2),))
+    with pytest.raises(CannotPipeline, match="which is no atom of the model"):
+        stage_plans(other, plan_of(chain, halves), [0, 1])
+
+    def refused(ranks: list[tuple[int, ...]], schedule: str, micro_batches: int = 4, world: int = 4) -> str:
+        with pytest.raises(CannotPipeline) as caught:
+            refuse_schedule(chain, equal_stages(chain, ranks), schedule, micro_batches, world)
+        return str(caught.value)
+
+    assert "there are gpipe, 1f1b" in refused([(0,), (1,)], "fastest")
+    assert "rank 7" in refused([(0,), (7,)], "1f1b")
+    assert "need 'interleaved'" in refused([(0,), (0,)], "1f1b")
+    assert "in order" in refused([(1,), (0,)], "interleaved")
+    assert "equally many" in refused([(0,), (1,), (0,)], "interleaved")
+    assert "at least as many micro-batches" in refused([(0,), (1,)], "1f1b", micro_batches=1)
+    assert "'embedding.weight'" in refused([(0,), (1,)], "zero-bubble")
+
+
+def test_unequal_numbers_of_replicas_are_refused(chain: Chain) -> None:
+    class Uneven:
+        def __init__(self, plan: placewright.Plan) -> None:
+            self.problem = plan.problem
+            (first, second) = plan.stages
+            self.stages = [first, ([1, 2], second[1], 0.0)]
+
+    plan = plan_of(chain, [0] * 3 + [1] * (len(chain.atoms.atoms) - 3))
+    with pytest.raises(CannotPipeline, match="stages on 1 and on 2 devices"):
+        stage_plans(chain, Uneven(plan), [0, 1, 2])  # type: ignore[arg-type]
+
+
+def test_a_step_fills_the_pipeline_and_runs_it_empty(chain: Chain) -> None:
+    count = len(chain.atoms.atoms)
+    plan = plan_of(chain, [0] * 3 + [1] * (count - 3))
+    stages = [StagePlan(tuple(range(3)), (0,)), StagePlan(tuple(range(3, count)), (1,))]
+    cost = 1 + 2 * 3 * 8 * 4
+    order = [[(stage, "F", sample) for sample in range(5)] for stage in range(2)]
+    first, second = 3 + cost, 2 * (count - 3) + cost
+    assert predicted_step(plan, stages, order) == pytest.approx(first + 5 * second)
+
+
+def test_gpipe_holds_all_micro_batches_and_1f1b_as_many_as_stages_follow(chain: Chain) -> None:
+    count = len(chain.atoms.atoms)
+    device = {"name": "a", "kind": "a"}
+    times = [[1.0] * count]
+    links = {"kind": "links", "all": {"latency": 0.0}}
+
+    def held(samples: int, memory: str) -> float:
+        document = chain_document(
+            "tied", chain, [device], links, times, backward_times=times, rules={"memory": memory},
+            resident_samples=samples,
+        )  # fmt: skip
+        (row,) = placewright.Problem.from_document(document).plan_for([0] * (2 * count)).simulate()
+        return float(row["resident"] if memory == "resident" else row["peak"])
+
+    weights = held(0, "resident")
+    kept = (held(4, "resident") - weights) / 4
+    assert kept == sum(t["bytes"] for t in _between_passes(chain, device, links, times))
+    assert held(0, "peak") >= weights + kept  # one stage: one sample
+
+
+def _between_passes(chain: Chain, device: dict[str, str], links: object, times: list[list[float]]) -> list[dict]:
+    document = chain_document("tied", chain, [device], links, times, backward_times=times)  # type: ignore[arg-type]
+    return [t for t in document["tensors"] if not t["from"].endswith("backward") and t["to"][0].endswith("backward")]
