@@ -100,13 +100,17 @@ class WorkRelaxation {
     }
   }
 
-  [[nodiscard]] std::size_t size() const { return work_.size(); }
+  // What one unit of time on all devices costs.
+  [[nodiscard]] double price_of_all(const Prices& prices) const {
+    double sum = 0;
+    for (const PoolId pool : prices.time.keys()) sum += prices.time[pool] * capacity(pool);
+    return sum;
+  }
 
   // The bound that these prices prove.
   [[nodiscard]] double proved_by(const Prices& prices) const {
-    double normal = 0;
+    const double normal = price_of_all(prices);
     double total = 0;
-    for (const PoolId pool : prices.time.keys()) normal += prices.time[pool] * capacity(pool);
     for (const KindId kind : ids<KindId>(kinds_)) {
       if (prices.memory[kind] > 0) total -= prices.memory[kind] * memory_[kind];
     }
@@ -117,6 +121,10 @@ class WorkRelaxation {
       total += cheapest;
     }
     return safe_sum(std::max(0.0, total / normal));
+  }
+
+  [[nodiscard]] Prices best_prices() const {
+    return work_.size() <= kLinearProgramSize ? linear_program_prices() : subgradient_prices();
   }
 
   // A pool that no device draws on cannot carry work, nor a price.
@@ -238,9 +246,7 @@ class WorkRelaxation {
 double bound_within(const Problem& problem, WorkScope scope, Capacity limit) {
   const WorkRelaxation relaxation(problem, scope, limit);
   const double simple = relaxation.proved_by(relaxation.equal_prices());
-  const Prices prices = relaxation.size() <= kLinearProgramSize ? relaxation.linear_program_prices()
-                                                                : relaxation.subgradient_prices();
-  return std::max(simple, relaxation.proved_by(prices));
+  return std::max(simple, relaxation.proved_by(relaxation.best_prices()));
 }
 
 }  // namespace
@@ -249,6 +255,18 @@ double work_bound(const Problem& problem, WorkScope scope) {
   const double devices = bound_within(problem, scope, Capacity::devices);
   if (problem.resource_count() == 0) return devices;
   return std::max(devices, bound_within(problem, scope, Capacity::resources));
+}
+
+Table<KindId, double> work_prices(const Problem& problem) {
+  const WorkRelaxation relaxation(problem, WorkScope::all, Capacity::devices);
+  const Prices prices = relaxation.best_prices();
+  const double normal = relaxation.price_of_all(prices);
+  Table<KindId, double> by_kind(problem.kind_count(), 0);
+  // Without shared resources each kind is a pool of its own.
+  for (const KindId kind : by_kind.keys()) {
+    if (normal > 0) by_kind[kind] = prices.time[PoolId{kind.index()}] / normal;
+  }
+  return by_kind;
 }
 
 }  // namespace placewright

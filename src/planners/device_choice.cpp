@@ -9,10 +9,20 @@
 namespace placewright {
 
 DeviceChoice::DeviceChoice(const Problem& problem, Mode mode)
-    : problem_(&problem), mode_(mode), ledger_(problem), bound_(problem.group_count()) {}
+    : problem_(&problem),
+      mode_(mode),
+      ledger_(problem),
+      devices_(problem.devices().begin(), problem.devices().end()),
+      bound_(problem.group_count()) {}
 
 DeviceChoice DeviceChoice::within_memory(const Problem& problem) {
   return {problem, Mode::within_memory};
+}
+
+DeviceChoice DeviceChoice::within_memory(const Problem& problem, std::vector<DeviceId> devices) {
+  DeviceChoice choice(problem, Mode::within_memory);
+  choice.devices_ = std::move(devices);
+  return choice;
 }
 
 DeviceChoice DeviceChoice::ignoring_memory(const Problem& problem) {
@@ -32,7 +42,7 @@ std::span<const DeviceId> DeviceChoice::candidates(OpId op) {
     candidates_.push_back(bound_[group]);
     return candidates_;
   }
-  for (const DeviceId device : problem_->devices()) {
+  for (const DeviceId device : devices_) {
     if (!problem_->group_allowed(group, device)) continue;
     if (mode_ == Mode::within_memory && !ledger_.fits_group(group, device)) continue;
     candidates_.push_back(device);

@@ -21,6 +21,8 @@ namespace placewright {
 class DeviceChoice {
  public:
   static DeviceChoice within_memory(const Problem& problem);
+  // The same with these devices only.
+  static DeviceChoice within_memory(const Problem& problem, std::vector<DeviceId> devices);
   static DeviceChoice ignoring_memory(const Problem& problem);
   static DeviceChoice held_to(const Problem& problem, const Placement& placement);
 
@@ -35,6 +37,7 @@ class DeviceChoice {
   const Problem* problem_;
   Mode mode_;
   MemoryLedger ledger_;
+  std::vector<DeviceId> devices_;
   Table<GroupId, DeviceId> bound_;
   std::vector<DeviceId> candidates_;
 };

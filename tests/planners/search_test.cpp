@@ -4,6 +4,7 @@
 
 #include "evaluate/schedule.h"
 #include "formats/problem_file.h"
+#include "planners/baselines/baselines.h"
 #include "planners/latency/sweep.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
@@ -44,10 +45,41 @@ TEST(Sweep, ValuesAreThoseOfValidSchedules) {
     const Plan start = schedule_plan(problem, std::move(placement), std::move(schedule));
     Sweep sweep(problem, seed);
     sweep.start_from(start);
-    for (int i = 0; i < 3; ++i) sweep.run(64, 0, [](std::uint64_t) { return false; });
+    const auto cooling = seed % 2 == 0 ? Sweep::Cooling::none : Sweep::Cooling::within_windows;
+    const double temperature = seed % 4 < 2 ? 0 : sweep.mean_time();
+    for (int i = 0; i < 3; ++i) {
+      sweep.run(
+          64, temperature, [](std::uint64_t) { return false; }, cooling);
+    }
     const Sequence found = sweep.current();
     const Plan plan = sweep.plan_of(found);
     EXPECT_LE(plan.value, found.value * (1 + 1e-9));
+    for (const Violation& violation : verify(problem, plan)) ADD_FAILURE() << violation.message;
+  }
+}
+
+// With memory that binds: what a window gives back when it returns to its best must fit again.
+TEST(Sweep, WindowsThatReturnToTheirBestStayWithinMemory) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    testing::RandomProblemOptions options;
+    options.ops = 100;
+    options.edge_probability = 0.05;
+    options.binding_memory = true;
+    options.colocation = seed % 2 == 0;
+    options.shared_weights = seed % 3 == 0;
+    const Problem problem(testing::random_draft(options, seed));
+    Control control("test", Budget{.seconds = 600});
+    const Answer start = heft().plan(problem, Settings{}, control);
+    if (!start.plan) continue;
+    Sweep sweep(problem, seed);
+    sweep.start_from(*start.plan);
+    for (int i = 0; i < 3; ++i) {
+      sweep.run(
+          256, 3 * sweep.mean_time(), [](std::uint64_t) { return false; },
+          Sweep::Cooling::within_windows);
+    }
+    const Plan plan = sweep.plan_of(Sequence(sweep.current()));
     for (const Violation& violation : verify(problem, plan)) ADD_FAILURE() << violation.message;
   }
 }

@@ -10,6 +10,7 @@ namespace placewright {
 PlannerEntry single();
 PlannerEntry random_placement();
 PlannerEntry heft();
+PlannerEntry lists();
 PlannerEntry etf();
 
 }  // namespace placewright

@@ -7,6 +7,7 @@ void register_baselines(Registry& registry) {
   registry.add(single());
   registry.add(random_placement());
   registry.add(heft());
+  registry.add(lists());
   registry.add(etf());
 }
 

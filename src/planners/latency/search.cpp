@@ -1,9 +1,10 @@
 // Anytime local search over placement, order and transfer order (`latency`, `total-completion`).
 //
-// Starts from the plan given and from the quick planners, goes down from the best of them, then
+// Starts from the plan given, or from the best of the quick planners, goes down from there, then
 // anneals in cycles of growing length, each from the best sequence so far (sweep.h has the moves
-// and their cost, which does not grow with the graph). Threads run cycles of their own and share
-// the best. It ends with the time; it proves nothing.
+// and their cost, which does not grow with the graph). Where the graph is so large that few sweeps
+// fit into the time, each window is annealed by itself instead. Threads run cycles of their own and
+// share the best. It ends with the time; it proves nothing.
 
 #include <algorithm>
 #include <mutex>
@@ -28,6 +29,11 @@ namespace {
 constexpr std::size_t kFirstCycle = 8;  // sweeps
 constexpr std::size_t kLongestCycle = 512;
 constexpr std::size_t kWholeOps = 2000;
+constexpr double kStartShare = 0.15;  // of the time
+constexpr std::size_t kLargeOps = 4000;
+constexpr std::size_t kMostTrials = 1U << 16U;
+constexpr double kWindowWarmth = 0.1;
+constexpr double kLittleGain = 2e-4;
 
 class Search {
  public:
@@ -55,11 +61,20 @@ class Search {
 
  private:
   void start() {
-    if (control_.start != nullptr) take(*control_.start);
-    for (const PlannerEntry& quick : {heft(), etf(), single(), topo(), memory_first()}) {
+    if (control_.start != nullptr) {
+      take(*control_.start);
+    } else {
+      start_from_quick_planners();
+    }
+    if (best_plan_ && !memory_cannot_bind(problem_) && !stop(0)) start_from_packing();
+  }
+
+  void start_from_quick_planners() {
+    const double most = kStartShare * control_.budget().seconds;
+    for (const PlannerEntry& quick : {lists(), etf(), single(), topo(), memory_first()}) {
       // The first gives a plan whatever it takes; the others are asked while there is time.
-      if (best_plan_ && (control_.elapsed() > 0.15 * control_.budget().seconds || stop(0))) break;
-      Control part = control_.part(quick.name, control_.remaining());
+      if (best_plan_ && (control_.elapsed() > most || stop(0))) break;
+      Control part = control_.part(quick.name, best_plan_ ? most : control_.remaining());
       Answer found = quick.plan(problem_, Settings{quick.options}, part);
       if (found.plan) {
         take(std::move(*found.plan));
@@ -68,7 +83,6 @@ class Search {
         reason_ = found.reason;
       }
     }
-    if (best_plan_ && !memory_cannot_bind(problem_) && !stop(0)) start_from_packing();
   }
 
   // Where memory binds: the placement of least total time that fits. Greedy planners fill the fast
@@ -113,6 +127,31 @@ class Search {
     Sweep sweep(problem_, control_.budget().seed * 1000 + number);
     sweep.start_from(*best_plan_);
     offer(sweep.current());
+    if (sweep.has_windows() && problem_.op_count() >= kLargeOps) {
+      cool_windows(sweep);
+    } else {
+      anneal(sweep);
+    }
+  }
+
+  // Large graphs: the windows one after the other, each by itself, with more moves when a sweep
+  // gains little.
+  void cool_windows(Sweep& sweep) {
+    const auto asked = [this](std::uint64_t moves) { return stop(moves); };
+    const double temperature = kWindowWarmth * warmth_ * sweep.mean_time();
+    for (std::size_t trials = trials_; !stop(1);) {
+      const double before = sweep.current().value;
+      sweep.run(trials, temperature, asked, Sweep::Cooling::within_windows);
+      offer(sweep.current());
+      if (sweep.current().value > (1 - kLittleGain) * before) {
+        trials = std::min(2 * trials, kMostTrials);
+      }
+      if (sweep.current().value > before) sweep.start_from(best());
+    }
+  }
+
+  // Cycles in which the temperature falls from sweep to sweep, each from the best so far.
+  void anneal(Sweep& sweep) {
     const auto asked = [this](std::uint64_t moves) { return stop(moves); };
     std::size_t length = kFirstCycle;
     bool descending = true;

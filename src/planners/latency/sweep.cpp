@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kWindow = 48;
 constexpr double kNotSent = -1;
 constexpr std::size_t kLargestBlock = 12;
+constexpr std::size_t kFewDevices = 8;
 
 }  // namespace
 
@@ -366,6 +367,37 @@ void Sweep::open_window(std::size_t first) {
   value_ = evaluate();
 }
 
+void Sweep::keep_window() {
+  kept_.order.assign(now_.order.begin() + static_cast<std::ptrdiff_t>(first_),
+                     now_.order.begin() + static_cast<std::ptrdiff_t>(last_));
+  kept_.devices.clear();
+  kept_.eager.clear();
+  for (const OpId op : kept_.order) {
+    kept_.devices.push_back(now_.placement[op]);
+    kept_.eager.push_back(now_.eager[op.index()]);
+  }
+  kept_.value = value_;
+}
+
+void Sweep::restore_window() {
+  if (value_ <= kept_.value) return;
+  for (std::size_t i = 0; i < kept_.order.size(); ++i) {
+    const OpId op = kept_.order[i];
+    const GroupId group = problem_.group(op);
+    now_.order[first_ + i] = op;
+    position_[op.index()] = first_ + i;
+    now_.eager[op.index()] = kept_.eager[i];
+    // A group that moved is in the window as a whole.
+    if (memory_binds_ && now_.placement[op] != kept_.devices[i] &&
+        problem_.group_ops(group).front() == op) {
+      ledger_.remove_group(group, now_.placement[op]);
+      ledger_.add_group(group, kept_.devices[i]);
+    }
+    now_.placement[op] = kept_.devices[i];
+  }
+  value_ = kept_.value;
+}
+
 void Sweep::settle(std::size_t last) {
   state_ = base_;
   if (!takes_whole_) levels_.clear();  // the window is the whole order
@@ -527,13 +559,19 @@ bool Sweep::move_block() {
     for (const OpId next : problem_.successors(op)) visit(next);
     for (const OpId before : problem_.predecessors(op)) visit(before);
   }
-  const DeviceId to = !around.empty() && random_.unit() < 0.5 ? around[random_.below(around.size())]
-                                                              : DeviceId{random_.below(devices_)};
+  const DeviceId to = target(around);
   if (to == from) return false;
   for (const OpId op : block_) {
     if (!place(op, to)) return false;
   }
   return !moved_.empty();
+}
+
+// One of `around`, one that the window uses, or any: of very many devices few are worth a trial.
+DeviceId Sweep::target(std::span<const DeviceId> around) {
+  if (!around.empty() && random_.unit() < 0.5) return around[random_.below(around.size())];
+  if (devices_ > kFewDevices && random_.unit() < 0.6) return now_.placement[pick()];
+  return DeviceId{random_.below(devices_)};
 }
 
 bool Sweep::move_in_order() {

@@ -17,6 +17,10 @@
 // O(ops + edges). `total-completion` has one tail for each model, so there the window is the whole
 // order.
 //
+// The temperature of a sweep is that of all its windows, or it falls within each window, which is
+// then left as the best that was seen of it. The first explores small graphs; in a large one the
+// windows that got worse hide those that got better, and only the second makes progress.
+//
 // Resources that an op takes whole (cores) are like devices that it occupies too, with heads and
 // tails of their own. Where ops take parts of a resource (streams of a GPU), its level over time
 // has no single head, so there too the window is the whole order.
@@ -52,23 +56,30 @@ class Sweep {
   double start_from(const Sequence& sequence);
   [[nodiscard]] const Sequence& current() const { return now_; }
 
+  enum class Cooling { none, within_windows };
+
   // One sweep with `trials` moves for each window. A move that makes the value worse by x is taken
   // with probability exp(-x / temperature). Stops early when `stop(moves)` says so. The true value
   // is in `current()`.
   template <class Stop>
-  void run(std::size_t trials, double temperature, const Stop& stop) {
+  void run(std::size_t trials, double temperature, const Stop& stop,
+           Cooling cooling = Cooling::none) {
     backward();
     begin_forward();
+    const bool cools = cooling == Cooling::within_windows;
     bool stopped = false;
     for (std::size_t first = 0; first < now_.order.size(); first += step_) {
       open_window(first);
-      if (!stopped) {
-        for (std::size_t done = 0; done < trials; done += kAsk) {
-          for (std::size_t i = 0; i < kAsk; ++i) try_move(temperature);
-          stopped = stop(kAsk);
-          if (stopped) break;
+      if (cools) keep_window();
+      for (std::size_t done = 0; done < trials && !stopped; done += kAsk) {
+        const double left = 1 - static_cast<double>(done) / static_cast<double>(trials);
+        for (std::size_t i = 0; i < kAsk; ++i) {
+          try_move(cools ? temperature * left * left : temperature);
+          if (cools && value_ < kept_.value) keep_window();
         }
+        stopped = stop(kAsk);
       }
+      if (cools) restore_window();
       settle(std::min(first + step_, now_.order.size()));
     }
     measure();
@@ -82,7 +93,7 @@ class Sweep {
   // The schedule of a sequence, re-timed.
   [[nodiscard]] Plan plan_of(const Sequence& sequence);
 
-  [[nodiscard]] std::size_t window() const { return width_; }
+  [[nodiscard]] bool has_windows() const { return width_ < problem_.op_count(); }
   [[nodiscard]] double mean_time() const { return mean_time_; }
 
  private:
@@ -132,12 +143,15 @@ class Sweep {
 
   void begin_forward();
   void open_window(std::size_t first);
+  void keep_window();
+  void restore_window();
   void settle(std::size_t last);
   void measure();
   double evaluate();
 
   void try_move(double temperature);
   bool move_block();
+  [[nodiscard]] DeviceId target(std::span<const DeviceId> around);
   bool move_in_order();
   bool flip_eager();
   bool swap_devices();
@@ -197,6 +211,15 @@ class Sweep {
   std::vector<double> arrival_tail_;  // by slot
   std::vector<double> send_tail_;     // by slot: from the end of the transfer on; < 0: not sent
   std::vector<Tails> tails_at_;       // by window edge
+
+  // The window as it was best.
+  struct Kept {
+    std::vector<OpId> order;
+    std::vector<DeviceId> devices;  // as in `order`
+    std::vector<char> eager;
+    double value = kInfinity;
+  };
+  Kept kept_;
 
   // The last move, to be undone.
   std::vector<std::pair<OpId, DeviceId>> moved_;
