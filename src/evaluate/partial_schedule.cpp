@@ -40,7 +40,7 @@ const double* PartialSchedule::known_arrival(TensorId tensor, SpaceId space) con
   return nullptr;
 }
 
-double PartialSchedule::start_bound(OpId op, DeviceId device) const {
+double PartialSchedule::inputs_bound(OpId op, DeviceId device) const {
   double ready = problem_.model(problem_.op(op).model).arrival;
   const bool links = problem_.interconnect() == InterconnectKind::links;
   for (const TensorId input : problem_.inputs(op)) {
@@ -51,10 +51,13 @@ double PartialSchedule::start_bound(OpId op, DeviceId device) const {
       there += problem_.link_time(input, from, device);
     ready = std::max(ready, there);
   }
-  if (gaps_ == Gaps::append && problem_.time(op, device) > 0) {
-    ready = std::max(ready, device_free(device));
-  }
   return ready;
+}
+
+double PartialSchedule::start_bound(OpId op, DeviceId device) const {
+  const double ready = inputs_bound(op, device);
+  const bool waits = gaps_ == Gaps::append && problem_.time(op, device) > 0;
+  return waits ? std::max(ready, device_free(device)) : ready;
 }
 
 double PartialSchedule::device_free(DeviceId device) const {
@@ -217,10 +220,14 @@ DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candid
 }
 
 PartialSchedule::Choice PartialSchedule::earliest_start(OpId op,
-                                                        std::span<const DeviceId> candidates) {
+                                                        std::span<const DeviceId> candidates,
+                                                        std::span<double> inputs) {
   prospects_.clear();
   for (const DeviceId device : candidates) {
-    const double start = start_bound(op, device);
+    double start = inputs[device.index()];
+    if (gaps_ == Gaps::append && problem_.time(op, device) > 0) {
+      start = std::max(start, device_free(device));
+    }
     prospects_.push_back({start, start, static_cast<std::uint32_t>(prospects_.size()), device});
   }
   std::make_heap(prospects_.begin(), prospects_.end());
@@ -231,6 +238,7 @@ PartialSchedule::Choice PartialSchedule::earliest_start(OpId op,
     if (next.bound > best.slot.start || next.bound == kInfinity) break;
     std::pop_heap(prospects_.begin(), end);
     const Slot slot = probe(op, next.device);
+    if (slot.start > next.bound) inputs[next.device.index()] = slot.start;
     if (std::tuple(slot.start, slot.end, next.position) <
         std::tuple(best.slot.start, best.slot.end, best_position)) {
       best = {next.device, slot};

@@ -34,6 +34,8 @@ class PartialSchedule {
 
   // No slot on this device can start earlier; costs a few look-ups, no search for gaps.
   [[nodiscard]] double start_bound(OpId op, DeviceId device) const;
+  // The part of it that is known once the producers are placed: no input can be there earlier.
+  [[nodiscard]] double inputs_bound(OpId op, DeviceId device) const;
 
   // Where the op would run; infinite where an input cannot reach the device, or not all of them have
   // arrived at `latest`.
@@ -49,7 +51,9 @@ class PartialSchedule {
     DeviceId device;
     Slot slot;
   };
-  [[nodiscard]] Choice earliest_start(OpId op, std::span<const DeviceId> candidates);
+  // `inputs` bounds their arrival from below, by device (`inputs_bound` at first); a probe raises it.
+  [[nodiscard]] Choice earliest_start(OpId op, std::span<const DeviceId> candidates,
+                                      std::span<double> inputs);
 
   void place(OpId op, DeviceId device);
 

@@ -1,7 +1,9 @@
 #include "planners/list_schedule.h"
 
+#include <algorithm>
 #include <queue>
 #include <tuple>
+#include <vector>
 
 #include "evaluate/partial_schedule.h"
 
@@ -29,17 +31,23 @@ class ListScheduler {
         choice_(choice),
         rule_(rule),
         schedule_(problem, Gaps::append),
-        missing_(problem.op_count()) {}
+        missing_(problem.op_count()),
+        inputs_(problem.op_count()) {}
 
   std::optional<Plan> run(Control& control) {
     for (const OpId op : problem_.ops()) {
       missing_[op] = problem_.predecessors(op).size();
-      if (missing_[op] == 0) ready_.push(evaluate(op));
+      if (missing_[op] == 0) offer(op);
     }
     while (!ready_.empty()) {
       if (control.should_stop()) return std::nullopt;
-      const Candidate current = evaluate(ready_.top().op);
+      const Candidate top = ready_.top();
       ready_.pop();
+      if (const double bound = start_bound(top.op); bound > top.start) {
+        ready_.push({bound, top.rank, top.op, DeviceId{}});
+        continue;
+      }
+      const Candidate current = evaluate(top.op);
       if (!ready_.empty() && current < ready_.top()) {
         ready_.push(current);
         continue;
@@ -51,12 +59,32 @@ class ListScheduler {
   }
 
  private:
+  void offer(OpId op) {
+    for (const DeviceId device : problem_.devices()) {
+      const bool runs = problem_.time(op, device) < kUnsupported;
+      inputs_[op].push_back(runs ? schedule_.inputs_bound(op, device) : kInfinity);
+    }
+    ready_.push(evaluate(op));
+  }
+
+  // A few look-ups. While many ops wait for few devices, most that come first in the heap are put
+  // off by it without a probe.
+  [[nodiscard]] double start_bound(OpId op) const {
+    double bound = kInfinity;
+    for (const DeviceId device : problem_.devices()) {
+      double start = inputs_[op][device.index()];
+      if (problem_.time(op, device) > 0) start = std::max(start, schedule_.device_free(device));
+      bound = std::min(bound, start);
+    }
+    return bound;
+  }
+
   Candidate evaluate(OpId op) {
     const auto devices = choice_.candidates(op);
     Candidate best{kInfinity, ranks_[op], op, DeviceId{}};
     if (rule_ != nullptr) best = earliest_ruled(op, devices);
     if (best.device.valid()) return best;
-    const PartialSchedule::Choice any = schedule_.earliest_start(op, devices);
+    const PartialSchedule::Choice any = schedule_.earliest_start(op, devices, inputs_[op]);
     return {any.slot.start, ranks_[op], op, any.device};
   }
 
@@ -78,11 +106,12 @@ class ListScheduler {
   void take(const Candidate& candidate) {
     choice_.take(candidate.op, candidate.device);
     schedule_.place(candidate.op, candidate.device);
+    inputs_[candidate.op] = {};
     if (rule_ != nullptr) {
       rule_->placed(candidate.op, candidate.device, schedule_.end(candidate.op));
     }
     for (const OpId successor : problem_.successors(candidate.op)) {
-      if (--missing_[successor] == 0) ready_.push(evaluate(successor));
+      if (--missing_[successor] == 0) offer(successor);
     }
   }
 
@@ -92,6 +121,7 @@ class ListScheduler {
   StartRule* rule_;  // null: none
   PartialSchedule schedule_;
   Table<OpId, std::size_t> missing_;
+  Table<OpId, std::vector<double>> inputs_;  // of ready ops, by device: not there earlier
   std::priority_queue<Candidate> ready_;
 };
 

@@ -9,8 +9,9 @@
 //                       all devices goes wherever the choice allows.
 //
 // Starts hardly ever move forward in time while the schedule grows, so each ready op keeps its last
-// known start in a heap and is looked at again only when it comes first: a few probes per op and
-// device instead of (ready ops x devices) each time.
+// known start in a heap and is looked at again only when it comes first, and probed only when its
+// device would be free by then: a few probes per op and device instead of (ready ops x devices) each
+// time.
 
 #pragma once
 
