@@ -18,6 +18,8 @@ namespace {
 
 // A quick planner of others ends by itself; one that needs this much of what is left is stopped.
 constexpr double kQuickShare = 0.25;
+// One of our own, when another of them has found a plan.
+constexpr double kOwnQuickShare = 0.5;
 // Beyond so many ops exact planners prove little: their claim on the time falls with the size.
 constexpr double kProvableOps = 2000;
 
@@ -133,6 +135,7 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
                Control& control) {
   Best best(problem, control);
   double longest_instant = 0;
+  bool quick_plan = false;  // the best so far was found by a quick planner of our own
   double claims = 0;
   for (const PlannerEntry* member : members) claims += claim(*member, problem);
   for (const PlannerEntry* next : members) {
@@ -148,11 +151,14 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
     const double begin = control.elapsed();
     double share = claim(member, problem) / claims;
     if (member.effort == Effort::quick) share = std::max(share, kQuickShare);
-    if (turn(member) <= 1) share = 1;
+    const bool own_quick = turn(member) == 1;
+    if (own_quick) share = std::max(share, kOwnQuickShare);
+    if (instant || (own_quick && !quick_plan)) share = 1;
     claims -= claim(member, problem);
     Control part = control.part(member.name, left * share);
     if (best.answer().plan) part.start = &*best.answer().plan;
     run_member(problem, member, part, control, best);
+    quick_plan = quick_plan || (own_quick && best.answer().found_by == member.name);
     if (instant) longest_instant = std::max(longest_instant, control.elapsed() - begin);
     control.report(best.answer().value(), best.answer().certificate.lower_bound);
   }
