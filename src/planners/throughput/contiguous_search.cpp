@@ -45,7 +45,7 @@ ProgramResult best_linear_split(const StageModel& model, std::size_t random_orde
 ProgramResult best_split_along(const StageModel& model,
                                const std::vector<std::vector<std::uint32_t>>& orders, double bound,
                                Control& control) {
-  const IdealFamily family = IdealFamily::prefixes(model, orders);
+  const IdealFamily family = IdealFamily::prefixes(model, orders, control);
   const double highest = highest_cutoff(model);
   for (double excess = 0.02;; excess *= 2) {
     // A bound of 0 does not grow.

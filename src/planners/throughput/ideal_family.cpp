@@ -410,11 +410,13 @@ std::optional<IdealFamily> IdealFamily::all_ideals(const StageModel& model,
 }
 
 IdealFamily IdealFamily::prefixes(const StageModel& model,
-                                  std::span<const std::vector<std::uint32_t>> orders) {
+                                  std::span<const std::vector<std::uint32_t>> orders,
+                                  Control& control) {
   IdealCollector collector(model);
   collector.write_down();
   for (std::size_t i = 0; i < orders.size(); ++i) {
     for (std::size_t k = 0; k < orders[i].size(); ++k) {
+      if (control.should_stop()) return collector.finish();
       collector.take(orders[i][k]);
       if (i == 0 || k + 1 < orders[i].size()) collector.write_down();
     }

@@ -44,9 +44,10 @@ class IdealFamily {
   static std::optional<IdealFamily> all_ideals(const StageModel& model,
                                                std::span<const WorkWindow> windows,
                                                std::size_t limit, Control& control);
-  // All prefixes of the orders (of block numbers); the empty and the full one once.
+  // All prefixes of the orders (of block numbers); the empty and the full one once. Some of them
+  // if asked to stop.
   static IdealFamily prefixes(const StageModel& model,
-                              std::span<const std::vector<std::uint32_t>> orders);
+                              std::span<const std::vector<std::uint32_t>> orders, Control& control);
 
   [[nodiscard]] std::size_t size() const { return work_.size(); }
   [[nodiscard]] const StageModel& model() const { return *model_; }
