@@ -141,13 +141,14 @@ class ModelExplorerWriter {
   }
 
   [[nodiscard]] Json node_data(ModelId model) const {
-    Json results = Json::object();
+    // Names differ, so nothing is looked up: that would take the square of the ops.
+    Json::object_t results;
     for (const OpId op : problem_.ops()) {
       if (problem_.op(op).model != model) continue;
       const DeviceId device = plan_.placement[op];
-      results[problem_.op(op).name] = {{"value", problem_.time(op, device)},
-                                       {"bgColor", colour_of(device)},
-                                       {"textColor", "black"}};
+      results.emplace_back(problem_.op(op).name, Json{{"value", problem_.time(op, device)},
+                                                      {"bgColor", colour_of(device)},
+                                                      {"textColor", "black"}});
     }
     return {{"results", std::move(results)}};
   }
