@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
-"""How planners behave as problems grow: limits kept, values found, memory taken.
+"""How planners behave as problems grow: limits kept, values found, memory taken. Fills docs/results/scale.md.
 
   bench/scale.py limits [--time-limit 1,10] [filters]   every planner: seconds over its limit, value, peak memory
   bench/scale.py auto   [--time-limit 1]    [filters]   auto against the best single quick planner, median of three
   bench/scale.py quick  [filters]                       seconds of the quick planners alone, against the number of ops
+  bench/scale.py aims   [--only WORDS]                  the cases that have an aim, each with its own limit
+  bench/scale.py page                                   the page's tables and plot, from all rows measured so far
 
 Filters are comma-separated lists: --objectives, --families, --ops, --devices, --planners. Each row is a run of its own.
+Rows are kept in docs/results/scale.jsonl as they come: a row that is there is not measured again (--again does).
 Seconds are those of the planning itself, from the request to the checked answer, as `plan --json` states them: reading
 and writing files is not in them. Processor seconds and memory are those of the process, reading included. A limit L is
-kept when the answer comes within 1.05 L + 0.1 s.
+kept when the answer comes within 1.05 L + 0.1 s. --under 'chrt -f 10' runs every process under that command, so that
+other work on the machine does not disturb it.
 """
 
 import argparse
-import csv
 import json
+import math
 import os
 import pathlib
+import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -25,39 +31,94 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build" / "placewright"
+PAGE = ROOT / "docs" / "results" / "scale.md"
+ROWS = ROOT / "docs" / "results" / "scale.jsonl"
+PLOT = ROOT / "docs" / "images" / "scale-growth.svg"
 
 OBJECTIVES = ["latency", "total-completion", "throughput", "call-latency"]
 FAMILIES = ["layered", "transformer", "inception", "series-parallel"]
 OPS = [200, 2000, 20000, 100000]
 DEVICES = [4, 16, 64]
 QUICK = {
-    "latency": ["heft", "etf", "topo", "single"],
-    "total-completion": ["heft", "etf", "topo", "tsam"],
-    "throughput": ["ideals-linear", "topo", "proportional", "scotch"],
+    "latency": ["heft", "lists", "etf", "topo", "single"],
+    "total-completion": ["heft", "lists", "etf", "topo", "tsam"],
+    "throughput": ["ideals-linear", "kinds", "topo", "proportional", "scotch"],
     "call-latency": ["calls-greedy", "calls-chain", "topo", "single"],
 }
+COUNTED = 600  # seconds: a limit that quick planners never reach
+
+# What is wanted, in order of the page: words of the case, family, objective, ops, devices, further options of
+# `generate`, planner, limit in seconds, how the result is read, what it was before, the aim.
+AIMS = [
+    ("HEFT, layered 100,000 x 64, latency: seconds", "layered", "latency", 100000, 64, (), "heft", COUNTED, "seconds",
+     "16.5", "2"),
+    ("ETF, layered 20,000 x 16, latency: seconds", "layered", "latency", 20000, 16, (), "etf", COUNTED, "seconds", "51",
+     ""),
+    *[(f"{family} 20,000 x {devices}, latency, 2 s: better than HEFT by", family, "latency", 20000, devices, (), "auto",
+       2, "gain", "0 %", aim) for devices in (16, 64)
+      for family, aim in [("layered", "2 %"), ("inception", "3 %"), ("transformer", "5 %")]],
+    *[(f"{family} 20,000 x {devices}, latency, 20 s: gap", family, "latency", 20000, devices, (), "auto", 20, "gap",
+       before, "5 %") for devices, befores in [(16, ("9.6 %", "", "")), (64, ("", "", ""))]
+      for family, before in zip(("layered", "inception", "transformer"), befores)],
+    ("transformer 20,000 x 64, three kinds, throughput, 10 s: gap", "transformer", "throughput", 20000, 64, (), "auto",
+     10, "gap", "35 %", "3 %"),
+    ("the same: memory, MB", "transformer", "throughput", 20000, 64, (), "auto", 10, "memory_mb", "7,265", "500"),
+    ("encoder-decoder 1,400 x 4, latency, 60 s: gap", "encoder-decoder", "latency", 1400, 4, (), "auto", 60, "gap",
+     "45 %", "30 %"),
+    ("layered 100 x 6 accelerators, throughput, 60 s: gap", "layered", "throughput", 100, 6, (), "auto", 60, "gap",
+     "8 %", "3 %"),
+    ("series-parallel 200 x 8 accelerators, throughput, 60 s: gap", "series-parallel", "throughput", 200, 8, (), "auto",
+     60, "gap", "4 %", "1.5 %"),
+    *[(f"{models} models of 40 ops x 4 devices, total completion, 10 s: gap", "series-parallel", "total-completion",
+       40 * models, 4, ("--models", str(models)), "auto", 10, "gap", "30 % median", "15 %") for models in (2, 4, 8)],
+    ("layered 60 x 6 accelerators, calls, 60 s: gap", "layered", "call-latency", 60, 6, (), "auto", 60, "gap", "50 %",
+     "20 %"),
+]
 
 
-def generate(folder, objective, family, ops, devices, more=()):
-    """The path of a generated problem; calls need a host interconnect, the others have links and three kinds."""
-    name = "-".join([objective, family, str(ops), str(devices), *(part.strip("-") for part in more)])
+class Rows:
+    """What has been measured so far, by what names a row."""
+
+    def __init__(self, path, again):
+        self.path = path
+        self.again = again
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.rows = {self.key(row): row for row in map(json.loads, lines)}
+
+    @staticmethod
+    def key(row):
+        return tuple(row.get(name) for name in ("objective", "family", "ops", "devices", "more", "planner", "limit", "run"))
+
+    def get(self, case, measure):
+        key = self.key(case)
+        if self.again or key not in self.rows:
+            self.rows[key] = {**case, **measure()}
+            self.path.write_text("".join(json.dumps(row) + "\n" for row in self.rows.values()))
+        return self.rows[key]
+
+
+def generate(folder, case):
+    """The path of a generated problem; calls and the small pipelines need accelerators, the others have three kinds."""
+    more = case["more"].split()
+    name = "-".join([case["objective"], case["family"], str(case["ops"]), str(case["devices"]), *(word.strip("-") for word in more)])
     path = pathlib.Path(folder) / f"{name}.json"
     if not path.exists():
-        cluster = ["--accelerators" if objective == "call-latency" else "--devices", str(devices)]
-        models = ["--models", "4"] if objective == "total-completion" else []
-        subprocess.run([str(PROGRAM), "generate", family, "--objective", objective, "--ops", str(ops), *cluster, *models,
-                        *more, "--quiet", "-o", str(path)], check=True)
+        small_pipeline = case["objective"] == "throughput" and case["ops"] < 2000
+        cluster = ["--accelerators" if case["objective"] == "call-latency" or small_pipeline else "--devices", str(case["devices"])]
+        models = ["--models", "4"] if case["objective"] == "total-completion" and "--models" not in more else []
+        subprocess.run([str(PROGRAM), "generate", case["family"], "--objective", case["objective"], "--ops", str(case["ops"]),
+                        *cluster, *models, *more, "--quiet", "-o", str(path)], check=True)
     return path
 
 
-def plan(path, planner, limit, more=()):
+def plan(path, planner, limit, under):
     """One process: what it answered, its seconds, processor seconds and peak memory in MB."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen([str(PROGRAM), "plan", str(path), "--planner", planner, "--time-limit", f"{limit}s",
-                                    "--json", "--quiet", *more], stdout=output, stderr=errors)
+        process = subprocess.Popen([*under, str(PROGRAM), "plan", str(path), "--planner", planner, "--time-limit", f"{limit}s",
+                                    "--json", "--quiet"], stdout=output, stderr=errors)
         # A planner that does not end is a row of the table, not the end of it.
-        patience = threading.Timer(20 * limit + 60, process.kill)
+        patience = threading.Timer(20 * min(limit, 60) + 60, process.kill)
         patience.start()
         _, status, usage = os.wait4(process.pid, 0)
         patience.cancel()
@@ -70,10 +131,10 @@ def plan(path, planner, limit, more=()):
         except ValueError:
             reason = errors.read().decode().strip().splitlines()[-1:] or [""]
             answer = {"status": "refused" if process.returncode == 2 else "killed", "reason": reason[0]}
-    return {"planner": planner, "limit": limit, "status": answer["status"], "value": answer.get("value"),
-            "lower_bound": answer.get("lower_bound"), "found_by": answer.get("found_by"),
-            "reason": answer.get("reason", ""), "seconds": answer.get("seconds", wall), "wall_seconds": wall,
-            "cpu_seconds": usage.ru_utime + usage.ru_stime, "memory_mb": usage.ru_maxrss / 1024}
+    return {"status": answer["status"], "value": answer.get("value"), "lower_bound": answer.get("lower_bound"),
+            "found_by": answer.get("found_by"), "reason": answer.get("reason", ""),
+            "seconds": round(answer.get("seconds", wall), 4), "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
+            "memory_mb": round(usage.ru_maxrss / 1024)}
 
 
 def kept(row):
@@ -91,68 +152,179 @@ def known_planners(objective):
     return [entry["name"] for entry in entries if objective in entry["objectives"]]
 
 
-def text(value, form="{:.3g}"):
-    return "" if value is None else form.format(value)
-
-
 def percent(value):
-    return text(None if value is None else 100 * value, "{:.1f} %")
+    return "" if value is None else f"{100 * value:.1f} %"
 
 
-def cases(options, folder):
-    """The generated problems that the filters leave, each with what names it."""
-    for objective in options.objectives:
-        for family in options.families:
-            for ops in options.ops:
-                for devices in options.devices:
-                    path = generate(folder, objective, family, ops, devices)
-                    yield path, {"objective": objective, "family": family, "ops": ops, "devices": devices}
+class Bench:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+        self.rows = Rows(pathlib.Path(options.rows), options.again)
+
+    def row(self, family, objective, ops, devices, planner, limit, more=(), run=0):
+        case = {"objective": objective, "family": family, "ops": ops, "devices": devices, "more": " ".join(more),
+                "planner": planner, "limit": limit, "run": run}
+        row = self.rows.get(case, lambda: plan(generate(self.folder, case), planner, limit, self.options.under))
+        print(f"{objective} {family} {ops} x {devices} {planner} {limit:g} s: {row['status']} {row['value']} "
+              f"gap {percent(gap(row))} in {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} CPU), {row['memory_mb']} MB"
+              f"{'' if kept(row) else ', NOT KEPT'}", flush=True)
+        return row
+
+    def cases(self):
+        asked = self.options
+        return [(family, objective, ops, devices) for objective in asked.objectives for family in asked.families
+                for ops in asked.ops for devices in asked.devices]
+
+    def limits(self):
+        for case in self.cases():
+            for planner in self.options.planners or known_planners(case[1]):
+                for limit in self.options.time_limit:
+                    self.row(*case, planner, limit)
+
+    def auto(self):
+        for case in self.cases():
+            for limit in self.options.time_limit:
+                for planner in QUICK[case[1]]:
+                    self.row(*case, planner, limit)
+                for run in range(3):
+                    self.row(*case, "auto", limit, run=run)
+
+    def quick(self):
+        for case in self.cases():
+            for planner in self.options.planners or QUICK[case[1]]:
+                self.row(*case, planner, COUNTED)
+
+    def aims(self):
+        for words, family, objective, ops, devices, more, planner, limit, reading, _, _ in AIMS:
+            if self.options.only not in words:
+                continue
+            self.row(family, objective, ops, devices, planner, limit, more)
+            if reading == "gain":
+                self.row(family, objective, ops, devices, "heft", COUNTED, more)
 
 
-def limits(options, folder):
-    print("| objective | problem | planner | limit | seconds | CPU s | memory MB | value | gap | kept |")
-    print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
-    for path, case in cases(options, folder):
-        for planner in options.planners or known_planners(case["objective"]):
-            for limit in options.time_limit:
-                row = {**case, **plan(path, planner, limit)}
-                if row["status"] == "refused":
-                    continue
-                print(f"| {row['objective']} | {row['family']} {row['ops']:,} x {row['devices']} | {planner} | {limit:g} s | "
-                      f"{row['seconds']:.2f} | {row['cpu_seconds']:.2f} | {row['memory_mb']:.0f} | {text(row['value'])} | "
-                      f"{percent(gap(row))} | {'yes' if kept(row) else 'NO'} |", flush=True)
-                yield row
+class Page:
+    """The tables of the page, from rows."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.measured = list(rows.rows.values())
+
+    def find(self, **wanted):
+        return [row for row in self.measured if all(row[name] == value for name, value in wanted.items())]
+
+    def limits(self):
+        yield "| objective | limit | ops x devices | planners | kept | the longest | most memory, MB | no plan, where `topo` has one |"
+        yield "| --- | ---: | --- | ---: | ---: | --- | ---: | --- |"
+        ran = [row for row in self.measured if row["limit"] in (1, 10) and row["run"] == 0 and row["status"] != "refused"]
+        for objective in OBJECTIVES:
+            for limit in (1, 10):
+                for ops in OPS:
+                    for devices in DEVICES:
+                        rows = [row for row in ran if (row["objective"], row["limit"], row["ops"], row["devices"]) ==
+                                (objective, limit, ops, devices)]
+                        if len(rows) >= 8:
+                            yield self.limits_line(objective, limit, ops, devices, rows)
+
+    @staticmethod
+    def limits_line(objective, limit, ops, devices, rows):
+        late = sorted((row for row in rows if not kept(row)), key=lambda row: -row["seconds"])
+        longest = max(rows, key=lambda row: row["seconds"])
+        shown = ", ".join(f"`{row['planner']}` {row['seconds']:.2f} s" for row in late) or f"{longest['seconds']:.2f} s"
+        found = {row["planner"]: row["value"] is not None for row in rows}
+        without = ", ".join(f"`{row['planner']}`" for row in rows if row["value"] is None) if found.get("topo") else ""
+        return (f"| {objective} | {limit} s | {ops:,} x {devices} | {len(rows)} | {len(rows) - len(late)} | {shown} | "
+                f"{max(row['memory_mb'] for row in rows):,} | {without} |")
+
+    def auto(self):
+        yield "| objective | problem | best quick planner | its value | `auto`, median of three | found by | `auto` is worse by |"
+        yield "| --- | --- | --- | ---: | ---: | --- | ---: |"
+        for last in self.find(planner="auto", limit=1, run=2):
+            same = {name: last[name] for name in ("objective", "family", "ops", "devices", "more", "limit")}
+            runs = self.find(planner="auto", **same)
+            quick = [row for row in self.find(**same) if row["planner"] in QUICK[last["objective"]] and
+                     row["value"] is not None and kept(row)]
+            if not quick:
+                continue
+            best = min(quick, key=lambda row: row["value"])
+            value = statistics.median(math.inf if row["value"] is None else row["value"] for row in runs)
+            yield (f"| {last['objective']} | {last['family']} {last['ops']:,} x {last['devices']} | `{best['planner']}` | "
+                   f"{best['value']:.6g} | {value:.6g} | `{last['found_by']}` | {percent(max(0, value / best['value'] - 1))} |")
+
+    def reading(self, words, family, objective, ops, devices, more, planner, limit, reading):
+        same = {"family": family, "objective": objective, "ops": ops, "devices": devices, "more": " ".join(more), "run": 0}
+        rows = self.find(planner=planner, limit=limit, **same)
+        if not rows:
+            return "not measured", None
+        row = rows[0]
+        if reading == "gap":
+            return percent(gap(row)), row
+        if reading == "gain":
+            heft = self.find(planner="heft", limit=COUNTED, **same)
+            return percent(1 - row["value"] / heft[0]["value"]) if heft else "not measured", row
+        return f"{row[reading]:,.3g}", row
+
+    def aims(self):
+        yield "| case | before | aim | reached | value | lower bound | by |"
+        yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
+        for *case, before, aim in AIMS:
+            reached, row = self.reading(*case)
+            figures = ("", "", "") if row is None else (f"{row['value']:.6g}", f"{row['lower_bound']:.6g}",
+                                                        f"`{row['found_by'] or row['planner']}`")
+            yield f"| {case[0]} | {before} | {aim} | {reached} | {' | '.join(figures)} |"
+
+    def growth(self):
+        """Processor seconds of quick planners against ops."""
+        lines = {}
+        for row in self.find(objective="latency", family="layered", devices=64, limit=COUNTED):
+            lines.setdefault(row["planner"], []).append((row["ops"], max(row["cpu_seconds"], 0.001)))
+        PLOT.write_text(growth_plot({name: sorted(points) for name, points in lines.items() if len(points) > 1}))
+        yield f"![Processor seconds against ops](../images/{PLOT.name})"
+
+    def write(self):
+        text = PAGE.read_text()
+        for name in ("limits", "auto", "aims", "growth"):
+            block = "\n".join(getattr(self, name)())
+            pattern = re.compile(rf"(<!-- {name}: bench/scale.py -->\n).*?(<!-- end -->)", re.DOTALL)
+            if not pattern.search(text):
+                sys.exit(f"{PAGE.name} has no place for '{name}'")
+            text = pattern.sub(lambda found: f"{found[1]}{block}\n{found[2]}", text)
+        PAGE.write_text(text)
 
 
-def auto(options, folder):
-    print("| objective | problem | limit | quick | value | auto | found by | auto against quick |")
-    print("| --- | --- | ---: | --- | ---: | ---: | --- | ---: |")
-    for path, case in cases(options, folder):
-        for limit in options.time_limit:
-            quick = [row for name in QUICK[case["objective"]] for row in [plan(path, name, limit)]
-                     if row["value"] is not None and kept(row)]
-            runs = [plan(path, "auto", limit) for _ in range(options.repeats)]
-            values = [row["value"] if row["value"] is not None else float("inf") for row in runs]
-            best = min(quick, key=lambda row: row["value"], default={"planner": "", "value": None})
-            value = statistics.median(values)
-            worse = value / best["value"] - 1 if best["value"] else None
-            print(f"| {case['objective']} | {case['family']} {case['ops']:,} x {case['devices']} | {limit:g} s | "
-                  f"{best['planner']} | {text(best['value'], '{:.6g}')} | {value:.6g} | {runs[0]['found_by']} | "
-                  f"{percent(worse)} |", flush=True)
-            yield {**case, "limit": limit, "quick": best["planner"], "quick_value": best["value"], "value": value,
-                   "worse": worse}
+def growth_plot(lines):
+    """An SVG with two logarithmic axes."""
+    width, height, left, bottom = 640, 360, 60, 40
+    colours = ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b"]
+    points = [point for line in lines.values() for point in line] or [(1, 1), (10, 10)]
+    bounds = [(math.floor(math.log10(min(p[axis] for p in points))), math.ceil(math.log10(max(p[axis] for p in points))))
+              for axis in (0, 1)]
 
+    def place(point):
+        parts = [(math.log10(point[axis]) - low) / max(1, high - low) for axis, (low, high) in enumerate(bounds)]
+        return left + parts[0] * (width - left - 120), (height - bottom) - parts[1] * (height - bottom - 20)
 
-def quick(options, folder):
-    print("| objective | problem | planner | seconds | CPU s | memory MB | value | gap |")
-    print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |")
-    for path, case in cases(options, folder):
-        for planner in options.planners or QUICK[case["objective"]]:
-            row = {**case, **plan(path, planner, 600)}
-            print(f"| {row['objective']} | {row['family']} {row['ops']:,} x {row['devices']} | {planner} | "
-                  f"{row['seconds']:.2f} | {row['cpu_seconds']:.2f} | {row['memory_mb']:.0f} | {text(row['value'])} | "
-                  f"{percent(gap(row))} |", flush=True)
-            yield row
+    shapes = []
+    for axis, (low, high) in enumerate(bounds):
+        for power in range(low, high + 1):
+            x, y = place((10**power, 10**bounds[1][0]) if axis == 0 else (10**bounds[0][0], 10**power))
+            text = f"{10**power:g}"
+            far = place((10**bounds[0][1], 10**bounds[1][1]))
+            end = (x, far[1]) if axis == 0 else (far[0], y)
+            shapes.append(f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" stroke="#ddd"/>')
+            at = (x, y + 16, "middle") if axis == 0 else (x - 6, y + 4, "end")
+            shapes.append(f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" text-anchor="{at[2]}">{text}</text>')
+    for (name, line), colour in zip(lines.items(), colours):
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(place, line))
+        shapes.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        x, y = place(line[-1])
+        shapes.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{colour}">{name}</text>')
+    shapes.append(f'<text x="{width / 2 - 60:.0f}" y="{height - 4}" text-anchor="middle">ops (layered, 64 devices)</text>')
+    shapes.append(f'<text x="14" y="{height / 2:.0f}" text-anchor="middle" transform="rotate(-90 14 {height / 2:.0f})">'
+                  "processor seconds</text>")
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">\n'
+            f'<rect width="{width}" height="{height}" fill="white"/>\n' + "\n".join(shapes) + "\n</svg>\n")
 
 
 def words(value):
@@ -161,27 +333,24 @@ def words(value):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["limits", "auto", "quick"])
+    parser.add_argument("what", choices=["limits", "auto", "quick", "aims", "page"])
     parser.add_argument("--objectives", type=words, default=OBJECTIVES)
     parser.add_argument("--families", type=words, default=FAMILIES)
     parser.add_argument("--ops", type=lambda value: [int(word) for word in words(value)], default=OPS)
     parser.add_argument("--devices", type=lambda value: [int(word) for word in words(value)], default=DEVICES)
     parser.add_argument("--planners", type=words, help="only these; without it all that serve the objective")
     parser.add_argument("--time-limit", type=lambda value: [float(word) for word in words(value)], default=[1.0])
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default="", help="aims: only cases with these words")
     parser.add_argument("--problems", help="keep generated problems in this folder")
-    parser.add_argument("--csv", help="write the rows here too")
+    parser.add_argument("--rows", default=str(ROWS), help="the file of rows")
+    parser.add_argument("--again", action="store_true", help="measure rows again that are there")
+    parser.add_argument("--under", type=shlex.split, default=[], help="a command to run every process under")
     options = parser.parse_args()
-    measure = {"limits": limits, "auto": auto, "quick": quick}[options.what]
     with tempfile.TemporaryDirectory() as folder:
         if options.problems:
             os.makedirs(options.problems, exist_ok=True)
-        rows = list(measure(options, options.problems or folder))
-    if options.csv:
-        with open(options.csv, "w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(dict.fromkeys(key for row in rows for key in row)))
-            writer.writeheader()
-            writer.writerows(rows)
+        bench = Bench(options, options.problems or folder)
+        Page(bench.rows).write() if options.what == "page" else getattr(bench, options.what)()
     return 0
 
 
