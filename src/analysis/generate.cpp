@@ -169,6 +169,8 @@ std::vector<SketchOp> Generator::sketch(std::size_t ops) {
       return series_parallel_sketch(ops, random_);
     case GraphFamily::transformer:
       return transformer_sketch(ops);
+    case GraphFamily::encoder_decoder:
+      return encoder_decoder_sketch(ops);
     case GraphFamily::inception:
       return inception_sketch(ops, random_);
     case GraphFamily::layered:

@@ -8,6 +8,7 @@
 //   chain            one op after the other
 //   series-parallel  series and parallel parts nested at random
 //   transformer      attention and feed-forward blocks; the same op costs the same in every block
+//   encoder-decoder  attention of eight heads, ops of their own; the decoder reads the encoder's end
 //   inception        modules of parallel convolution branches that a concat joins
 //
 // Costs: an op is heavy (convolution, matrix product: long, with weights) or light (short,
@@ -26,13 +27,15 @@
 
 namespace placewright {
 
-enum class GraphFamily { layered, chain, series_parallel, transformer, inception };
+enum class GraphFamily { layered, chain, series_parallel, transformer, encoder_decoder, inception };
 template <>
 inline constexpr auto kSpellings<GraphFamily> = std::to_array<Spelling<GraphFamily>>({
     {GraphFamily::layered, "layered", "ops in layers, reading from layers further up"},
     {GraphFamily::chain, "chain", "one op after the other"},
     {GraphFamily::series_parallel, "series-parallel", "series and parallel parts nested at random"},
     {GraphFamily::transformer, "transformer", "attention and feed-forward blocks"},
+    {GraphFamily::encoder_decoder, "encoder-decoder",
+     "attention with ops for each head, a decoder that reads an encoder"},
     {GraphFamily::inception, "inception", "parallel convolution branches that a concat joins"},
 });
 

@@ -173,6 +173,70 @@ Number add_transformer_block(Sketch& sketch, std::size_t block, Number input) {
   return out;
 }
 
+constexpr std::size_t kHeads = 8;
+constexpr std::size_t kAttention = 6 * kHeads + 4;
+constexpr std::size_t kFeedForward = 5;
+constexpr std::size_t kEncoderDecoderPair = 3 * kAttention + 2 * kFeedForward;
+
+// Layers as first published for translation, normalised at the end, every head with ops of its own. The ops of all heads and layers
+// share their roles.
+class AttentionLayers {
+ public:
+  explicit AttentionLayers(Sketch& sketch) : sketch_(sketch) {}
+
+  // Heads that ask from `input` about `source`, joined and added to `input`.
+  Number add_attention(const std::string& name, Number input, Number source) {
+    const auto after = [&](Number before, std::string_view part, std::string_view type, int role) {
+      return sketch_.add_after(before, fmt::format("{}.{}", name, part), type, role);
+    };
+    std::vector<Number> contexts;
+    for (std::size_t head = 0; head < kHeads; ++head) {
+      const auto of_head = [&](std::string_view part) {
+        return fmt::format("head{}.{}", head, part);
+      };
+      const Number query = after(input, of_head("query"), "MatMul", 0);
+      const Number key = after(source, of_head("key"), "MatMul", 1);
+      const Number value = after(source, of_head("value"), "MatMul", 2);
+      const Number scores = after(query, of_head("scores"), "MatMul", 3);
+      sketch_.connect(key, scores);
+      sketch_.leave_weights_out(scores);
+      const Number weights = after(scores, of_head("softmax"), "Softmax", 4);
+      contexts.push_back(after(weights, of_head("context"), "MatMul", 5));
+      sketch_.connect(value, contexts.back());
+      sketch_.leave_weights_out(contexts.back());
+    }
+    const Number joined = after(contexts.front(), "concat", "Concat", 6);
+    for (std::size_t head = 1; head < kHeads; ++head) sketch_.connect(contexts[head], joined);
+    const Number projected = after(joined, "project", "MatMul", 7);
+    const Number added = after(projected, "residual", "Add", 8);
+    sketch_.connect(input, added);
+    return after(added, "norm", "LayerNormalization", 9);
+  }
+
+  Number add_feed_forward(const std::string& name, Number input) {
+    const auto after = [&](Number before, std::string_view part, std::string_view type, int role) {
+      return sketch_.add_after(before, fmt::format("{}.{}", name, part), type, role);
+    };
+    const Number wide = after(input, "up", "MatMul", 10);
+    const Number active = after(wide, "relu", "Relu", 11);
+    const Number added = after(after(active, "down", "MatMul", 12), "residual", "Add", 13);
+    sketch_.connect(input, added);
+    return after(added, "norm", "LayerNormalization", 14);
+  }
+
+ private:
+  Sketch& sketch_;
+};
+
+// What is left of `ops`: one product after the other with an activation between.
+void add_head(Sketch& sketch, Number last, std::size_t ops) {
+  for (std::size_t i = 0; sketch.size() < ops; ++i) {
+    const bool product = i % 2 == 1;
+    last = sketch.add_after(last, fmt::format("head.{}{}", product ? "matmul" : "gelu", i / 2),
+                            product ? "MatMul" : "Gelu");
+  }
+}
+
 // A branch of `ops` ops, convolutions and activations in turn.
 Number add_branch(Sketch& sketch, std::size_t module, std::size_t branch, std::size_t ops,
                   Number input) {
@@ -238,12 +302,29 @@ std::vector<SketchOp> transformer_sketch(std::size_t ops) {
   for (std::size_t block = 0; sketch.size() + kTransformerBlock <= ops; ++block) {
     last = add_transformer_block(sketch, block, last);
   }
-  // What is left is the head: one product after the other with an activation between.
-  for (std::size_t i = 0; sketch.size() < ops; ++i) {
-    const bool product = i % 2 == 1;
-    last = sketch.add_after(last, fmt::format("head.{}{}", product ? "matmul" : "gelu", i / 2),
-                            product ? "MatMul" : "Gelu");
+  add_head(sketch, last, ops);
+  return sketch.take();
+}
+
+std::vector<SketchOp> encoder_decoder_sketch(std::size_t ops) {
+  Sketch sketch(ops);
+  AttentionLayers layers(sketch);
+  const std::size_t pairs = (ops - 1) / kEncoderDecoderPair;
+  Number encoded = sketch.add("source.embed", "Gather");
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const std::string name = fmt::format("encoder{}", i);
+    encoded = layers.add_attention(name + ".attention", encoded, encoded);
+    encoded = layers.add_feed_forward(name + ".forward", encoded);
   }
+  if (sketch.size() == ops) return sketch.take();
+  Number decoded = sketch.add("target.embed", "Gather");
+  for (std::size_t i = 0; i < pairs && sketch.size() + kAttention * 2 + kFeedForward <= ops; ++i) {
+    const std::string name = fmt::format("decoder{}", i);
+    decoded = layers.add_attention(name + ".attention", decoded, decoded);
+    decoded = layers.add_attention(name + ".cross", decoded, encoded);
+    decoded = layers.add_feed_forward(name + ".forward", decoded);
+  }
+  add_head(sketch, decoded, ops);
   return sketch.take();
 }
 

@@ -33,6 +33,7 @@ std::vector<SketchOp> layered_sketch(std::size_t ops, LayeredShape shape, Random
 std::vector<SketchOp> chain_sketch(std::size_t ops, RandomNumbers& random);
 std::vector<SketchOp> series_parallel_sketch(std::size_t ops, RandomNumbers& random);
 std::vector<SketchOp> transformer_sketch(std::size_t ops);
+std::vector<SketchOp> encoder_decoder_sketch(std::size_t ops);
 std::vector<SketchOp> inception_sketch(std::size_t ops, RandomNumbers& random);
 
 // The numbers of edges that a layered graph of this size can have: least, most.

@@ -92,6 +92,21 @@ TEST(Generate, BytesAreFixed) {
             "d5434c67bd48c5235d95cf938aa57c90881e4173e0f0c73bdb646a51c6b47a0d");
   EXPECT_EQ(digest({.family = GraphFamily::inception, .seed = 7, .ops = 100, .unsupported = 0.2}),
             "41e87c7c96dc5150218a86e6aec53a5a59dc59e9310ae526d341624c2ee796fe");
+  EXPECT_EQ(digest({.family = GraphFamily::encoder_decoder, .seed = 7, .ops = 340}),
+            "93bb5a71aeca8da00939fe13e0d6cde75696aff3076d4aefc56b0ede23e26d5d");
+}
+
+// Every decoder layer reads the end of the encoder: two products for each of eight heads.
+TEST(Generate, DecodersReadTheEndOfTheirEncoder) {
+  const Problem problem(generate({.family = GraphFamily::encoder_decoder, .ops = 334}));
+  ASSERT_EQ(problem.op_count(), 334U);
+  const auto end = problem.find_op("encoder1.forward.norm");
+  ASSERT_TRUE(end);
+  EXPECT_EQ(problem.successors(*end).size(), 2U * 2 * 8);
+  for (const std::size_t ops : {1, 2, 166, 167, 168, 300}) {
+    const Problem other(generate({.family = GraphFamily::encoder_decoder, .ops = ops}));
+    EXPECT_EQ(other.op_count(), ops);
+  }
 }
 
 TEST(Generate, LayeredGraphsHaveTheEdgesAskedFor) {
