@@ -9,9 +9,19 @@
 #include "bounds/rounding.h"
 #include "bounds/segments.h"
 #include "bounds/work.h"
+#include "coarsen/deletion.h"
 
 namespace placewright {
 namespace {
+
+// The best that leaving ops out gives; 0 where it gives nothing.
+double hub_bound(const Problem& problem) {
+  double best = 0;
+  for (const Remainder& rest : remainders(problem)) {
+    best = std::max(best, segment_bound(rest.problem));
+  }
+  return best;
+}
 
 std::vector<Bound> latency_bounds(const Problem& problem) {
   const auto paths = critical_paths(problem);
@@ -23,9 +33,13 @@ std::vector<Bound> latency_bounds(const Problem& problem) {
     longest = std::max(longest, paths[model]);
     first_arrival = std::min(first_arrival, problem.model(model).arrival);
   }
-  return {{"critical path", longest},
-          {"path and work between cut nodes", segment_bound(problem)},
-          {"work", first_arrival + work_bound(problem)}};
+  std::vector<Bound> bounds{{"critical path", longest},
+                            {"path and work between cut nodes", segment_bound(problem)},
+                            {"work", first_arrival + work_bound(problem)}};
+  if (const double hubs = hub_bound(problem); hubs > 0) {
+    bounds.push_back({"path and work between hubs, some ops left out", hubs});
+  }
+  return bounds;
 }
 
 std::vector<Bound> total_completion_bounds(const Problem& problem) {
