@@ -8,6 +8,7 @@
 namespace placewright {
 
 PlannerEntry decompose();
+PlannerEntry hubs();
 PlannerEntry search();
 PlannerEntry cpsat_schedule();
 

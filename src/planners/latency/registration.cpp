@@ -5,6 +5,7 @@ namespace placewright {
 
 void register_latency(Registry& registry) {
   registry.add(decompose());
+  registry.add(hubs());
   registry.add(search());
   registry.add(cpsat_schedule());
 }
