@@ -309,16 +309,19 @@ std::vector<SketchOp> transformer_sketch(std::size_t ops) {
 std::vector<SketchOp> encoder_decoder_sketch(std::size_t ops) {
   Sketch sketch(ops);
   AttentionLayers layers(sketch);
-  const std::size_t pairs = (ops - 1) / kEncoderDecoderPair;
+  const std::size_t pairs = ops < 2 ? 0 : (ops - 2) / kEncoderDecoderPair;
   Number encoded = sketch.add("source.embed", "Gather");
   for (std::size_t i = 0; i < pairs; ++i) {
     const std::string name = fmt::format("encoder{}", i);
     encoded = layers.add_attention(name + ".attention", encoded, encoded);
     encoded = layers.add_feed_forward(name + ".forward", encoded);
   }
-  if (sketch.size() == ops) return sketch.take();
+  if (pairs == 0) {
+    add_head(sketch, encoded, ops);
+    return sketch.take();
+  }
   Number decoded = sketch.add("target.embed", "Gather");
-  for (std::size_t i = 0; i < pairs && sketch.size() + kAttention * 2 + kFeedForward <= ops; ++i) {
+  for (std::size_t i = 0; i < pairs; ++i) {
     const std::string name = fmt::format("decoder{}", i);
     decoded = layers.add_attention(name + ".attention", decoded, decoded);
     decoded = layers.add_attention(name + ".cross", decoded, encoded);

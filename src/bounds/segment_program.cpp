@@ -77,15 +77,14 @@ struct Activity {
 
 class SegmentProgram {
  public:
-  SegmentProgram(const Problem& problem, const SegmentPaths& paths, std::size_t entry,
-                 std::size_t exit, double enough)
+  SegmentProgram(const Problem& problem, const SegmentPaths& paths, const SegmentPassage& passage)
       : problem_(problem),
         paths_(paths),
         ops_(paths.segment().ops),
-        entry_(entry),
-        exit_(exit),
-        enough_(enough),
-        at_least_(paths.longest(entry, exit)),
+        entry_(passage.entry),
+        exit_(passage.exit),
+        enough_(passage.enough),
+        at_least_(std::max(passage.at_least, paths.longest(entry_, exit_))),
         devices_(problem.device_count()),
         with_ports_(problem.rules().congestion &&
                     problem.interconnect() == InterconnectKind::links &&
@@ -295,9 +294,9 @@ std::size_t segment_program_size(const Problem& problem, const CutSegment& segme
   return (segment.ops.size() + 2 * edges * problem.device_count()) * problem.device_count();
 }
 
-double segment_program_bound(const Problem& problem, const SegmentPaths& paths, std::size_t entry,
-                             std::size_t exit, double enough, const SegmentProgramLimits& limits) {
-  return SegmentProgram(problem, paths, entry, exit, enough).bound(limits);
+double segment_program_bound(const Problem& problem, const SegmentPaths& paths,
+                             const SegmentPassage& passage, const SegmentProgramLimits& limits) {
+  return SegmentProgram(problem, paths, passage).bound(limits);
 }
 
 }  // namespace placewright

@@ -34,6 +34,14 @@
 
 namespace placewright {
 
+// A way through a segment, and what is known of it.
+struct SegmentPassage {
+  std::size_t entry = 0;  // devices, as in SegmentPaths
+  std::size_t exit = 0;
+  double at_least = 0;  // a lower bound: windows say more when it is high
+  double enough = 0;    // no bound above this is asked for; finite
+};
+
 struct SegmentProgramLimits {
   double most_seconds = kInfinity;
   const std::atomic<bool>* stop = nullptr;
@@ -42,8 +50,8 @@ struct SegmentProgramLimits {
 // Variables of the program, about: what a caller should look at before it asks.
 std::size_t segment_program_size(const Problem& problem, const CutSegment& segment);
 
-// A lower bound on the time from the entry's end to the exit's. At most `enough`, which is finite.
-double segment_program_bound(const Problem& problem, const SegmentPaths& paths, std::size_t entry,
-                             std::size_t exit, double enough, const SegmentProgramLimits& limits);
+// A lower bound on the time from the entry's end to the exit's.
+double segment_program_bound(const Problem& problem, const SegmentPaths& paths,
+                             const SegmentPassage& passage, const SegmentProgramLimits& limits);
 
 }  // namespace placewright

@@ -22,8 +22,11 @@ inline double program_bound(const Problem& problem, double enough) {
     std::vector<double> next(paths.exits(), kInfinity);
     for (std::size_t entry = 0; entry < paths.entries(); ++entry) {
       for (std::size_t exit = 0; exit < paths.exits(); ++exit) {
-        const double passage = segment_program_bound(problem, paths, entry, exit, enough, {});
-        next[exit] = std::min(next[exit], distance[entry] + passage);
+        // Once with what paths say, once with what the program said.
+        const double first = segment_program_bound(problem, paths, {entry, exit, 0, enough}, {});
+        const double second =
+            segment_program_bound(problem, paths, {entry, exit, first, enough}, {});
+        next[exit] = std::min(next[exit], distance[entry] + std::max(first, second));
       }
     }
     distance = std::move(next);

@@ -35,6 +35,7 @@ namespace {
 
 constexpr double kProgramShare = 0.5;          // of the time
 constexpr double kSegmentShare = 0.4;          // of what is left then
+constexpr double kProgramGain = 0.03;          // of a program; after less it is not asked again
 constexpr std::uint64_t kMoves = 400;          // of local search in a segment, for each op
 constexpr std::size_t kMostVariables = 30000;  // of a program; about ten seconds
 
@@ -206,9 +207,14 @@ class Hubs {
     double& lower = segment.lower[segment.at(entry, exit)];
     segment.final[segment.at(entry, exit)] = 1;
     if (enough <= lower) return true;
-    lower = std::max(lower, segment_program_bound(rest_->problem, paths, entry, exit, enough,
-                                                  {.most_seconds = control_.remaining(),
-                                                   .stop = control_.interruption()}));
+    // Windows say more when more is known.
+    for (double known = 0; lower > known * (1 + kProgramGain) && lower < enough;) {
+      known = lower;
+      lower = std::max(
+          lower, segment_program_bound(
+                     rest_->problem, paths, {entry, exit, known, enough},
+                     {.most_seconds = control_.remaining(), .stop = control_.interruption()}));
+    }
     return true;
   }
 
@@ -228,11 +234,20 @@ class Hubs {
       if (!found.plan) return;
       for (std::size_t j = 0; j < ops.ops.size(); ++j) {
         const OpId original = rest_->original[ops.ops[j].index()];
-        pinned.ops[original.index()].pinned_to = found.plan->placement[OpId{j}];
+        pin(pinned, original, found.plan->placement[OpId{j}]);
       }
       entry = path_[i];
     }
     take(answer_of(heft(), Problem(std::move(pinned)), control_.remaining()));
+  }
+
+  // One op pins its group, where the group may be there.
+  void pin(ProblemDraft& draft, OpId op, DeviceId device) const {
+    const GroupId group = problem_.group(op);
+    const bool pinned = std::ranges::any_of(problem_.group_ops(group), [&](OpId other) {
+      return draft.ops[other.index()].pinned_to.valid();
+    });
+    if (!pinned && problem_.group_allowed(group, device)) draft.ops[op.index()].pinned_to = device;
   }
 
   // A segment as a problem of its own: its ops, then its entry.
