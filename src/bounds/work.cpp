@@ -259,7 +259,7 @@ double work_bound(const Problem& problem, WorkScope scope) {
 
 Table<KindId, double> work_prices(const Problem& problem) {
   const WorkRelaxation relaxation(problem, WorkScope::all, Capacity::devices);
-  const Prices prices = relaxation.best_prices();
+  const Prices prices = relaxation.subgradient_prices();
   const double normal = relaxation.price_of_all(prices);
   Table<KindId, double> by_kind(problem.kind_count(), 0);
   // Without shared resources each kind is a pool of its own.

@@ -29,8 +29,9 @@ enum class WorkScope { all, forward, backward };
 
 double work_bound(const Problem& problem, WorkScope scope = WorkScope::all);
 
-// The prices y above, of time on the devices of each kind. A planner that weighs the time of an op by
-// them sees what a unit of that kind's time is worth to all the others.
+// Prices y as above, of time on the devices of each kind, by the subgradient search (an LP would take
+// longer than those who ask). A planner that weighs the time of an op by them sees what a unit of that
+// kind's time is worth to all the others.
 Table<KindId, double> work_prices(const Problem& problem);
 
 }  // namespace placewright

@@ -24,7 +24,7 @@ std::string fault_of_plan(const Problem& problem, const std::string& planner, co
 }
 
 double seconds_to_check(const Problem& problem) {
-  constexpr double kSecondsForEach = 5e-7;
+  constexpr double kSecondsForEach = 8e-7;
   return kSecondsForEach * static_cast<double>(problem.op_count() + problem.edge_count());
 }
 

@@ -406,6 +406,7 @@ std::vector<std::uint32_t> least_cut_order(const StageModel& model, const Neighb
 std::optional<IdealFamily> IdealFamily::all_ideals(const StageModel& model,
                                                    std::span<const WorkWindow> windows,
                                                    std::size_t limit, Control& control) {
+  if (control.should_stop()) return std::nullopt;  // all descendants of all blocks are found first
   return Enumeration(model, windows, limit, control).run();
 }
 
