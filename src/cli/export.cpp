@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -12,9 +16,12 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/graph_export.h"
+#include "formats/input_error.h"
 #include "formats/json_text.h"
+#include "formats/onnx_model.h"
 #include "formats/plan_rows.h"
 #include "formats/text_file.h"
+#include "formats/tool_plans.h"
 #include "formats/trace_export.h"
 #include "planning/suggestion.h"
 #include "running/plan_parts.h"
@@ -32,6 +39,8 @@ constexpr const char* kExamples =
     "  placewright export plan.json --to model-explorer -o graph.json\n"
     "  placewright export plan.json --to csv -o plan.csv\n"
     "  placewright export plan.json --to parts -o folder           sub-models for any runtime\n"
+    "  placewright export plan.json --to accelerate -o map.json    a device_map for Hugging Face\n"
+    "  placewright export plan.json --to llama.cpp                 arguments of llama-server\n"
     "\n"
     "model-explorer writes a second file, graph.node-data.json, with each op's time and device.";
 
@@ -58,29 +67,6 @@ std::string table_text(const PlanRows& rows) {
 std::string node_data_path(const std::string& path) {
   std::filesystem::path file(path);
   return file.replace_extension(".node-data.json").string();
-}
-
-using Writer = std::string (*)(const Problem&, const Plan&);
-
-Writer writer_for(const std::string& target) {
-  if (target == "trace") {
-    return [](const Problem& problem, const Plan& plan) { return trace_json(problem, plan); };
-  }
-  if (target == "dot") return dot_text;
-  if (target == "model-explorer") return model_explorer_graph;
-  if (target == "csv") {
-    return
-        [](const Problem& problem, const Plan& plan) { return csv_text(plan_rows(problem, plan)); };
-  }
-  if (target == "table") {
-    return [](const Problem& problem, const Plan& plan) {
-      return table_text(plan_rows(problem, plan));
-    };
-  }
-  const std::vector<std::string> known = {"trace", "dot",      "model-explorer", "csv",
-                                          "table", "openvino", "parts"};
-  throw UsageError(fmt::format("--to: unknown target '{}'{} (known: {})", target,
-                               did_you_mean(target, known), fmt::join(known, ", ")));
 }
 
 // The model with the device of each op: two files of OpenVINO's, and the affinities beside them.
@@ -166,25 +152,132 @@ void write_parts(const ExportOptions& options, const OpenedPlan& loaded) {
   write_whole((folder / "manifest.json").string(), json_text(manifest_of(loaded, parts), 1) + '\n');
 }
 
+// ONNX Runtime's name of a device: https://onnxruntime.ai, "session.layer_assignment_settings".
+std::string designator_of(const std::string& device) {
+  std::string name = device;
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (name.starts_with("cpu")) return "cpu";
+  const std::size_t digits = name.find_first_of("0123456789");
+  const std::string number = digits == std::string::npos ? "0" : name.substr(digits);
+  if (name.starts_with("cuda") || name.starts_with("gpu")) return "gpu:" + number;
+  if (name.starts_with("npu")) return "npu";
+  throw UsageError(fmt::format(
+      "--to onnxruntime: ONNX Runtime has no device like '{}' (it has cpu, cuda:N, gpu:N, npu)",
+      device));
+}
+
+// The model with the device of each node as its metadata `layer_ann`, and the settings of a session
+// that puts the nodes there.
+void write_onnxruntime(const ExportOptions& options, const OpenedPlan& loaded) {
+  const Problem& problem = loaded.problem;
+  if (!options.path.ends_with(".onnx")) {
+    throw UsageError("--to onnxruntime writes a model and needs -o FILE.onnx");
+  }
+  if (problem.model_count() != 1 || !problem.model(ModelId{0}).source ||
+      !problem.model(ModelId{0}).source->path.ends_with(".onnx")) {
+    throw UsageError("--to onnxruntime takes a plan for one model that came from an .onnx file");
+  }
+  const auto models = models_of(problem);
+  const std::filesystem::path source = problem.model(ModelId{0}).source->path;
+  const OnnxModel file(source.string());
+  const auto folder = [](const std::filesystem::path& path) {
+    return std::filesystem::absolute(path).parent_path().lexically_normal();
+  };
+  if (file.has_files_beside() && folder(source) != folder(options.path)) {
+    throw UsageError(fmt::format(
+        "--to onnxruntime: the weights lie beside the model, so -o must be in the same folder, {}",
+        folder(source).string()));
+  }
+  std::vector<std::string> labels;
+  std::map<std::string, std::string> settings;  // designator, rule
+  for (const DeviceId device : devices_of_onnx_nodes(problem, loaded.plan(), *models.front())) {
+    labels.push_back(device.valid() ? designator_of(problem.device(device).name) : "");
+    if (device.valid()) settings[labels.back()] = fmt::format("{0}(={0})", labels.back());
+  }
+  std::vector<std::string> rules;
+  for (const auto& [designator, rule] : settings) rules.push_back(rule);
+  write_whole(options.path, file.annotated("layer_ann", labels));
+  write_whole(
+      std::filesystem::path(options.path).replace_extension(".session.json").string(),
+      json_text({{"session.layer_assignment_settings", fmt::format("{}", fmt::join(rules, "; "))}},
+                1) +
+          '\n');
+}
+
+// A text that another program reads.
+using TextWriter = std::string (*)(const Problem&, const Plan&);
+
+void write_text(const ExportOptions& options, const OpenedPlan& loaded, TextWriter text_of) {
+  try {
+    write_whole(options.path, text_of(loaded.problem, loaded.plan()));
+  } catch (const std::invalid_argument& error) {
+    throw InputError(options.plan.path, "",
+                     fmt::format("cannot be written for {}: {}", options.target, error.what()));
+  }
+}
+
+template <TextWriter text_of>
+void text_writer(const ExportOptions& options, const OpenedPlan& loaded) {
+  write_text(options, loaded, text_of);
+}
+
+std::string trace_text(const Problem& problem, const Plan& plan) {
+  return trace_json(problem, plan);
+}
+std::string csv_of(const Problem& problem, const Plan& plan) {
+  return csv_text(plan_rows(problem, plan));
+}
+std::string table_of(const Problem& problem, const Plan& plan) {
+  return table_text(plan_rows(problem, plan));
+}
+
+void write_model_explorer(const ExportOptions& options, const OpenedPlan& loaded) {
+  write_text(options, loaded, model_explorer_graph);
+  if (options.path == "-") return;
+  write_whole(node_data_path(options.path),
+              model_explorer_node_data(loaded.problem, loaded.plan()));
+}
+
+// What plans are written for. A new target is a line here.
+struct ExportTarget {
+  std::string_view name;
+  void (*write)(const ExportOptions&, const OpenedPlan&);
+};
+constexpr std::array kTargets = {
+    ExportTarget{"trace", text_writer<trace_text>},
+    ExportTarget{"dot", text_writer<dot_text>},
+    ExportTarget{"model-explorer", write_model_explorer},
+    ExportTarget{"csv", text_writer<csv_of>},
+    ExportTarget{"table", text_writer<table_of>},
+    ExportTarget{"parts", write_parts},
+    ExportTarget{"openvino", write_openvino},
+    ExportTarget{"onnxruntime", write_onnxruntime},
+    ExportTarget{"accelerate", text_writer<accelerate_map>},
+    ExportTarget{"torch-pipelining", text_writer<torch_pipelining_split>},
+    ExportTarget{"llama.cpp", text_writer<llama_cpp_arguments>},
+    ExportTarget{"megatron", text_writer<megatron_layout>},
+    ExportTarget{"deepspeed", text_writer<deepspeed_parts>},
+};
+
+std::vector<std::string> target_names() {
+  std::vector<std::string> names;
+  for (const ExportTarget& target : kTargets) names.emplace_back(target.name);
+  return names;
+}
+
+const ExportTarget& target_named(const std::string& name) {
+  const auto* found = std::ranges::find(kTargets, name, &ExportTarget::name);
+  if (found != kTargets.end()) return *found;
+  throw UsageError(fmt::format("--to: unknown target '{}'{} (known: {})", name,
+                               did_you_mean(name, target_names()),
+                               fmt::join(target_names(), ", ")));
+}
+
 ExitCode export_plan(const ExportOptions& options) {
-  const bool openvino = options.target == "openvino";
-  const bool parts = options.target == "parts";
-  const Writer write = openvino || parts ? nullptr : writer_for(options.target);
+  const ExportTarget& target = target_named(options.target);
   const OpenedPlan loaded = options.plan.read(options.output);
   if (!is_valid(loaded)) return ExitCode::no;
-  if (openvino) {
-    write_openvino(options, loaded);
-    return ExitCode::success;
-  }
-  if (parts) {
-    write_parts(options, loaded);
-    return ExitCode::success;
-  }
-  write_whole(options.path, write(loaded.problem, loaded.plan()));
-  if (options.target == "model-explorer" && options.path != "-") {
-    write_whole(node_data_path(options.path),
-                model_explorer_node_data(loaded.problem, loaded.plan()));
-  }
+  target.write(options, loaded);
   return ExitCode::success;
 }
 
@@ -194,8 +287,7 @@ void add_export(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("export", "Write a plan for another program");
   const auto options = std::make_shared<ExportOptions>();
   options->plan.add_to(*verb);
-  verb->add_option("--to", options->target,
-                   "trace, dot, model-explorer, csv, table, openvino or parts")
+  verb->add_option("--to", options->target, fmt::format("{}", fmt::join(target_names(), ", ")))
       ->required()
       ->type_name("TARGET");
   verb->add_option("-o,--output", options->path,

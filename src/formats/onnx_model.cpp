@@ -31,7 +31,13 @@ enum GraphField : protozero::pbf_tag_type {
   kOutput = 12,
   kSparseInitializer = 15,
 };
-enum NodeField : protozero::pbf_tag_type { kReads = 1, kMakes = 2, kType = 4, kAttribute = 5 };
+enum NodeField : protozero::pbf_tag_type {
+  kReads = 1,
+  kMakes = 2,
+  kType = 4,
+  kAttribute = 5,
+  kNodeMetadata = 9,
+};
 enum AttributeField : protozero::pbf_tag_type {
   kAttributeName = 1,
   kWhole = 3,
@@ -239,6 +245,7 @@ OnnxModel::OnnxModel(const std::string& path)
   try {
     for (const Field& field : fields_of(bytes_)) {
       if (field.number == kGraph) {
+        graph_ = field.value;
         read_graph(field.value);
       } else {
         other_fields_.push_back(field.bytes);
@@ -318,6 +325,37 @@ std::string OnnxModel::part(const OnnxPart& part) const {
   for (const std::string_view field : other_fields_) model += field;
   protozero::pbf_writer(model).add_message(kGraph, graph);
   return model;
+}
+
+std::string OnnxModel::annotated(std::string_view key,
+                                 const std::vector<std::string>& value_of_node) const {
+  std::string graph;
+  std::size_t number = 0;
+  for (const Field& field : fields_of(graph_)) {
+    const std::string value = field.number == kNode ? value_of_node.at(number++) : "";
+    if (value.empty()) {
+      graph += field.bytes;
+      continue;
+    }
+    std::string node{field.value};
+    protozero::pbf_writer writer(node);
+    protozero::pbf_writer entry(writer, kNodeMetadata);
+    entry.add_string(kKey, key.data(), key.size());
+    entry.add_string(kValue, value);
+    entry.commit();
+    protozero::pbf_writer(graph).add_message(kNode, node);
+  }
+  std::string model;
+  for (const std::string_view field : other_fields_) model += field;
+  protozero::pbf_writer(model).add_message(kGraph, graph);
+  return model;
+}
+
+bool OnnxModel::has_files_beside() const {
+  return std::ranges::any_of(weights_, [](const auto& weight) {
+    const Field field = fields_of(weight.second).front();
+    return field.number == kInitializer && whole_in(field.value, kDataLocation).value_or(0) != 0;
+  });
 }
 
 std::map<std::string, long> whole_attributes(const OnnxNode& node) {

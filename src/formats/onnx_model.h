@@ -59,12 +59,19 @@ class OnnxModel {
   // large.
   [[nodiscard]] std::string part(const OnnxPart& part) const;
 
+  // The whole file, each node with a metadata entry `key`; nodes whose value is empty as they are.
+  [[nodiscard]] std::string annotated(std::string_view key,
+                                      const std::vector<std::string>& value_of_node) const;
+  // Whether weights lie in files beside this one.
+  [[nodiscard]] bool has_files_beside() const;
+
  private:
   void read_graph(std::string_view graph);
 
   std::string path_;
   std::string bytes_;
   std::vector<std::string_view> other_fields_;  // of the model, all but its graph
+  std::string_view graph_;
   std::vector<OnnxNode> nodes_;
   std::map<std::string, std::string_view> weights_;  // messages by name
   std::map<std::string, std::string_view> inputs_;   // messages by name, those of weights too

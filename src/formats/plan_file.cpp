@@ -5,10 +5,11 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "formats/cluster_json.h"
-#include "formats/expert_split.h"
 #include "formats/input_error.h"
+#include "formats/other_plans.h"
 #include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
 #include "formats/text_file.h"
@@ -435,19 +436,21 @@ ProblemFile problem_of_plan(PlanReference reference, const std::string& plan_pat
 PlanDocument::PlanDocument(std::string_view text, std::string path)
     : path_(std::move(path)), document_(text, input_name(path_)) {
   const JsonValue root = document_.root();
-  if (!root.find("placewright") && !root.find("fpgas")) {
-    root.fail(
-        "is not a plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert "
-        "split)");
+  if (root.find("placewright") || other_plan_format(root) != nullptr) return;
+  std::vector<std::string> keys;
+  for (const OtherPlanFormat& format : other_plan_formats()) {
+    keys.push_back(fmt::format("{} ({})", format.recognised_by, format.name));
   }
+  root.fail(fmt::format("is not a plan: expected the key 'placewright' (our own format), or {}",
+                        fmt::join(keys, ", or ")));
 }
 
-bool PlanDocument::is_expert_split() const {
-  return !document_.root().find("placewright");
+bool PlanDocument::is_ours() const {
+  return document_.root().find("placewright").has_value();
 }
 
 PlanReference PlanDocument::reference() const {
-  if (is_expert_split()) return {};
+  if (!is_ours()) return {};
   const JsonValue root = document_.root();
   check_header(root, "plan");
   PlanReference reference;
@@ -467,8 +470,8 @@ PlanReference PlanDocument::reference() const {
 
 PlanFile PlanDocument::read(const Problem& problem, std::span<const std::string> op_ids) const {
   const JsonValue root = document_.root();
-  return is_expert_split() ? plan_of_split(root, problem, op_ids)
-                           : PlanReader(root, problem).read();
+  return is_ours() ? PlanReader(root, problem).read()
+                   : other_plan_format(root)->read(root, problem, op_ids);
 }
 
 }  // namespace placewright

@@ -79,7 +79,7 @@ class PlanDocument {
                               std::span<const std::string> op_ids = {}) const;
 
  private:
-  [[nodiscard]] bool is_expert_split() const;
+  [[nodiscard]] bool is_ours() const;
 
   std::string path_;
   JsonDocument document_;

@@ -10,15 +10,12 @@
 #include "formats/input_error.h"
 #include "formats/json.h"
 #include "formats/other_files.h"
+#include "formats/other_plans.h"
 #include "formats/problem_formats.h"
 #include "formats/text_file.h"
 
 namespace placewright {
 namespace {
-
-bool is_expert_split(JsonValue root) {
-  return root.find("fpgas") && !root.find("nodes");
-}
 
 // "'placewright' (placewright), or 'maxFPGAs' or 'maxCPUs' (msr), ..."
 std::string all_formats() {
@@ -33,8 +30,8 @@ const ProblemFormat& recognise(JsonValue root) {
   for (const ProblemFormat& format : problem_formats()) {
     if (format.recognises(root)) return format;
   }
-  if (is_expert_split(root)) {
-    root.fail("this is an expert split, which is a plan; expected a problem");
+  if (const OtherPlanFormat* plan = other_plan_format(root)) {
+    root.fail(fmt::format("this is a plan ({}); expected a problem", plan->name));
   }
   root.fail(fmt::format("the format is not known: expected the key {}", all_formats()));
 }
@@ -137,7 +134,7 @@ FileKind kind_of_file(std::string_view text, const std::string& origin) {
   const auto stated = root.find("placewright");
   if (stated && stated->is_text() && stated->text() == "cluster") return FileKind::cluster;
   const bool plan = stated && stated->is_text() && stated->text() == "plan";
-  return plan || is_expert_split(root) ? FileKind::plan : FileKind::problem;
+  return plan || other_plan_format(root) != nullptr ? FileKind::plan : FileKind::problem;
 }
 
 }  // namespace placewright

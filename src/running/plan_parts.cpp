@@ -119,6 +119,15 @@ class OnnxCut {
     }
   }
 
+  // By node; not valid for constants.
+  [[nodiscard]] std::vector<DeviceId> devices() const {
+    std::vector<DeviceId> devices(file_.nodes().size());
+    for (std::size_t node = 0; node < devices.size(); ++node) {
+      if (constant_[node] == 0) devices[node] = cut_.segments[segment_[node]]->devices.front();
+    }
+    return devices;
+  }
+
  private:
   // Files need not be in topological order, though nearly all are.
   void order_nodes() {
@@ -333,6 +342,13 @@ std::vector<PlanPart> plan_parts(const Problem& problem, const Plan& plan,
     connect(parts, first);
   }
   return parts;
+}
+
+std::vector<DeviceId> devices_of_onnx_nodes(const Problem& problem, const Plan& plan,
+                                            const NeuralModel& model) {
+  const std::vector<Segment> segments = segments_of(problem, plan);
+  const ModelId id{0};
+  return OnnxCut(cut_of(problem, id, model, segments), problem.model(id).source->path).devices();
 }
 
 }  // namespace placewright

@@ -44,4 +44,9 @@ struct PlanPart {
 std::vector<PlanPart> plan_parts(const Problem& problem, const Plan& plan,
                                  const std::vector<std::unique_ptr<NeuralModel>>& models);
 
+// The device of each node of the ONNX file that the plan's one model came from, in the file's order;
+// not valid for nodes that only make constants. Throws InputError.
+std::vector<DeviceId> devices_of_onnx_nodes(const Problem& problem, const Plan& plan,
+                                            const NeuralModel& model);
+
 }  // namespace placewright

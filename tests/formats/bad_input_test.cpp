@@ -199,7 +199,7 @@ const std::vector<BadInput>& bad_problems() {
       {"a plan for a problem", R"({"placewright": "plan", "version": 1})", "/placewright",
        "this is a plan file, expected a problem file"},
       {"an expert split for a problem", R"({"fpgas": [], "cpus": []})", "",
-       "this is an expert split, which is a plan; expected a problem"},
+       "this is a plan (expert split); expected a problem"},
       {"no devices of our own", R"({"placewright": "problem", "version": 1, "ops": []})", "",
        "has no devices: the keys 'kinds', 'devices' and 'interconnect' are missing, and no cluster "
        "file is given"},

@@ -285,8 +285,9 @@ TEST(PlanFile, BadPlansNameTheirPlace) {
        "the version of this plan file is not known: version 1 is read"},
       {"\"placement\"", "\"placements\"", "", "the status is feasible, but there is no placement"},
       {"\"placewright\"", "\"x\"", "",
-       "is not a plan: expected the key 'placewright' (our own format) or 'fpgas' (an expert "
-       "split)"},
+       "is not a plan: expected the key 'placewright' (our own format), or the key 'fpgas' "
+       "(expert split), or the key 'split_spec' (split points), or names of devices for all of its "
+       "keys (device map)"},
       {"\"value\": ", "\"value\": \"", "line 3, column 11", ""},
   };
   for (const BadPlan& bad : cases) {

@@ -9,6 +9,7 @@ import tempfile
 
 import jsonschema
 import numpy as np
+import onnx
 import onnx_models
 import onnxruntime
 import openvino
@@ -105,6 +106,38 @@ def test_onnx_models_in_onnxruntime(folder):
         for output, expected in zip(names, whole.run(names, inputs)):
             expect_close(outputs[output], expected, f"{name}: {output}")
     assert max(counts) > 2, counts  # or nothing was cut
+
+
+def annotated(folder, model, shapes, target):
+    """The model as '--to onnxruntime' writes it for a plan that scatters the ops, and the session's settings."""
+    cluster, plan = folder / "cluster.json", folder / "plan.json"
+    devices = [{"name": "cuda:0", "kind": "T4"}, {"name": "cpu", "kind": "Xeon-Sapphire-Rapids-32"}]
+    links = {"kind": "links", "all": "PCIe-4.0-x16"}
+    cluster.write_text(json.dumps({"placewright": "cluster", "version": 1, "devices": devices, "interconnect": links}))
+    flags = [word for shape in shapes for word in ("--shape", shape)]
+    random = ["--planner", "random", "--option", "samples=1"]
+    placewright("plan", model, *flags, "--cluster", cluster, *random, "-o", plan)
+    placewright("export", plan, "--to", "onnxruntime", "-o", target)
+    return onnx.load(target), json.loads(target.with_suffix(".session.json").read_text())
+
+
+def test_annotated_models_in_onnxruntime(folder):
+    """Both devices are named in the file, and it computes what it did. Only the CPU is here to run on."""
+    for name, (model, shapes) in onnx_models.folder_of_models(folder).items():
+        target = model.with_name(f"{model.stem}-annotated.onnx")
+        written, settings = annotated(folder, model, shapes, target)
+        labels = {entry.value for node in written.graph.node for entry in node.metadata_props if entry.key == "layer_ann"}
+        rules = settings["session.layer_assignment_settings"].split("; ")
+        assert labels <= {"cpu", "gpu:0"} and sorted(rules) == sorted(f"{label}(={label})" for label in labels), name
+        for node in written.graph.node:
+            del node.metadata_props[:]
+        assert written.graph == onnx.load(model).graph, name  # nothing else has changed
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # it says that there is no GPU here
+        for key, value in settings.items():
+            options.add_session_config_entry(key, value)
+        session = onnxruntime.InferenceSession(target, options, providers=["CPUExecutionProvider"])
+        assert session.get_outputs(), name
 
 
 def test_other_models_in_openvino(folder):

@@ -1,4 +1,4 @@
-// Expert splits, read against a small graph of their own format.
+// Plans in the formats of others, read against a small graph.
 
 #include "formats/plan_file.h"
 #include "reading.h"
