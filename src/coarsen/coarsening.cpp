@@ -249,6 +249,7 @@ Plan Coarsening::expand(const Plan& plan) const {
   for (const Call& call : plan.calls) {
     expanded.calls.push_back({call.device, expand(call.ops), call.start, call.end});
   }
+  for (const std::vector<OpId>& group : plan.groups) expanded.groups.push_back(expand(group));
   return expanded;
 }
 

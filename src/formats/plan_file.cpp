@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -45,6 +46,7 @@ std::string resolved_from_plan(const std::string& path, const std::string& plan_
 // plan is read.
 struct PlacementForm {};
 struct ScheduleForm {};
+struct GroupsForm {};  // no op twice
 struct ReferenceForm {};
 
 // Written from the problem, which the file has to agree with.
@@ -149,7 +151,8 @@ constexpr auto kSummaryFields =
 constexpr auto kPlanFields =
     std::tuple{optional("schedule", &Plan::schedule, ScheduleForm{}).on_line(),
                optional("stages", &Plan::stages).on_line().in(Lines::bracket_behind),
-               optional("calls", &Plan::calls).on_line().in(Lines::bracket_behind)};
+               optional("calls", &Plan::calls).on_line().in(Lines::bracket_behind),
+               optional("groups", &Plan::groups, GroupsForm{}).on_line().in(Lines::bracket_behind)};
 
 class PlanWriting {
  public:
@@ -352,6 +355,18 @@ class PlanReader {
   void read(JsonValue record, Stage& stage) {
     stage.load = kInfinity;  // unless it is stated
     read_record(record, stage, *this);
+  }
+  void read(GroupsForm, JsonValue lists, Plan& plan) {
+    Table<OpId, char> grouped(problem_.op_count(), 0);
+    for (const JsonValue list : lists.elements()) {
+      std::vector<OpId>& group = plan.groups.emplace_back();
+      for (const JsonValue name : list.elements()) {
+        read(name, group.emplace_back());
+        if (std::exchange(grouped[group.back()], 1) == 0) continue;
+        name.fail(fmt::format("the op '{}' is in two groups", name.text()));
+      }
+      if (group.empty()) list.fail("a group needs at least one op");
+    }
   }
 
  private:

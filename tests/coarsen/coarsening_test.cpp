@@ -118,6 +118,26 @@ TEST(Coarsening, NoneIsTheSameProblem) {
   EXPECT_TRUE(coarsening.lossless());
 }
 
+TEST(Coarsening, GroupsOfAPlanBecomeTheMembersOfTheirOps) {
+  const Problem fine(random_draft({.ops = 12}, 3));
+  Partition pairs(fine.op_count());
+  for (const OpId op : fine.ops()) pairs[op] = CoarseSet{fine.topological_rank(op) / 2};
+  const Coarsening coarsening(fine, pairs);
+  const Problem& coarse = coarsening.coarse();
+  ASSERT_LT(coarse.op_count(), fine.op_count());
+  auto plan = plan_of_placement(coarse, Placement(coarse.op_count(), DeviceId{0}));
+  ASSERT_TRUE(plan);
+  plan->groups.resize(2);
+  for (const OpId op : coarse.ops()) plan->groups[op.index() % 2].push_back(op);
+
+  const auto groups = coarsening.expand(*plan).groups;
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].size() + groups[1].size(), fine.op_count());
+  for (std::size_t group = 0; group < 2; ++group) {
+    for (const OpId op : groups[group]) EXPECT_EQ(coarsening.coarse_op(op).index() % 2, group);
+  }
+}
+
 TEST(Coarsening, ColourClassesOfATrainingGraphLoseNothing) {
   const Problem fine = testing::published_problem(
       "msr/throughput/OperatorGraphs/bert_l-3_training.json", Objective::throughput);

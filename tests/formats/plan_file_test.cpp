@@ -50,6 +50,7 @@ PlanFile random_plan(const Problem& problem, unsigned seed) {
                         {{any_device()}, {OpId{2}}, 0}};
     file.plan.calls = {{any_device(), {OpId{2}, OpId{0}}, 0.25, any_number(random)}};
   }
+  file.plan.groups = {{OpId{0}}, {OpId{2}, OpId{1}}};
   file.certificate = {file.plan.value / 3, "a bound \"in quotes\""};
   file.status = Status::feasible;
   file.planner = "random";
@@ -288,6 +289,9 @@ TEST(PlanFile, BadPlansNameTheirPlace) {
        "is not a plan: expected the key 'placewright' (our own format), or the key 'fpgas' "
        "(expert split), or the key 'split_spec' (split points), or names of devices for all of its "
        "keys (device map)"},
+      {"[\"op3\", \"op2\"]", "[\"op3\", \"op1\"]", "/groups/1/1", "the op 'op1' is in two groups"},
+      {"[\"op3\", \"op2\"]", "[\"op3\", \"op9\"]", "/groups/1/1", "the problem has no op 'op9'"},
+      {"[\"op3\", \"op2\"]", "[]", "/groups/1", "a group needs at least one op"},
       {"\"value\": ", "\"value\": \"", "line 3, column 11", ""},
   };
   for (const BadPlan& bad : cases) {

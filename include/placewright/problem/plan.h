@@ -72,6 +72,9 @@ struct Plan {
   std::optional<Schedule> schedule;  // latency, total-completion
   std::vector<Stage> stages;         // throughput
   std::vector<Call> calls;           // call-latency
+  // Ops that the planner looked at as one, each op in one group at most; they explain the plan and
+  // bind nothing. Empty if the planner has no groups.
+  std::vector<std::vector<OpId>> groups;
   double value = kInfinity;
 
   friend bool operator==(const Plan&, const Plan&) = default;

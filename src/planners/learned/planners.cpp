@@ -12,7 +12,9 @@
 // one placement for each episode, no baseline, features without costs, one output for each device,
 // 25 episodes. The plain defaults are ours; docs/results/learned.md says what each brings.
 
+#include <map>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -147,17 +149,40 @@ void restore(Learner& learner, const Policy& policy) {
   }
 }
 
+// Node -> group, as the network had parsed the graph in the episode that found the best plan (if
+// none improved the first plan, in the first episode); empty for networks that do not parse.
+using NodeGroups = std::vector<std::int64_t>;
+
 // Episodes until the budget (less what is kept for measuring) ends.
-void play(const LearningTask& task, Learner& learner, Rollouts& rollouts, const Control& control) {
+NodeGroups play(const LearningTask& task, Learner& learner, Rollouts& rollouts,
+                const Control& control) {
   const double kept = task.reward == Reward::simulated_then_measured
                           ? kMeasuredShare * control.budget().seconds
                           : 0;
-  if (task.policy) learner.propose(rollouts, 0);
-  if (task.one_pass) return;
+  NodeGroups groups;
+  double value = rollouts.best_plan().value;
+  const auto keep_groups = [&](Episode episode) {
+    const double before = std::exchange(value, rollouts.best_plan().value);
+    if (groups.empty() || value < before) groups = std::move(episode.group_of);
+  };
+  if (task.policy) keep_groups(learner.propose(rollouts, 0));
+  if (task.one_pass) return groups;
   for (std::int64_t episode = 0; task.episodes == 0 || episode < task.episodes; ++episode) {
-    if (rollouts.should_stop() || control.remaining() <= kept) return;
-    learner.play(rollouts, static_cast<std::uint64_t>(episode));
+    if (rollouts.should_stop() || control.remaining() <= kept) break;
+    keep_groups(learner.play(rollouts, static_cast<std::uint64_t>(episode)));
   }
+  return groups;
+}
+
+std::vector<std::vector<OpId>> op_groups(const PlacementGraph& graph, const NodeGroups& group_of) {
+  std::map<std::int64_t, std::vector<OpId>> groups;
+  for (const NodeId node : ids<NodeId>(group_of.size())) {
+    std::vector<OpId>& group = groups[group_of[node.index()]];
+    group.insert(group.end(), graph.ops[node].begin(), graph.ops[node].end());
+  }
+  std::vector<std::vector<OpId>> lists;
+  for (auto& [number, ops] : groups) lists.push_back(std::move(ops));
+  return lists;
 }
 
 Answer learn(const Problem& problem, const LearningTask& task, const Measure& measure,
@@ -173,13 +198,15 @@ Answer learn(const Problem& problem, const LearningTask& task, const Measure& me
   Rollouts rollouts(problem, graph, control, std::move(*answer.plan),
                     steps_per_op(task.learner.network));
   if (task.reward == Reward::measured) rollouts.measure_with(measure);
+  NodeGroups groups;
   if (!rollouts.should_stop()) {
     const std::unique_ptr<Learner> learner = make_learner(task.learner);
     if (task.policy) restore(*learner, *task.policy);
-    play(task, *learner, rollouts, control);
+    groups = play(task, *learner, rollouts, control);
   }
   if (task.reward == Reward::simulated_then_measured) rollouts.choose_by(measure);
   answer.plan = rollouts.best_plan();
+  answer.plan->groups = op_groups(graph, groups);
   return answer;
 }
 
@@ -267,7 +294,6 @@ PlannerEntry entry_of(std::string name, std::string summary, std::vector<Option>
                                      Objective::latency, Objective::total_completion},
                       .role = Role::published,
                       .effort = Effort::anytime,
-                      .knows_sharing = true,
                       .options = std::move(options),
                       .refuses = refusal};
 }

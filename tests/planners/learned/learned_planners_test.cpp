@@ -88,6 +88,26 @@ TEST_F(Learning, AForeignCheckpointIsRefused) {
   EXPECT_THROW(training.resume(checkpoint), std::invalid_argument);
 }
 
+// A network that parses says into what; the others have nothing to say.
+TEST_F(Learning, PlansOfHsdagHaveGroupsThatCoverEveryOpOnce) {
+  const Problem problem = std::move(problems().back());
+  const auto groups_of = [&](const char* planner) {
+    PlanRequest request;
+    request.planner = planner;
+    request.budget = Budget{.seconds = 60, .steps = 20'000};
+    const PlanOutcome outcome = make_plan(problem, planning_registry(), request);
+    return outcome.answer.plan.value().groups;
+  };
+  Table<OpId, int> times(problem.op_count(), 0);
+  const auto groups = groups_of("hsdag");
+  for (const std::vector<OpId>& group : groups) {
+    EXPECT_FALSE(group.empty());
+    for (const OpId op : group) ++times[op];
+  }
+  for (const OpId op : problem.ops()) EXPECT_EQ(times[op], 1) << problem.op(op).name;
+  EXPECT_TRUE(groups_of("rnn").empty());
+}
+
 TEST_F(Learning, LibtorchLivesBesideCpSatInOneProcess) {
   const std::vector<Problem> fields = problems();
   for (const char* planner : {"cpsat", "hsdag", "cpsat", "rnn"}) {
