@@ -294,6 +294,7 @@ PlannerEntry entry_of(std::string name, std::string summary, std::vector<Option>
                                      Objective::latency, Objective::total_completion},
                       .role = Role::published,
                       .effort = Effort::anytime,
+                      .knows_sharing = true,
                       .options = std::move(options),
                       .refuses = refusal};
 }
