@@ -159,10 +159,35 @@ std::vector<OpGroup> groups_by_name(const Problem& problem, std::size_t most_ops
   return {};
 }
 
-// Stretches of about `size` ops of one model. Bands of whole layers, or, in graphs whose layers
-// are wider than that, pieces of one layer: so an edge between two groups leads to a lower band.
-std::vector<OpGroup> groups_by_bands(const Problem& problem, const LayeredLayout& layout,
-                                     std::size_t size) {
+std::string name_by_first(const Problem& problem, const std::vector<OpId>& ops) {
+  const OpId first =
+      *std::ranges::min_element(ops, {}, [&](OpId op) { return problem.topological_rank(op); });
+  return problem.op(first).name + (ops.size() > 1 ? " …" : "");
+}
+
+LayeredLayout layout_of(const Problem& problem) {
+  std::vector<LayoutEdge> edges;
+  for (const OpId op : problem.ops()) {
+    for (const OpId reader : problem.successors(op)) {
+      edges.emplace_back(static_cast<std::uint32_t>(op.index()),
+                         static_cast<std::uint32_t>(reader.index()));
+    }
+  }
+  return layered_layout(problem.op_count(), edges);
+}
+
+// Ops of a band: the square root, so that there are about as many bands as ops in each.
+std::size_t band_size(const Problem& problem) {
+  const auto root =
+      static_cast<std::size_t>(std::sqrt(static_cast<double>(problem.op_count()) / 2));
+  return std::max({kPart, root, problem.op_count() / kMostBlocks + 1});
+}
+
+// Stretches of ops of one model. Bands of whole layers, or, in graphs whose layers are wider than
+// that, pieces of one layer: so an edge between two groups leads to a lower band.
+std::vector<OpGroup> groups_by_bands(const Problem& problem) {
+  const LayeredLayout layout = layout_of(problem);
+  const std::size_t size = band_size(problem);
   const std::size_t layers =
       *std::max_element(layout.layer.begin(), layout.layer.end()) + std::size_t{1};
   const std::size_t wide = std::max<std::size_t>(1, problem.op_count() / layers);
@@ -182,11 +207,9 @@ std::vector<OpGroup> groups_by_bands(const Problem& problem, const LayeredLayout
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       const auto begin = static_cast<std::ptrdiff_t>(band.size() * piece / pieces);
       const auto end = static_cast<std::ptrdiff_t>(band.size() * (piece + 1) / pieces);
-      OpGroup group{"", {band.begin() + begin, band.begin() + end}, place.first};
-      const OpId first = *std::ranges::min_element(
-          group.ops, {}, [&](OpId op) { return problem.topological_rank(op); });
-      group.name = problem.op(first).name + (group.ops.size() > 1 ? " …" : "");
-      groups.push_back(std::move(group));
+      std::vector<OpId> ops(band.begin() + begin, band.begin() + end);
+      std::string name = name_by_first(problem, ops);
+      groups.push_back({std::move(name), std::move(ops), place.first});
     }
   }
   return groups;
@@ -221,31 +244,14 @@ Grouping flat_grouping(const Problem& problem) {
   return grouping;
 }
 
-std::optional<Grouping> block_grouping(const Problem& problem) {
-  if (problem.op_count() < kSmallestGraph) return std::nullopt;
-  auto groups = groups_by_name(problem, block_size(problem));
-  if (!groups.empty()) return drawn(problem, "blocks", std::move(groups));
-  std::vector<LayoutEdge> edges;
-  for (const OpId op : problem.ops()) {
-    for (const OpId reader : problem.successors(op)) {
-      edges.emplace_back(static_cast<std::uint32_t>(op.index()),
-                         static_cast<std::uint32_t>(reader.index()));
-    }
-  }
-  const LayeredLayout layout = layered_layout(problem.op_count(), edges);
-  const std::size_t size = std::max<std::size_t>(
-      12, static_cast<std::size_t>(std::sqrt(static_cast<double>(problem.op_count()) / 2)));
-  return drawn(
-      problem, "blocks",
-      groups_by_bands(problem, layout, std::max(size, problem.op_count() / kMostBlocks + 1)));
-}
-
-std::optional<Grouping> part_grouping(const Problem& problem) {
-  if (problem.op_count() < kSmallestGraph) return std::nullopt;
-  const auto blocks = groups_by_name(problem, block_size(problem));
+BlockGroupings block_groupings(const Problem& problem) {
+  if (problem.op_count() < kSmallestGraph) return {};
+  auto blocks = groups_by_name(problem, block_size(problem));
+  if (blocks.empty()) return {.blocks = drawn(problem, "blocks", groups_by_bands(problem))};
   auto parts = groups_by_name(problem, kPart);
-  if (blocks.empty() || parts.size() <= blocks.size()) return std::nullopt;
-  return drawn(problem, "parts", std::move(parts));
+  std::optional<Grouping> smaller;
+  if (parts.size() > blocks.size()) smaller = drawn(problem, "parts", std::move(parts));
+  return {.blocks = drawn(problem, "blocks", std::move(blocks)), .parts = std::move(smaller)};
 }
 
 std::optional<Grouping> model_grouping(const Problem& problem) {
@@ -286,6 +292,16 @@ std::optional<Grouping> plan_grouping(const Problem& problem, const Plan& plan) 
   if (groups.empty()) return std::nullopt;
   add_singles(problem, groups);
   return drawn(problem, plan.stages.empty() ? "calls" : "stages", std::move(groups));
+}
+
+std::optional<Grouping> planner_grouping(const Problem& problem, const Plan& plan) {
+  if (plan.groups.empty()) return std::nullopt;
+  std::vector<OpGroup> groups;
+  for (const std::vector<OpId>& ops : plan.groups) {
+    groups.push_back({name_by_first(problem, ops), ops});
+  }
+  add_singles(problem, groups);
+  return drawn(problem, "groups", std::move(groups));
 }
 
 }  // namespace placewright

@@ -12,6 +12,7 @@
 //   colocated    ops that must share a device
 //   stages       throughput: the stages of one plan
 //   calls        call-latency: the calls of one plan
+//   groups       what the planner of one plan looked at as one (hsdag)
 
 #pragma once
 
@@ -50,11 +51,11 @@ struct Grouping {
 
 Grouping flat_grouping(const Problem& problem);
 
-// Nullopt for graphs too small to gain from it.
-std::optional<Grouping> block_grouping(const Problem& problem);
-
-// Nullopt if the names spell no parts smaller than the blocks.
-std::optional<Grouping> part_grouping(const Problem& problem);
+struct BlockGroupings {
+  std::optional<Grouping> blocks = {};  // nullopt for graphs too small to gain from it
+  std::optional<Grouping> parts = {};  // nullopt if the names spell nothing smaller than the blocks
+};
+BlockGroupings block_groupings(const Problem& problem);
 
 // Nullopt for a single model.
 std::optional<Grouping> model_grouping(const Problem& problem);
@@ -64,5 +65,8 @@ std::optional<Grouping> colocation_grouping(const Problem& problem);
 
 // Nullopt if the plan has neither stages nor calls.
 std::optional<Grouping> plan_grouping(const Problem& problem, const Plan& plan);
+
+// Nullopt if the plan has no groups.
+std::optional<Grouping> planner_grouping(const Problem& problem, const Plan& plan);
 
 }  // namespace placewright

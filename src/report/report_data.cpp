@@ -429,12 +429,15 @@ Json groupings_json(std::span<const ReportedPlan> plans) {
     if (plan >= 0) json["plan"] = plan;
     list.push_back(std::move(json));
   };
-  add(block_grouping(problem), -1);
-  add(part_grouping(problem), -1);
+  const BlockGroupings by_block = block_groupings(problem);
+  add(by_block.blocks, -1);
+  add(by_block.parts, -1);
   add(model_grouping(problem), -1);
   add(colocation_grouping(problem), -1);
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    add(plan_grouping(*plans[i].problem, plans[i].file.plan), static_cast<int>(i));
+    const Plan& plan = plans[i].file.plan;
+    add(plan_grouping(*plans[i].problem, plan), static_cast<int>(i));
+    add(planner_grouping(*plans[i].problem, plan), static_cast<int>(i));
   }
   return list;
 }

@@ -78,7 +78,7 @@ TEST(OpGroups, FlatIsOneGroup) {
 
 TEST(OpGroups, SmallGraphsHaveNoBlocks) {
   const Problem problem(testing::random_draft({.ops = 20}, 3));
-  EXPECT_FALSE(block_grouping(problem));
+  EXPECT_FALSE(block_groupings(problem).blocks);
 }
 
 TEST(OpGroups, BlocksOfLargeGraphsAreFewAndInLayers) {
@@ -87,7 +87,7 @@ TEST(OpGroups, BlocksOfLargeGraphsAreFewAndInLayers) {
     options.family = family;
     options.ops = 1500;
     const Problem problem(generate(options));
-    const auto grouping = block_grouping(problem);
+    const auto grouping = block_groupings(problem).blocks;
     ASSERT_TRUE(grouping) << name_of(family);
     expect_partition(problem, *grouping);
     EXPECT_GE(grouping->groups.size(), 4U) << name_of(family);
@@ -108,7 +108,7 @@ TEST(OpGroups, NamesMakeBlocksWhereTheyDivideTheOpsWell) {
         "net/layer" + std::to_string(rank / 10) + "/op" + std::to_string(rank);
   }
   const Problem problem(std::move(draft));
-  const auto grouping = block_grouping(problem);
+  const auto grouping = block_groupings(problem).blocks;
   ASSERT_TRUE(grouping);
   EXPECT_EQ(grouping->groups.size(), 6U);
   std::set<std::string> names;
@@ -131,7 +131,7 @@ TEST(OpGroups, TransformersFoldByLayerInOrder) {
   names.insert(names.end(), {"transformer.ln_f/MVN", "lm_head/MatMul"});
   const Problem problem = named_chain(names, {{"transformer/Add", "transformer.h.0/Add"},
                                               {"transformer.h.0/Add", "transformer.h.0/Add_2"}});
-  const auto blocks = block_grouping(problem);
+  const auto blocks = block_groupings(problem).blocks;
   ASSERT_TRUE(blocks);
   expect_partition(problem, *blocks);
   expect_acyclic(problem, *blocks);
@@ -153,8 +153,8 @@ TEST(OpGroups, LargerBlocksHaveParts) {
                     std::to_string(i));
   }
   const Problem problem = named_chain(names);
-  EXPECT_EQ(block_grouping(problem)->groups.size(), 6U);
-  const auto parts = part_grouping(problem);
+  EXPECT_EQ(block_groupings(problem).blocks->groups.size(), 6U);
+  const auto parts = block_groupings(problem).parts;
   ASSERT_TRUE(parts);
   EXPECT_EQ(parts->groups.size(), 12U);
   EXPECT_NE(group_called(*parts, "layer.3.mlp"), nullptr);
@@ -208,6 +208,20 @@ TEST(OpGroups, StagesAndColocatedOpsAreGroups) {
   ASSERT_TRUE(stages);
   EXPECT_EQ(stages->name, "stages");
   expect_partition(problem, *stages);
+}
+
+TEST(OpGroups, WhatThePlannerLookedAtAsOneIsAGroup) {
+  const Problem problem = named_chain({"a", "b", "c", "d"});
+  Plan plan;
+  EXPECT_FALSE(planner_grouping(problem, plan));
+  plan.groups = {{OpId{2}, OpId{1}}, {OpId{3}}};
+  const auto grouping = planner_grouping(problem, plan);
+  ASSERT_TRUE(grouping);
+  expect_partition(problem, *grouping);
+  expect_acyclic(problem, *grouping);
+  EXPECT_EQ(grouping->groups.size(), 3U) << "an op that is in no group stands alone";
+  ASSERT_NE(group_called(*grouping, "b …"), nullptr) << "named by the op that comes first";
+  EXPECT_EQ(group_called(*grouping, "b …")->ops.size(), 2U);
 }
 
 }  // namespace

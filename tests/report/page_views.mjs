@@ -92,6 +92,25 @@ test('an edge counts a tensor once, however many ops read it', async () => {
   await page.close();
 });
 
+test('the groups of a planner are a grouping of its own plan alone', async () => {
+  const names = ['a', 'b', 'c', 'd'];
+  const heft = planOf(problemOf('grouped', { ops: names.map((name) => ({ name })), tensors: chained(names) }));
+  const plan = { ...JSON.parse(readFileSync(heft, 'utf8')), planner: 'hsdag', groups: [['a', 'b'], ['d', 'c']] };
+  writeFileSync(file('grouped-hsdag.json'), JSON.stringify(plan));
+  const { page, faults } = await open(report('grouped.html', heft, file('grouped-hsdag.json')));
+  const offered = () => page.locator('#grouping option').allTextContents();
+  assert.ok(!(await offered()).includes('groups of the planner'));
+  await page.selectOption('#plan', '1');
+  await page.selectOption('#grouping', { label: 'groups of the planner' });
+  await page.click('#fold-all');
+  const shown = (await written(page, 'graph')).map((each) => each.shown).filter((each) => each.startsWith('▸'));
+  assert.deepEqual(shown.sort(), ['▸ a …', '▸ c …']);
+  await page.selectOption('#plan', '0');
+  assert.equal(await page.locator('#grouping option:checked').textContent(), 'no groups');
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
 test('the story at the top, and a caution about estimated costs', async () => {
   const estimated = { origin: ['op times: estimated from flops and bytes'] };
   for (const more of [{}, estimated]) {

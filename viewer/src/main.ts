@@ -19,6 +19,7 @@ import { mountTip } from './tip';
 
 const GROUPINGS: Record<string, string> = {
   ops: 'no groups', blocks: 'blocks', parts: 'smaller blocks', models: 'models', colocated: 'colocated ops', stages: 'stages', calls: 'calls',
+  groups: 'groups of the planner',
 };
 
 function button(text: string, label: string, action: () => void): HTMLElement {
