@@ -9,7 +9,6 @@ if(NOT PLACEWRIGHT_FUZZ AND NOT PLACEWRIGHT_SANITIZE)
   find_package(Torch QUIET HINTS "${PROJECT_SOURCE_DIR}/.deps/torch/torch/share/cmake/Torch")
 endif()
 
-set(PLACEWRIGHT_LEARNED_PLUGIN "")
 if(Torch_FOUND)
   # Objects, so that the tests of the layers link the very same.
   file(GLOB learned_plugin_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/planners/learned/plugin/*.cpp")
@@ -34,11 +33,6 @@ if(Torch_FOUND)
     LINKER_LANGUAGE CXX
     INSTALL_RPATH "${torch_folder}"
     LIBRARY_OUTPUT_DIRECTORY "${PLACEWRIGHT_PROGRAM_DIR}")
-  set(PLACEWRIGHT_LEARNED_PLUGIN "${PLACEWRIGHT_PROGRAM_DIR}/libplacewright_learned.so")
 else()
   message(STATUS "libtorch was not found: the planners hsdag, placeto and rnn will say so")
 endif()
-
-# Where the loader looks: from the installed program to the installed plugin (cmake/Install.cmake), then in this build.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/planners/learned/loader.cpp" PROPERTIES COMPILE_DEFINITIONS
-  "PLACEWRIGHT_LEARNED_PLUGIN=\"${PLACEWRIGHT_LEARNED_PLUGIN}\";PLACEWRIGHT_INSTALLED_PLUGINS=\"${plugin_from_program}\"")

@@ -26,9 +26,3 @@ if(OpenVINO_FOUND)
 else()
   message(STATUS "OpenVINO was not found: the verbs that run models will say so")
 endif()
-
-# Where the loader looks: from the installed program to the installed plugin (cmake/Install.cmake), then in this build.
-include(GNUInstallDirs)
-file(RELATIVE_PATH plugin_from_program "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}/placewright")
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/backends/loader.cpp" PROPERTIES COMPILE_DEFINITIONS
-  "PLACEWRIGHT_BUILT_PLUGINS=\"${PLACEWRIGHT_PROGRAM_DIR}\";PLACEWRIGHT_INSTALLED_PLUGINS=\"${plugin_from_program}\"")

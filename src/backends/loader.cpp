@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "backends/registry.h"
+#include "plugins/plugin_files.h"
 
 namespace placewright {
 namespace {
@@ -22,22 +23,6 @@ std::string variable_of(const BackendEntry& entry) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
   return fmt::format("PLACEWRIGHT_{}_PLUGIN", name);
-}
-
-// The environment decides, then a plugin beside the program (or where installed), then the one that
-// was built with it.
-std::vector<fs::path> candidates(const BackendEntry& entry) {
-  if (const char* chosen = std::getenv(variable_of(entry).c_str())) return {chosen};
-  if (fs::path(entry.library).is_absolute()) return {entry.library};
-  std::vector<fs::path> paths;
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  if (!ignored) {
-    paths.push_back(program.parent_path() / entry.library);
-    paths.push_back(program.parent_path() / PLACEWRIGHT_INSTALLED_PLUGINS / entry.library);
-  }
-  paths.push_back(fs::path(PLACEWRIGHT_BUILT_PLUGINS) / entry.library);
-  return paths;
 }
 
 // Throws RuntimeError with the reason, the part of the sentence behind "cannot be used: ".
@@ -65,8 +50,7 @@ const Runtime* load(const BackendEntry& entry) {
   setenv("TBB_ENABLE_SANITIZERS", "1", 0);
 #endif
   std::string reason = fmt::format("this build has no plugin for it ({})", entry.how_to_get);
-  for (const fs::path& path : candidates(entry)) {
-    if (!fs::exists(path)) continue;
+  for (const fs::path& path : plugin_files(variable_of(entry), entry.library)) {
     try {
       return loaded_from(path);
     } catch (const RuntimeError& error) {

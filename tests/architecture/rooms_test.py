@@ -15,11 +15,12 @@ MAY_INCLUDE = {
     "solvers": "",
     "coarsen": "problem",
     "bounds": "problem evaluate solvers coarsen",
-    "planners": "problem evaluate solvers coarsen bounds",
+    "plugins": "",
+    "planners": "problem evaluate solvers coarsen bounds plugins",
     "planning": "problem evaluate verify solvers coarsen bounds planners",
     "formats": "problem",
     "machine": "problem formats",
-    "backends": "problem machine formats",
+    "backends": "problem plugins machine formats",
     "profiling": "problem evaluate coarsen formats machine backends",
     "running": "problem evaluate coarsen formats machine backends",
     "tuning": "problem evaluate verify coarsen formats machine backends running planners planning",
@@ -28,7 +29,7 @@ MAY_INCLUDE = {
     "report": "problem evaluate analysis formats",
     "library": "problem evaluate verify coarsen bounds planners planning formats machine backends profiling running "
     "analysis",
-    "cli": "problem evaluate verify solvers coarsen bounds planners planning formats machine backends profiling "
+    "cli": "problem evaluate verify solvers coarsen bounds plugins planners planning formats machine backends profiling "
     "running tuning zoo analysis report library",
 }
 
