@@ -160,6 +160,22 @@ TEST_F(TrainVerb, RewardsCanBeMeasured) {
       << unmeasurable.err;
 }
 
+TEST(WithoutThePlugin, TheProgramWorksAndSaysHowToGetIt) {
+  ASSERT_EQ(setenv("PLACEWRIGHT_LEARNED_PLUGIN", "/no/such/plugin.so", 1), 0);
+  const std::string problem = example_path("moirai/example-1.json");
+  const auto learned = run({"plan", problem, "--planner", "hsdag"});
+  const auto trained = run({"train", "--generate", "layered=2", "-o", "x.pw"});
+  const auto other = run({"plan", problem, "--planner", "heft"});
+  unsetenv("PLACEWRIGHT_LEARNED_PLUGIN");
+  EXPECT_EQ(learned.exit_code, 2);
+  EXPECT_EQ(trained.exit_code, 3);
+  for (const auto& refused : {learned, trained}) {
+    EXPECT_NE(refused.err.find("'scripts/setup learned' installs it"), std::string::npos)
+        << refused.err;
+  }
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+}
+
 TEST(TrainVerbUsage, NeedsSomethingToTrainOn) {
   EXPECT_EQ(run({"train", "--generate", "layered", "-o", "x.pw"}).exit_code,
             learned::why_no_plugin().empty() ? 2 : 3);

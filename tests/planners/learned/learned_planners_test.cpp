@@ -2,14 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/registry.h"
 #include "planners/learned/first_plan.h"
 #include "planners/learned/learner.h"
 #include "planners/learned/rollouts.h"
 #include "planners/learned/training.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "support/folder.h"
 #include "support/random_problem.h"
 #include "verify/verifier.h"
+#include "zoo/zoo.h"
 
 namespace placewright::learned {
 namespace {
@@ -108,7 +111,12 @@ TEST_F(Learning, PlansOfHsdagHaveGroupsThatCoverEveryOpOnce) {
   EXPECT_TRUE(groups_of("rnn").empty());
 }
 
-TEST_F(Learning, LibtorchLivesBesideCpSatInOneProcess) {
+// Each brings thread pools and symbols of its own (protobuf, TBB, OpenMP); they take turns here.
+TEST_F(Learning, LibtorchLivesBesideCpSatAndOpenVinoInOneProcess) {
+  const testing::Folder folder;
+  const auto& openvino = runtime_named("openvino");
+  const auto model = openvino.read(make_zoo_model("tiny-branches", folder.file("")).xml);
+  const std::string device = openvino.devices().front().name;
   const std::vector<Problem> fields = problems();
   for (const char* planner : {"cpsat", "hsdag", "cpsat", "rnn"}) {
     PlanRequest request;
@@ -117,6 +125,8 @@ TEST_F(Learning, LibtorchLivesBesideCpSatInOneProcess) {
     const PlanOutcome outcome = make_plan(fields[0], planning_registry(), request);
     EXPECT_EQ(outcome.fault, "") << planner;
     EXPECT_TRUE(outcome.answer.plan) << planner;
+    const auto compiled = model->compile_whole({.device = device});
+    compiled->request()->run();
   }
 }
 
