@@ -5,16 +5,24 @@
 #include "planners/published/published.h"
 
 namespace placewright::learned {
-
 namespace {
 
 enum class Wanted { any, best };
 
+// etf looks at every ready op before it starts one: beyond this it takes longer than the network.
+constexpr std::size_t kMostOpsForEtf = 5000;
+
+std::vector<PlannerEntry> quick_planners(const Problem& problem) {
+  std::vector<PlannerEntry> quick = {single(), heft(),         memory_first(),
+                                     topo(),   proportional(), priority()};
+  if (problem.op_count() <= kMostOpsForEtf) quick.push_back(etf());
+  return quick;
+}
+
 Answer of_quick_planners(const Problem& problem, Control& control, Wanted wanted) {
   Answer answer;
   if (control.start != nullptr) answer.plan = *control.start;
-  for (const PlannerEntry& quick :
-       {single(), heft(), memory_first(), topo(), proportional(), priority(), etf()}) {
+  for (const PlannerEntry& quick : quick_planners(problem)) {
     if (!quick.serves(problem.objective())) continue;
     if (answer.plan && control.should_stop()) break;
     Control part = control.part(quick.name, control.remaining());
