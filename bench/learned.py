@@ -6,23 +6,27 @@
 
     sizes      graph sizes, and after joining chains
     table      HSDAG's table: single devices, RNN, Placeto, HSDAG as published and ours, heft, auto
+    spent      what that took: placements evaluated and processor time
+    rates      RNN and Placeto with other learning rates
     training   processor time until hsdag is within 2 % of auto
     speed      placements for each second of processor time, learning included
     unseen     policies on families of graphs that they have not seen, in one pass and improving
     ablation   each part of hsdag switched off
-    guide      search started from hsdag's plan, against search alone
+    guide      a policy as the start of search, and as the source of moves, on large graphs
     policy     trains the policy that ships with the program again, next to --results
 
 Every cell is kept in --results as soon as it is known; a second run goes on where the first was stopped. With --write
 the table goes to the page, between the markers <!-- NAME --> and <!-- /NAME -->.
 
-Budgets are seconds of processor time, all threads together, so that a busy machine gives the same table: a planner is
-interrupted (and then hands out its best plan) when it has used them. Learned planners run in one thread.
+Budgets are placements to evaluate, or seconds of processor time, all threads together, so that a busy machine gives the
+same table: a planner is interrupted (and then hands out its best plan) when it has used them. Learned planners run in
+one thread.
 
 The problems: a model of the zoo on a CPU and a GPU, and on two unequal sets of cores. Times on the CPU are those of
-FOLDER/MODEL.json, written by `placewright profile`, else those that `placewright import` estimates. On the GPU an op
-takes 10 us to start and its time on the CPU divided by a speed-up: 20 to 100 for convolutions and matrix products, 2 to
-20 for the rest, drawn for each type with seed 1. The larger set of cores takes 40 % of the smaller one's time.
+FOLDER/MODEL.json (written by `placewright profile` on one core if it is not there), without --profiles those that
+`placewright import` estimates. On the GPU an op takes 10 us to start and its time on the CPU divided by a speed-up: 20
+to 100 for convolutions and matrix products, 2 to 20 for the rest, drawn for each type with seed 1. The larger set of
+cores takes 40 % of the smaller one's time.
 """
 
 import argparse
@@ -53,8 +57,14 @@ CONVOLUTIONAL = ["alexnet", "squeezenet", "bninception", "resnet50", "inceptionv
 TRANSFORMERS = ["bert-base", "gpt2", "swin-t"]
 GENERATED_CONVOLUTIONAL = ["inception", "layered", "series-parallel"]
 GENERATED = [*GENERATED_CONVOLUTIONAL, "transformer"]
-ONE_PASS = ["one-pass=true", "samples=1024"]
+ONE_PASS = ["one-pass=true", "samples=16384"]
 SAMPLES = 128  # placements that one pass of hsdag's network serves
+# What the learned planners of HSDAG's table may evaluate: about as much processor time for each.
+PLACEMENTS = {"rnn": 2500, "placeto": 12500, "hsdag": 100000}
+# Steps of a budget that one op of a placement counts.
+STEPS_PER_OP = {"rnn": 32, "placeto": 32, "hsdag": 4}
+LARGE = {2000: 1.5, 20000: 5}  # ops of large graphs, and processor seconds for each
+MOST_WALKED = 5000  # ops: beyond that walking has hardly begun when the time is over
 
 
 class Results:
@@ -86,14 +96,16 @@ class Bench:
     @functools.lru_cache(maxsize=None)
     def imported(self, model):
         """The model's problem on one kind of CPU, as `profile` or `import` wrote it."""
-        profiled = pathlib.Path(self.options.profiles) / f"{model}.json"
-        if self.options.profiles and profiled.exists():
-            return json.loads(profiled.read_text())
-        self.program("zoo", "make", model)
-        self.program("import", f"{model}.xml", "-o", "imported.json")
-        for weights in self.folder.glob(f"{model}.*"):
-            weights.unlink()
-        return json.loads((self.folder / "imported.json").read_text())
+        made = pathlib.Path(self.options.profiles or self.folder).resolve() / f"{model}.json"
+        if not made.exists():
+            self.program("zoo", "make", model)
+            if self.options.profiles:
+                self.program("profile", f"{model}.xml", "--device", "cpu:0", "-o", made)
+            else:
+                self.program("import", f"{model}.xml", "-o", made)
+            for file in (f"{model}.xml", f"{model}.bin"):
+                (self.folder / file).unlink()
+        return json.loads(made.read_text())
 
     def problems(self, models=None):
         """(name, path) of each model's problems."""
@@ -107,16 +119,20 @@ class Bench:
                 path.write_text(json.dumps(made))
                 yield f"{model}, {cluster}", path
 
-    def plan(self, path, planner, *settings, seconds=None, seed=1, threads=1, start=None):
+    def plan(self, path, planner, *settings, seconds=None, placements=None, seed=1, threads=1, start=None, output=None):
         """The answer, with the processor seconds that it took; interrupted after `seconds` of them."""
         command = [self.options.program, "plan", str(path), "--planner", planner, "--time-limit", "1h", "--threads", str(threads),
                    "--seed", str(seed), "--json"]
         for setting in settings:
             command += ["--option", setting]
+        if placements:
+            command += ["--steps", str(placements * STEPS_PER_OP[planner] * len(json.loads(path.read_text())["ops"]))]
         if start:
             command += ["--start", str(start)]
-        output = self.folder / "answer.json"
-        with output.open("w") as file:
+        if output:
+            command += ["-o", str(output)]
+        printed = self.folder / "answer.json"
+        with printed.open("w") as file:
             process = subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE)
             used = 0.0
             while (pid_status := os.wait4(process.pid, os.WNOHANG))[0] == 0:
@@ -125,13 +141,23 @@ class Bench:
                 time.sleep(0.05)
         if pid_status[1] != 0:
             raise SystemExit(f"{planner} on {path}: {process.stderr.read().decode()}")
-        answer = json.loads(output.read_text())
+        answer = json.loads(printed.read_text())
         return {"value": answer["value"], "lower_bound": answer["lower_bound"],
                 "processor": pid_status[2].ru_utime + pid_status[2].ru_stime}
 
-    def cell(self, planner, name, path, *settings, seconds=None, seed=1, threads=1):
-        key = f"{planner} {' '.join(settings)} {name} {seconds} s seed {seed} threads {threads}"
-        return self.results.get(key, lambda: self.plan(path, planner, *settings, seconds=seconds, seed=seed, threads=threads))
+    def cell(self, planner, name, path, *settings, seconds=None, placements=None, seed=1, threads=1):
+        budget = f"{placements} placements" if placements else f"{seconds} s"
+        key = f"{planner} {' '.join(settings)} {name} {budget} seed {seed} threads {threads}"
+        return self.results.get(key, lambda: self.plan(path, planner, *settings, seconds=seconds, placements=placements, seed=seed,
+                                                       threads=threads))
+
+    def learned(self, name, path):
+        """The learned columns of HSDAG's table, by title; the published settings end by themselves."""
+        columns = {"rnn": ("rnn", PLACEMENTS["rnn"]), "placeto": ("placeto", PLACEMENTS["placeto"]),
+                   "hsdag published": ("hsdag", None, "published=true"),
+                   "hsdag, network alone": ("hsdag", PLACEMENTS["hsdag"], "neighbours=0"), "hsdag": ("hsdag", PLACEMENTS["hsdag"])}
+        return {title: self.cell(planner, name, path, *settings, placements=placements)
+                for title, (planner, placements, *settings) in columns.items()}
 
     def train(self, models, families, count, policy):
         """One policy from the models' problems and `count` generated ones, equally many of each family."""
@@ -205,19 +231,37 @@ def measured_size(problem):
 
 
 def main_table(bench):
-    columns = ["CPU only", "other only", "HETERO order", "rnn", "placeto", "hsdag published", "hsdag, network alone", "hsdag", "heft", "auto",
-               "bound", "hsdag against auto"]
-    rows = ["| problem | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * len(columns)]
-    seconds = bench.options.seconds
+    rows = []
     for name, path in bench.problems():
         best = bench.auto(name, path)
-        ours = bench.cell("hsdag", name, path, seconds=seconds)["value"]
-        values = [one_device(path, 0), one_device(path, 1), bench.cell("priority", name, path)["value"],
-                  bench.cell("rnn", name, path, seconds=seconds)["value"], bench.cell("placeto", name, path, seconds=seconds)["value"],
-                  bench.cell("hsdag", name, path, "published=true")["value"],
-                  bench.cell("hsdag", name, path, "neighbours=0", seconds=seconds)["value"], ours,
-                  bench.cell("heft", name, path)["value"], best["value"], best["lower_bound"]]
-        rows.append(f"| {name} | " + " | ".join(f"{value:.4g}" for value in values) + f" | {100 * (ours / best['value'] - 1):+.1f} % |")
+        learned = {title: cell["value"] for title, cell in bench.learned(name, path).items()}
+        values = {"CPU only": one_device(path, 0), "other only": one_device(path, 1), "HETERO order": bench.cell("priority", name, path)["value"],
+                  **learned, "heft": bench.cell("heft", name, path)["value"], "auto": best["value"], "bound": best["lower_bound"]}
+        if not rows:
+            rows = [f"| problem | {' | '.join(values)} | hsdag against auto |", "| --- |" + " ---: |" * (len(values) + 1)]
+        rows.append(f"| {name} | " + " | ".join(f"{value:.4g}" for value in values.values()) +
+                    f" | {round(100 * (learned['hsdag'] / best['value'] - 1), 1) + 0.0:+.1f} % |")
+    return rows
+
+
+def spent_table(bench):
+    placements = {"rnn": PLACEMENTS["rnn"], "placeto": PLACEMENTS["placeto"], "hsdag published": 500,
+                  "hsdag, network alone": PLACEMENTS["hsdag"], "hsdag": PLACEMENTS["hsdag"]}
+    rows = [f"| problem | {' | '.join(placements)} | auto |", "| --- |" + " ---: |" * (len(placements) + 1),
+            "| placements evaluated | " + " | ".join(f"{count:,}" for count in placements.values()) + " | |"]
+    for name, path in bench.problems():
+        seconds = [cell["processor"] for cell in bench.learned(name, path).values()] + [bench.auto(name, path)["processor"]]
+        rows.append(f"| {name}, seconds | " + " | ".join(f"{each:.1f}" for each in seconds) + " |")
+    return rows
+
+
+def rates_table(bench):
+    rates = ["3e-4", "1e-3", "3e-3", "1e-2"]
+    rows = [f"| planner | problem | {' | '.join(rates)} |", "| --- | --- |" + " ---: |" * len(rates)]
+    for planner in ("rnn", "placeto"):
+        for name, path in bench.problems():
+            values = [bench.cell(planner, name, path, f"learning-rate={rate}", placements=PLACEMENTS[planner])["value"] for rate in rates]
+            rows.append(f"| {planner} | {name} | " + " | ".join(f"{value:.4g}" for value in values) + " |")
     return rows
 
 
@@ -274,7 +318,7 @@ def unseen_table(bench):
             heft = bench.cell("heft", name, path)["value"]
             open_cases += best < heft * (1 - 1e-9)
             for column, settings, seconds in (("one pass", ONE_PASS, None), ("1 s", [], 1), ("10 s", [], 10)):
-                key = f"{policy.name} {column} {name}"
+                key = f"{policy.name} {column} {' '.join(settings)} {name}"
                 found = bench.results.get(key, lambda: bench.plan(path, "hsdag", f"policy={policy}", *settings, seconds=seconds))["value"]
                 distances[column].append(found / best - 1)
                 wins[column] += found < heft * (1 - 1e-9)
@@ -301,20 +345,36 @@ def ablation_table(bench):
 
 
 def guide_table(bench):
-    """`search` for so many processor seconds, and for what is left of them after hsdag has had a quarter."""
-    rows = ["| problem | search alone | search from hsdag's plan |", "| --- | ---: | ---: |"]
-    seconds = bench.options.seconds
-    for name, path in [*bench.problems(), *generated(bench, "layered", 3)]:
-        alone = bench.cell("search", name, path, seconds=seconds)["value"]
-
-        def guided():
-            start = bench.folder / "start.json"
-            command = [bench.options.program, "plan", str(path), "--planner", "hsdag", "--threads", "1", "--time-limit", f"{seconds / 4}s",
-                       "-o", str(start), "--quiet"]
-            subprocess.run(command, check=True)
-            return bench.plan(path, "search", seconds=0.75 * seconds, start=start)
-        rows.append(f"| {name} | {alone:.4g} | {bench.results.get(f'guided {name} {seconds} s', guided)['value']:.4g} |")
+    """Large graphs, the same processor time for each way: medians over the seeds of the value over that of search with the same seed."""
+    ways = ["search from one pass of hsdag", "walking, moves of the policy", "walking alone"]
+    rows = [f"| graph | ops | seconds | search | {' | '.join(ways)} |", "| --- | ---: | ---: |" + " ---: |" * (len(ways) + 1)]
+    for family in ("layered", "inception", "transformer"):
+        for ops, seconds in LARGE.items():
+            path = bench.folder / f"{family}-{ops}.json"
+            bench.program("generate", family, "--ops", ops, "--devices", 4, "--kinds", 3, "--seed", 1, "-o", path)
+            alone, others = [], {way: [] for way in ways}
+            for seed in range(1, bench.options.seeds + 1):
+                alone.append(bench.cell("search", path.stem, path, seconds=seconds, seed=seed)["value"])
+                found = [bench.results.get(f"guided {path.stem} {seconds} s seed {seed}", lambda: guided_search(bench, path, seconds, seed))]
+                if ops <= MOST_WALKED:
+                    found += [bench.cell("hsdag", path.stem, path, "policy=shipped", guided, seconds=seconds, seed=seed)
+                              for guided in ("guided=0.5", "guided=0")]
+                for way, cell in zip(ways, found):
+                    others[way].append(cell["value"] / alone[-1] - 1)
+            cells = [spread(shares) if shares else "" for shares in others.values()]
+            rows.append(f"| {family} | {ops:,} | {seconds} | {statistics.median(alone):.4g} | {' | '.join(cells)} |")
     return rows
+
+
+def guided_search(bench, path, seconds, seed):
+    """One pass of the shipped policy, then search from its plan for what is left of the time."""
+    start = bench.folder / "start.json"
+    passed = bench.plan(path, "hsdag", "one-pass=true", seconds=seconds, seed=seed, output=start)
+    return bench.plan(path, "search", seconds=max(0.1, seconds - passed["processor"]), seed=seed, start=start)
+
+
+def spread(shares):
+    return f"{100 * statistics.median(shares):+.2f} % ({100 * min(shares):+.2f} to {100 * max(shares):+.2f})"
 
 
 def shipped_policy(bench):
@@ -323,7 +383,7 @@ def shipped_policy(bench):
     return [str(policy)]
 
 
-TABLES = {"sizes": sizes_table, "table": main_table, "training": training_table, "speed": speed_table, "unseen": unseen_table,
+TABLES = {"sizes": sizes_table, "table": main_table, "spent": spent_table, "rates": rates_table, "training": training_table, "speed": speed_table, "unseen": unseen_table,
           "ablation": ablation_table, "guide": guide_table, "policy": shipped_policy}
 
 
