@@ -45,8 +45,8 @@ def outcome(job: subprocess.Popen[str]) -> tuple[int, str]:
     return job.returncode, output
 
 
-def run(ranks: int, scenario: str, folder: Path, *more: str) -> tuple[int, str]:
-    arguments = ("--standalone", "--nproc-per-node", str(ranks), *more)
+def run(ranks: int, scenario: str, folder: Path) -> tuple[int, str]:
+    arguments = ("--standalone", "--nproc-per-node", str(ranks))
     return outcome(torchrun(*arguments, scenario=scenario, folder=folder))
 
 
@@ -81,8 +81,8 @@ def test_a_rank_that_dies_on_another_host_ends_the_job_and_is_named(tmp_path: Pa
     assert said == [f"stage 1 (rank 1, device 'core 1', host '{socket.gethostname()}')"], outcomes
 
 
-def weights_after(folder: Path, *more: str) -> dict[str, torch.Tensor]:
-    code, output = run(2, "training", folder, *more)
+def weights_after(folder: Path) -> dict[str, torch.Tensor]:
+    code, output = run(2, "training", folder)
     assert code == 0, output
     found: dict[str, torch.Tensor] = {}
     for rank in range(2):
@@ -91,11 +91,15 @@ def weights_after(folder: Path, *more: str) -> dict[str, torch.Tensor]:
 
 
 def test_training_goes_on_from_the_last_checkpoint_when_a_rank_was_killed(tmp_path: Path) -> None:
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "killed" / "die").touch()
-    wanted = weights_after(tmp_path / "whole")
-    found = weights_after(tmp_path / "killed", "--max-restarts=1")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+    (killed / "die").touch()
+    code, output = run(2, "training", killed)
+    assert code != 0
+    assert "stage 0 (rank 0" in output
+    (killed / "die").rename(killed / "died")
+    wanted, found = weights_after(whole), weights_after(killed)
     assert wanted.keys() == found.keys() == dict(transformer().named_parameters()).keys()
     for name, value in wanted.items():
         torch.testing.assert_close(found[name], value, rtol=0, atol=0)
