@@ -30,6 +30,7 @@
 #include "analysis/limits.h"
 #include "analysis/op_moves.h"
 #include "evaluate/simulate.h"
+#include "formats/catalogue.h"
 #include "formats/problem_file.h"
 #include "formats/run_file.h"
 #include "placewright/placewright.h"
@@ -383,6 +384,19 @@ NB_MODULE(_native, module) {
                                  planner.strength == Strength::exact, options));
     }
     return rows;
+  });
+  module.def("catalogue", [] {
+    nb::dict devices;
+    for (const CatalogueDevice& device : catalogue().devices) {
+      const PeakRates& peak = device.rates;
+      devices[device.name.c_str()] =
+          nb::make_tuple(device.memory, peak.flops, peak.bandwidth, peak.launch);
+    }
+    nb::dict links;
+    for (const CatalogueLink& link : catalogue().links) {
+      links[link.name.c_str()] = nb::make_tuple(link.latency, link.bandwidth);
+    }
+    return nb::make_tuple(devices, links);
   });
   module.def("solve", &solve_watched, "problem"_a, "planner"_a, "options"_a, "seconds"_a,
              "steps"_a.none(), "threads"_a, "seed"_a, "start"_a.none(), "progress"_a.none());

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         simulate,
         version,
     )
+    from placewright.torch.device_map import device_map
 
 __all__ = [
     "Cluster",
@@ -41,6 +42,7 @@ __all__ = [
     "Problem",
     "check",
     "compare",
+    "device_map",
     "explain",
     "plan",
     "planners",
@@ -52,6 +54,10 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     # Loaded when first asked for: measuring a PyTorch model needs no planner, and so no extension module.
+    if name == "device_map":
+        from placewright.torch.device_map import device_map
+
+        return device_map
     if name in __all__:
         from placewright import planning
 

@@ -136,7 +136,8 @@ def _in_chain_order(atoms: Atoms) -> Atoms:
 
 def _place(value: torch.Tensor) -> tuple[Any, ...]:
     """Where a tensor lies: capture hands out the same memory under another object, and tied weights share it."""
-    return (value.data_ptr(), value.shape, value.stride(), value.dtype)
+    storage = value.untyped_storage()._cdata  # fake tensors have one too, and no address
+    return (storage, value.storage_offset(), value.shape, value.stride(), value.dtype)
 
 
 def size_of(node: Node) -> int:

@@ -1,0 +1,53 @@
+"""Devices and links that are not at hand, by what their makers publish, and times estimated from that.
+
+The catalogue is the program's (`placewright devices --catalogue` has the sources). An op takes the longer of flops /
+speed and bytes / bandwidth, and the launch time; matrix products are taken to reach half of the peak flops, other ops a
+fifth, and all 70 % of the bandwidth: the shares that the program assumes for model files, not fitted to measurements.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+
+from placewright import _native
+
+MATRIX_SHARE = 0.5
+OTHER_SHARE = 0.2
+BANDWIDTH_SHARE = 0.7
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a kind of device has and can do at most: bytes, flops (of f32) and bytes per second, seconds of a launch."""
+
+    memory: float
+    flops: float
+    bandwidth: float
+    launch: float = 0.0
+
+    def seconds(self, flops: float, bytes: float, *, of_matrices: bool) -> float:
+        """The estimated time of an op."""
+        share = MATRIX_SHARE if of_matrices else OTHER_SHARE
+        return max(flops / (share * self.flops), bytes / (BANDWIDTH_SHARE * self.bandwidth)) + self.launch
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkKind:
+    """Seconds until the first byte, and bytes per second."""
+
+    latency: float
+    bandwidth: float
+
+
+@functools.cache
+def kinds() -> Mapping[str, Kind]:
+    """The devices of the catalogue."""
+    return {name: Kind(*figures) for name, figures in _native.catalogue()[0].items()}
+
+
+@functools.cache
+def links() -> Mapping[str, LinkKind]:
+    """The links of the catalogue."""
+    return {name: LinkKind(*figures) for name, figures in _native.catalogue()[1].items()}

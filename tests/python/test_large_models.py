@@ -1,0 +1,78 @@
+"""Large models from their configuration: what is traced once and repeated is what the whole model would be."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import placewright
+
+try:
+    placewright.version()
+except ImportError:
+    pytest.skip("the extension module is not built", allow_module_level=True)
+
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from placewright.torch.large_models import MODELS, LargeModel, alphafold, gpt, llama, parameters, swin
+
+SMALL = [
+    gpt("gpt", 3, 32, 2, length=8, vocabulary=50),
+    llama("llama", 2, 32, 16, 48, length=8, vocabulary=50),
+    llama("experts", 2, 32, 16, 48, experts=4, length=8, vocabulary=50),
+    swin("swin", 32, 2, image=256),
+    alphafold("alphafold", 2, 64, 32, rows=4, length=6),
+]
+
+
+def whole(model: LargeModel) -> list[nn.Module]:
+    return [layers.build().to(model.dtype) for layers in model.layers for _ in range(layers.count)]
+
+
+@pytest.mark.parametrize("model", SMALL, ids=lambda model: model.name)
+def test_weights_and_flops_are_those_of_the_model_itself(model: LargeModel) -> None:
+    document = model.document({"a": "T4", "b": "A100-40GB"}, "PCIe-4.0-x16")
+    modules = whole(model)
+    assert parameters(document, model.dtype.itemsize) == sum(p.numel() for m in modules for p in m.parameters())
+    values = [v.to(model.dtype) if v.is_floating_point() else v for v in model.inputs()]
+    with FlopCounterMode(display=False) as counter:
+        for module in modules:
+            result = module(*values)
+            values = list(result) if isinstance(result, tuple) else [result]
+    assert sum(op["flops"] for op in document["ops"]) == counter.get_total_flops()
+
+
+def test_layers_are_joined() -> None:
+    problem = SMALL[0].problem({"a": "T4", "b": "A100-40GB"}, "PCIe-4.0-x16")
+    plan = placewright.plan(problem, "single")
+    assert plan.check() == []
+    document = problem.to_document()
+    first, last = document["ops"][0]["name"], document["ops"][-1]["name"]
+    after: dict[str, set[str]] = {}
+    for tensor in document["tensors"]:
+        after.setdefault(tensor["from"], set()).update(tensor["to"])
+    reached, waiting = set(), [first]
+    while waiting:
+        op = waiting.pop()
+        reached.add(op)
+        waiting.extend(after.get(op, set()) - reached)
+    assert last in reached
+
+
+def test_generation_reads_the_cache() -> None:
+    without = llama("a", 2, 32, 16, 48, length=1, vocabulary=50)
+    with_cache = llama("b", 2, 32, 16, 48, context=1000, vocabulary=50)
+    sizes = [parameters(m.document({"a": "T4"}, "PCIe-4.0-x16"), 1) for m in (without, with_cache)]
+    cache = 2 * 2 * 8 * 1000 * 2 * 2  # layers, keys and values, heads, tokens, size of a head, bytes
+    assert sizes[1] - sizes[0] == cache
+
+
+def test_the_published_sizes_are_met() -> None:
+    """Within a tenth of what the names say; traced, not built."""
+    wanted = {"gpt3-13b": 13e9, "swin-13b": 13e9, "alphafold2-3.2b": 3.2e9, "llama-70b": 70e9, "mixtral-8x7b": 46.7e9}
+    for name, count in wanted.items():
+        model = MODELS[name]
+        found = parameters(model.document({"a": "T4"}, "PCIe-4.0-x16"), model.dtype.itemsize)
+        assert found == pytest.approx(count, rel=0.1), name
