@@ -15,8 +15,8 @@ from placewright.torch.atoms import split_into_atoms
 from placewright.torch.capture import capture
 from placewright.torch.documents import Site, problem_document
 from placewright.torch.kernels import eager
-from placewright.torch.schedules import Costs
-from placewright.torch.stream_search import stream_site
+from placewright.torch.schedules import Costs, chains, simulate
+from placewright.torch.stream_search import devices_of, stream_site
 
 try:
     placewright.version()
@@ -50,8 +50,24 @@ def test_atoms_on_streams_run_side_by_side_where_the_gpu_has_room_for_both() -> 
     assert two_on_streams(0.5).value == pytest.approx(10)
 
 
-def test_atoms_on_streams_exclude_each_other_where_it_has_not() -> None:
-    assert two_on_streams(0.6).value == pytest.approx(20)
+def test_atoms_on_streams_slow_each_other_down_where_it_has_not() -> None:
+    assert two_on_streams(0.6).value == pytest.approx(12)
+    assert two_on_streams(1.0).value == pytest.approx(20)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
+def test_the_plan_of_a_schedule_takes_about_as_long_as_its_simulation(share: float) -> None:
+    model, inputs = models.branches()
+    atoms = split_into_atoms(capture(model, inputs))
+    count = len(atoms.atoms)
+    costs = Costs([float(5 + index % 7) for index in range(count)], [share] * count, atoms.after)
+    steps = chains(range(count), atoms.after, 4)
+    site = stream_site(4, costs)
+    problem = placewright.Problem.from_document(problem_document("steps", atoms, site, "latency"))
+    names = [atom.name for atom in atoms.atoms]
+    plan = problem.plan_for(dict(zip(names, devices_of(steps, costs, site), strict=True)))
+    assert plan.check() == []
+    assert plan.value == pytest.approx(simulate(steps, costs), rel=0.25)
 
 
 @pytest.mark.skipif(len(CORES) < 2, reason="two cores are needed")

@@ -54,6 +54,7 @@ def _row(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "chosen": placed.chosen,
         "note": placed.note,
         "milliseconds": times,
+        "blocks": [dataclasses.asdict(block) for block in placed.rows],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")

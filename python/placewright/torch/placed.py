@@ -34,7 +34,7 @@ from placewright.torch.core_sets import (
 from placewright.torch.documents import Site, problem_document, run_document, steps_of
 from placewright.torch.kernels import Compiler, Program, compile_atoms, eager, inductor
 from placewright.torch.schedules import Costs, Steps, chains, timeline
-from placewright.torch.stream_search import BlockRow, Effort, search_streams, stream_site
+from placewright.torch.stream_search import BlockRow, Effort, devices_of, search_streams, stream_site
 from placewright.torch.streams import StreamGraph
 from placewright.torch.timing import Spread, compare_calls
 
@@ -66,7 +66,8 @@ class Placed:
     """A model that runs by plan. Call it like the model; on a GPU the outputs are overwritten by the next call.
 
     `variants` are all ways to run it that were measured, by name; `chosen` is the fastest's; `predicted` is the time in
-    microseconds that the plan was expected to take; `rows` what was found for each block on a GPU.
+    microseconds that the plan was expected to take; `rows` what was found for each block on a GPU. `devices` names the
+    device of each atom in the plan, `lanes` the streams or core sets that the steps number.
     """
 
     def __init__(self, model: torch.nn.Module, captured: Captured, atoms: Atoms) -> None:
@@ -80,6 +81,8 @@ class Placed:
         self.steps: Steps = ()
         self.costs = Costs([], [], [])
         self.site = Site((), (), {})
+        self.devices: Sequence[str] = ()
+        self.lanes: Sequence[str] = ()
         self.predicted = 0.0
         self.rows: tuple[BlockRow, ...] = ()
         self.program: Program | None = None
@@ -145,7 +148,7 @@ class Placed:
 
         problem = Problem.from_document(self.problem_document())
         names = [atom.name for atom in self.atoms.atoms]
-        return problem.plan_for({names[atom]: self.site.devices[device] for atom, device in _numbered(self.steps)})
+        return problem.plan_for(dict(zip(names, self.devices, strict=True)))
 
     def run_document(self) -> dict[str, Any]:
         """What a run file of the plan holds: predicted beside measured, with the unsplit variants as baselines."""
@@ -179,7 +182,7 @@ class Placed:
         Path(path).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
 
     def _event(self, kind: str, atom: int, start: float, end: float) -> dict[str, Any]:
-        device = self.site.devices[dict(_numbered(self.steps))[atom]]
+        device = self.lanes[dict(_numbered(self.steps))[atom]]
         name = self.atoms.atoms[atom].name
         return {"name": name, "ph": "X", "pid": kind, "tid": device, "ts": start, "dur": end - start}
 
@@ -266,7 +269,9 @@ def _on_streams(placed: Placed, effort: Effort, compiler: Compiler, fresh: bool)
     plain = compile_atoms(placed.atoms, compiler)
     program, found = search_streams(plain, effort, fresh=fresh)
     placed.steps, placed.costs, placed.predicted, placed.rows = found.steps, found.costs, found.predicted, found.rows
-    placed.site = stream_site(1 + max(stream for _, stream in _numbered(found.steps)), found.costs)
+    placed.site = stream_site(effort.streams, found.costs)
+    placed.devices = devices_of(found.steps, found.costs, placed.site)
+    placed.lanes = [f"stream{i}" for i in range(1 + max(stream for _, stream in _numbered(found.steps)))]
     placed.program = program
     placed.variants["planned"] = StreamGraph(program, found.steps)
     branches = chains(range(len(placed.atoms.atoms)), placed.atoms.after, effort.streams)
@@ -288,6 +293,8 @@ def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler, fr
     placed.steps = steps_of(made)
     placed.costs = Costs(planned_times(made), [0.0] * len(placed.steps), placed.atoms.after, HANDOVER)
     placed.predicted = made.value
+    placed.devices = list(made.placement.values())
+    placed.lanes = [device for device in devices if device in set(placed.devices)]
     core_sets = [cores_of(device) for device in devices]
     placed.variants["planned"] = CoreSetRun(program, placed.steps, core_sets)
     everything = tuple((atom.index, 0) for atom in placed.atoms.atoms)

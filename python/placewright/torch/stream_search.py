@@ -19,7 +19,18 @@ import torch
 from placewright.torch import profiles
 from placewright.torch.documents import Site, problem_document, steps_of
 from placewright.torch.kernels import Kernel, Program, fused_convolution
-from placewright.torch.schedules import Costs, Steps, blocks, candidates, canonical, chains, fit_shares, simulate
+from placewright.torch.schedules import (
+    Costs,
+    Steps,
+    blocks,
+    candidates,
+    canonical,
+    chains,
+    fit_shares,
+    list_schedule,
+    simulate,
+    timeline,
+)
 from placewright.torch.streams import URGENT
 from placewright.torch.timing import AtomClock
 
@@ -134,12 +145,40 @@ def _is_faster(clock: AtomClock, index: int, other: Kernel) -> bool:
     return after < before
 
 
+# How many parts of a GPU a stream may stand for: the whole of it, a half, a quarter.
+_PARTS = {1: "whole", 2: "half", 4: "quarter"}
+
+
 def stream_site(streams: int, costs: Costs) -> Site:
-    """Streams of one GPU as devices that share its multiprocessors, of which an atom takes its share."""
-    names = [f"stream{i}" for i in range(streams)]
-    resources = [["multiprocessors"]] * streams
-    kind = ["stream"] * streams
-    return Site(names, kind, {"stream": costs.times}, costs.handover, resources, {"stream": costs.shares})
+    """Streams of one GPU as devices that share its multiprocessors.
+
+    Kernels of two streams interleave: atoms that would take 1.2 of the GPU together both run, 1.2 times as long. A
+    resource does not stretch what uses it, so every way to run is a kind of stream: alone on the GPU an atom takes its
+    share d for its time t; on a k-th of it at most 1/k, for t x max(1, k d)."""
+    parts = {count: name for count, name in _PARTS.items() if count <= streams}
+    devices = [(f"{name}{i}", name) for count, name in parts.items() for i in range(count)]
+    pairs = list(zip(costs.times, costs.shares, strict=True))
+    return Site(
+        devices=[name for name, _ in devices],
+        kind_of=[kind for _, kind in devices],
+        times={name: [time * max(1.0, count * share) for time, share in pairs] for count, name in parts.items()},
+        handover=costs.handover,
+        uses=[["multiprocessors"]] * len(devices),
+        shares={name: [min(share, 1 / count) for share in costs.shares] for count, name in parts.items()},
+    )
+
+
+def devices_of(steps: Steps, costs: Costs, site: Site) -> list[str]:
+    """The device of each atom on the site of the streams: the one on which it ends about when it ends in the simulation
+    of the steps."""
+    free = dict.fromkeys(site.devices, 0.0)
+    kinds = dict(zip(site.devices, site.kind_of, strict=True))
+    found = [""] * len(steps)
+    for atom, (start, end) in sorted(timeline(steps, costs).items(), key=lambda entry: entry[1]):
+        ends = {name: max(since, start) + site.times[kinds[name]][atom] for name, since in free.items()}
+        found[atom] = min(ends, key=lambda name: abs(ends[name] - end))
+        free[found[atom]] = end
+    return found
 
 
 class _Search:
@@ -184,14 +223,15 @@ class _Search:
         return StreamPlan(tuple(steps), predicted, costs, tuple(self.rows))
 
     def _from_the_planner(self, costs: Costs) -> Steps:
-        """What the planner makes of the streams as devices that share the GPU. Its shares exclude each other, where
-        kernels interleave; so its plan is a candidate like others, the better one where a whole model is one block."""
+        """The order in which the planner starts the atoms on streams that share the GPU, dealt to the streams."""
         import placewright
 
         site = stream_site(self.effort.streams, costs)
         document = problem_document("streams", self.program.atoms, site, "latency")
         problem = placewright.Problem.from_document(document)
-        return steps_of(placewright.plan(problem, time_limit=_PLANNING, seed=self.effort.seed))
+        order = steps_of(placewright.plan(problem, time_limit=_PLANNING, seed=self.effort.seed))
+        sooner = {atom: -float(position) for position, (atom, _) in enumerate(order)}
+        return list_schedule(range(len(order)), costs, self.effort.streams, sooner)
 
     def _search_block(
         self, block: Sequence[int], costs: Costs, planned: Steps, pair_error: float
