@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 
 import pytest
@@ -11,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import models
 import placewright.torch as placed_torch
+from placewright.torch.cpu_and_gpu import CPU, GPU, CpuAndGpuRun
 from placewright.torch.partitions import partition_gpu
 
 pytestmark = [
@@ -134,3 +136,56 @@ def test_weights_that_do_not_fit_are_streamed_or_stay_on_the_cpu(share: float) -
         for _ in range(3):
             fresh = torch.randn(4, 64)
             torch.testing.assert_close(fast(fresh).cpu(), model(fresh), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("make", models.ALL)
+def test_a_plan_over_the_gpu_and_the_cpu_computes_what_the_model_computes(make) -> None:
+    model, inputs = on_gpu(make)
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    fast = placed_torch.compile(model, inputs, devices=["cuda:0", f"cpu:{cores[0]},{cores[1]}"])
+    assert fast.plan.check() == []
+    by_plan = fast.variants["planned"]
+    count = len(fast.atoms.atoms)
+    for name, period in (("in turns", 1), ("in turns of three", 3)):
+        steps = tuple((atom, CPU if atom // period % 2 else GPU) for atom in range(count))
+        fast.variants[name] = CpuAndGpuRun(by_plan.on_gpu, by_plan.on_cpu, steps, cores)
+    for name in fast.variants:
+        fast.chosen = name
+        for _ in range(5):  # buffers are used again
+            fresh = tuple(torch.randn_like(value) for value in inputs)
+            expected = model(*(value.clone() for value in fresh))
+            torch.testing.assert_close(fast(*fresh), expected, rtol=2e-3, atol=2e-3)
+
+
+def test_what_was_measured_before_is_not_measured_again() -> None:
+    model, inputs = on_gpu(models.branches)
+    first, second = (placed_torch.compile(model, inputs, effort=QUICK) for _ in range(2))
+    assert second.costs == first.costs and second.steps == first.steps
+    torch.testing.assert_close(second(*inputs), model(*inputs), rtol=2e-3, atol=2e-3)
+
+
+def test_streams_share_the_gpu_in_the_plan(tmp_path) -> None:
+    model, inputs = on_gpu(models.branches)
+    fast = placed_torch.compile(model, inputs, effort=QUICK)
+    assert fast.problem_document()["resources"] == [{"name": "multiprocessors", "capacity": 1}]
+    assert fast.plan.check() == []
+    fast.save(str(tmp_path))
+    fast.report(str(tmp_path / "report.html"))
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def test_models_that_arrive_while_others_run() -> None:
+    catalogue = [on_gpu(make) for make in models.ALL]
+    with placed_torch.compile_online(catalogue) as online:
+        numbers = [0, 1, 2, 1, 0, 2, 0, 0, 0]
+        inputs = [tuple(torch.randn_like(value) for value in catalogue[number][1]) for number in numbers]
+        arrivals = [
+            online.submit(number, *(value.clone() for value in given))
+            for number, given in zip(numbers, inputs, strict=True)
+        ]
+        arrivals[-1].cancel()
+        for arrival, number, given in zip(arrivals[:-1], numbers, inputs, strict=False):
+            wanted = catalogue[number][0](*(value.clone() for value in given))
+            torch.testing.assert_close(arrival.result(600), wanted, rtol=2e-3, atol=2e-3)
+    for decision in online.decisions:
+        assert decision.plan.check() == []

@@ -10,6 +10,7 @@ from placewright.torch.capture import CannotCapture, Captured, capture
 from placewright.torch.distributed import CannotPipeline, RankPipeline, measure_ranks, plan_together
 from placewright.torch.distributed import pipeline as _pipeline
 from placewright.torch.offload import Offloaded, compile_offloaded
+from placewright.torch.online import Arrival, Cancelled, Online, compile_online
 from placewright.torch.partitions import NoPartitions
 from placewright.torch.pipeline import Pipeline, compile_pipeline
 from placewright.torch.placed import NewShape, Placed, WrongOutputs, compile, dynamo_backend
@@ -17,6 +18,8 @@ from placewright.torch.stream_search import Effort
 from placewright.torch.together import Together, compile_together
 
 __all__ = [
+    "Arrival",
+    "Cancelled",
     "CannotCapture",
     "CannotPipeline",
     "Captured",
@@ -24,6 +27,7 @@ __all__ = [
     "NewShape",
     "NoPartitions",
     "Offloaded",
+    "Online",
     "Pipeline",
     "Placed",
     "RankPipeline",
@@ -32,6 +36,7 @@ __all__ = [
     "capture",
     "compile",
     "compile_offloaded",
+    "compile_online",
     "compile_pipeline",
     "compile_together",
     "dynamo_backend",

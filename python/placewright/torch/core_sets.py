@@ -50,6 +50,12 @@ def cores_of(device: str) -> tuple[int, ...]:
     return tuple(cores)
 
 
+def pin_this_thread(cores: Sequence[int]) -> None:
+    """Keeps the calling thread, and those that it will start, on the cores, with as many threads for an operator."""
+    os.sched_setaffinity(0, cores)
+    torch.set_num_threads(len(cores))
+
+
 def union_of(core_sets: Sequence[Sequence[int]]) -> list[int]:
     """All cores of some sets, each once."""
     return sorted({core for cores in core_sets for core in cores})
@@ -132,8 +138,7 @@ def _work(
     cores: Sequence[int],
     jobs: queue.SimpleQueue[_Job | None],
 ) -> None:
-    os.sched_setaffinity(0, cores)  # of this thread
-    torch.set_num_threads(len(cores))
+    pin_this_thread(cores)
     with torch.no_grad():
         while (job := jobs.get()) is not None:
             try:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 import queue
 import threading
 import time
@@ -30,7 +29,7 @@ from torch.utils import _pytree as pytree
 import placewright
 from placewright.torch.atoms import Atoms, split_into_atoms
 from placewright.torch.capture import capture
-from placewright.torch.core_sets import cores_of, dismiss, measure_core_sets
+from placewright.torch.core_sets import cores_of, dismiss, measure_core_sets, pin_this_thread
 from placewright.torch.documents import Site, problem_document
 from placewright.torch.kernels import Compiler, Program, compile_atoms, inductor
 from placewright.torch.partitions import Partition, multiprocessors_of, partition_gpu
@@ -66,9 +65,8 @@ class CoreStage:
         self.cores = cores
 
     def enter(self) -> None:
-        """Pins the thread, and those that it will start, to the cores."""
-        os.sched_setaffinity(0, self.cores)
-        torch.set_num_threads(len(self.cores))
+        """Pins the thread to the cores."""
+        pin_this_thread(self.cores)
 
     def run(self, slot: Slot) -> None:
         """Launches the atoms one after the other."""

@@ -1,6 +1,7 @@
 """`compile`: a model that runs by plan.
 
     fast = placewright.torch.compile(model, (x,))              # streams of the GPU that x is on
+    fast = placewright.torch.compile(model, (x,), devices=["cuda:0", "cpu:0-7"])    # the GPU, and cores beside it
     fast = placewright.torch.compile(model, (x,), devices=["cpu:0", "cpu:1"])
     y = fast(x)
 
@@ -31,6 +32,7 @@ from placewright.torch.core_sets import (
     planned_times,
     union_of,
 )
+from placewright.torch.cpu_and_gpu import CPU, ENDS, GPU, CpuAndGpuRun, measure_cpu_and_gpu, problem_with_ends
 from placewright.torch.documents import Site, problem_document, run_document, steps_of
 from placewright.torch.kernels import Compiler, Program, compile_atoms, eager, inductor
 from placewright.torch.schedules import Costs, Steps, chains, timeline
@@ -50,6 +52,9 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-3, torch.float16: 1e-2, torc
 # A plan must beat the best unsplit variant by more than the clock's noise.
 _ADVANTAGE = 0.995
 
+# Seconds for the planner.
+_PLANNING = 5.0
+
 # The variants that cut the model.
 _SPLIT = {"planned", "naive branches"}
 
@@ -67,7 +72,8 @@ class Placed:
 
     `variants` are all ways to run it that were measured, by name; `chosen` is the fastest's; `predicted` is the time in
     microseconds that the plan was expected to take; `rows` what was found for each block on a GPU. `devices` names the
-    device of each atom in the plan, `lanes` the streams or core sets that the steps number.
+    device of each atom in the plan, `lanes` the streams or core sets that the steps number; `with_ends` tells that the
+    problem has ops for the model's inputs and outputs, which are on the GPU.
     """
 
     def __init__(self, model: torch.nn.Module, captured: Captured, atoms: Atoms) -> None:
@@ -83,6 +89,7 @@ class Placed:
         self.site = Site((), (), {})
         self.devices: Sequence[str] = ()
         self.lanes: Sequence[str] = ()
+        self.with_ends = False
         self.predicted = 0.0
         self.rows: tuple[BlockRow, ...] = ()
         self.program: Program | None = None
@@ -134,12 +141,15 @@ class Placed:
         if inputs[0].is_cuda:
             reduced = torch.compile(self.model, mode="reduce-overhead", dynamic=False)
             calls["torch.compile reduce-overhead"] = functools.partial(reduced, *args, **kwargs)
-        self.times = _times(calls, inputs[0].is_cuda)
+        self.times = _times(self, calls)
         return {**self.times, "predicted": Spread(self.predicted / 1e3, self.predicted / 1e3, self.predicted / 1e3)}
 
     def problem_document(self) -> dict[str, Any]:
         """The placement problem behind the plan, as a problem file holds it; times are microseconds."""
-        return problem_document(type(self.model).__name__, self.atoms, self.site, "latency")
+        name = type(self.model).__name__
+        if self.with_ends:
+            return problem_with_ends(name, self.atoms, self.site)
+        return problem_document(name, self.atoms, self.site, "latency")
 
     @property
     def plan(self) -> placewright.Plan:
@@ -148,7 +158,8 @@ class Placed:
 
         problem = Problem.from_document(self.problem_document())
         names = [atom.name for atom in self.atoms.atoms]
-        return problem.plan_for(dict(zip(names, self.devices, strict=True)))
+        placement = dict(zip(names, self.devices, strict=True))
+        return problem.plan_for({**placement, **(dict.fromkeys(ENDS, self.site.devices[0]) if self.with_ends else {})})
 
     def run_document(self) -> dict[str, Any]:
         """What a run file of the plan holds: predicted beside measured, with the unsplit variants as baselines."""
@@ -224,6 +235,7 @@ def compile(
     example_kwargs: Mapping[str, Any] | None = None,
     *,
     devices: Sequence[str] | None = None,
+    planner: str = "auto",
     effort: Effort | None = None,
     compiler: Compiler | None = None,
     on_new_shape: str = "error",
@@ -231,10 +243,11 @@ def compile(
 ) -> Placed:
     """A model that runs by plan for inputs shaped like the examples.
 
-    `devices` are core sets ('cpu:0', 'cpu:1-3') for inputs on the CPU; without it, streams of the GPU that the inputs
-    are on. `compiler` makes the kernels of the atoms (`kernels.inductor`, `kernels.eager`). Inputs of another shape
-    raise NewShape, or with `on_new_shape="replan"` get a plan of their own when they first come. Atoms that were
-    measured before on such a device, with the same versions, are not measured again, unless they are to be `fresh`.
+    `devices` are core sets ('cpu:0', 'cpu:1-3') for inputs on the CPU. For inputs on a GPU they are its streams where
+    nothing is given, or 'cuda:0' with a core set. `planner` plans for core sets. `compiler` makes the kernels of the
+    atoms (`kernels.inductor`, `kernels.eager`). Inputs of another shape raise NewShape, or with `on_new_shape="replan"`
+    get a plan of their own when they first come. Atoms that were measured before on such a device, with the same
+    versions, are not measured again, unless they are to be `fresh`.
     Raises CannotCapture for models that cannot be split.
     """
     if on_new_shape not in ("error", "replan"):
@@ -244,23 +257,24 @@ def compile(
         raise ValueError("the model takes no tensor, so there is nothing to say where it runs")
     placed = Placed(model, captured, split_into_atoms(captured))
     if captured.example_inputs[0].is_cuda:
-        if devices is not None:
-            raise ValueError("devices are core sets; inputs on a GPU run on its streams")
-        _on_streams(placed, effort or Effort(), compiler or inductor, fresh)
+        if devices is None:
+            _on_streams(placed, effort or Effort(), compiler or inductor, fresh)
+        else:
+            _on_cpu_and_gpu(placed, devices, compiler or inductor, planner, fresh)
     else:
         if devices is None:
             raise ValueError("inputs on the CPU need devices, such as ['cpu:0', 'cpu:1']")
-        _on_core_sets(placed, devices, compiler or inductor, fresh)
+        _on_core_sets(placed, devices, compiler or inductor, planner, fresh)
     _check_outputs(placed)
     _choose(placed)
-    if captured.example_inputs[0].is_cuda:
+    if "one stream, atoms" in placed.times:
         # Atoms are timed in loops, where weights stay in the cache; what a whole call adds to that is the same
         # for all schedules, and one stream shows it.
         alone = sum(placed.costs.times)
         placed.predicted *= 1e3 * placed.times["one stream, atoms"].median / alone
     if on_new_shape == "replan":
         placed.replan = functools.partial(
-            compile, model, devices=devices, effort=effort, compiler=compiler, fresh=fresh
+            compile, model, devices=devices, planner=planner, effort=effort, compiler=compiler, fresh=fresh
         )
     return placed
 
@@ -283,13 +297,13 @@ def _on_streams(placed: Placed, effort: Effort, compiler: Compiler, fresh: bool)
     placed.variants["one stream, atoms"] = StreamGraph(program, tuple((a.index, 0) for a in placed.atoms.atoms))
 
 
-def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler, fresh: bool) -> None:
+def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler, planner: str, fresh: bool) -> None:
     from placewright import Problem, plan
 
     program = compile_atoms(placed.atoms, compiler)
     placed.program = program
     placed.site = measure_core_sets(program, devices, fresh=fresh)
-    made = plan(Problem.from_document(placed.problem_document()), time_limit=5)
+    made = plan(Problem.from_document(placed.problem_document()), planner, time_limit=_PLANNING)
     placed.steps = steps_of(made)
     placed.costs = Costs(planned_times(made), [0.0] * len(placed.steps), placed.atoms.after, HANDOVER)
     placed.predicted = made.value
@@ -299,6 +313,28 @@ def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler, fr
     placed.variants["planned"] = CoreSetRun(program, placed.steps, core_sets)
     everything = tuple((atom.index, 0) for atom in placed.atoms.atoms)
     placed.variants["unsplit"] = CoreSetRun(program, everything, [union_of(core_sets)])
+
+
+def _on_cpu_and_gpu(placed: Placed, devices: Sequence[str], compiler: Compiler, planner: str, fresh: bool) -> None:
+    from placewright import Problem, plan
+
+    if len(devices) != 2 or devices[GPU] not in ("cuda", "cuda:0"):
+        raise ValueError("devices for inputs on a GPU are 'cuda:0' and one core set, or nothing for its streams")
+    cores = cores_of(devices[CPU])
+    program = compile_atoms(placed.atoms, compiler)
+    placed.program = program
+    placed.site, on_cpu = measure_cpu_and_gpu(program, *devices, fresh=fresh)
+    placed.with_ends = True
+    made = plan(Problem.from_document(placed.problem_document()), planner, time_limit=_PLANNING)
+    count = len(placed.atoms.atoms)
+    placed.steps = tuple(step for step in steps_of(made) if step[0] < count)
+    placed.costs = Costs(planned_times(made)[:count], [0.0] * count, placed.atoms.after, placed.site.latency)
+    placed.predicted = made.value
+    placed.devices, placed.lanes = list(made.placement.values())[:count], devices
+    placed.variants["planned"] = CpuAndGpuRun(program, on_cpu, placed.steps, cores)
+    placed.variants["GPU alone"] = StreamGraph(compile_atoms(as_one_atom(placed.captured), compiler), ((0, 0),))
+    alone = tuple((atom, CPU) for atom in range(count))
+    placed.variants["CPU alone"] = CpuAndGpuRun(program, on_cpu, alone, cores)
 
 
 def _numbered(steps: Steps) -> Steps:
@@ -333,7 +369,7 @@ def outputs_equal(got: torch.Tensor, wanted: torch.Tensor) -> bool:
 def _choose(placed: Placed) -> None:
     inputs = placed.captured.example_inputs
     calls = {name: functools.partial(run, *inputs) for name, run in placed.variants.items()}
-    placed.times = _times(calls, inputs[0].is_cuda)
+    placed.times = _times(placed, calls)
     unsplit = min((name for name in calls if name not in _SPLIT), key=lambda name: placed.times[name].median)
     split = min((name for name in calls if name in _SPLIT), key=lambda name: placed.times[name].median)
     faster, best = placed.times[split].median, placed.times[unsplit].median
@@ -345,9 +381,10 @@ def _choose(placed: Placed) -> None:
         placed.note = f"not split: {split} takes {faster:.3f} ms, {unsplit} {best:.3f} ms"
 
 
-def _times(calls: Mapping[str, Callable[[], object]], on_gpu: bool) -> dict[str, Spread]:
+def _times(placed: Placed, calls: Mapping[str, Callable[[], object]]) -> dict[str, Spread]:
+    on_gpu = placed.captured.example_inputs[0].is_cuda
     with torch.no_grad():
-        return compare_calls(calls, on_gpu=on_gpu, repeats=30 if on_gpu else 3)
+        return compare_calls(calls, on_gpu=on_gpu, repeats=30 if on_gpu and not placed.with_ends else 3)
 
 
 def _described(value: torch.Tensor) -> str:

@@ -76,7 +76,7 @@ class StreamPlan:
         return StreamPlan(
             steps=tuple((atom, stream) for atom, stream in document["steps"]),
             predicted=document["predicted"],
-            costs=Costs(**document["costs"]),
+            costs=Costs(**{**document["costs"], "after": [tuple(before) for before in document["costs"]["after"]]}),
             rows=tuple(BlockRow(**row) for row in document["rows"]),
         )
 
@@ -187,17 +187,10 @@ class _Search:
         self.effort = effort
         self.clock = AtomClock(program)
         self.after = program.atoms.after
-        self.times = self._times_alone()
+        self.times = self.clock.times_alone()
         self.shares = [1.0] * len(self.times)
         self.slowdowns: dict[tuple[str, str], float] = {}
         self.rows: list[BlockRow] = []
-
-    def _times_alone(self) -> list[float]:
-        known: dict[str, float] = {}
-        for index, signature in enumerate(self.program.signatures):
-            if signature not in known:
-                known[signature] = self.clock.steps(((index, 0),))
-        return [known[signature] for signature in self.program.signatures]
 
     def run(self) -> StreamPlan:
         found = blocks(self.after)

@@ -91,6 +91,14 @@ class AtomClock:
 
         return _replay(rounds, streams[0]) / repeats
 
+    def times_alone(self) -> list[float]:
+        """Microseconds for each atom alone; equal atoms are measured once."""
+        known: dict[str, float] = {}
+        for index, signature in enumerate(self.program.signatures):
+            if signature not in known:
+                known[signature] = self.steps(((index, 0),))
+        return [known[signature] for signature in self.program.signatures]
+
     def slowdown(self, first: int, second: int, times: Sequence[float]) -> float:
         """How much longer two atoms take side by side than alone, each repeated so that both are busy equally long.
         1: they do not disturb each other; 2: no better than one after the other."""
@@ -142,3 +150,31 @@ def _replay(work: Callable[[], None], stream: torch.cuda.Stream, rounds: int = 9
         end.synchronize()
         samples.append(1e3 * start.elapsed_time(end) / 2)
     return statistics.median(samples)
+
+
+# Cycles of the GPU, about four milliseconds: longer than it takes to launch a few graphs again and again.
+_LAUNCHING = 8_000_000
+
+
+def slowdown_of_graphs(graphs: Sequence[torch.cuda.CUDAGraph], alone: Sequence[float], busy: float = 6.0) -> float:
+    """How much longer graphs take side by side than alone (`alone`: milliseconds for each), each repeated so that all
+    are busy for equally long."""
+    counts = [max(1, round(busy / time)) for time in alone]
+    streams = [torch.cuda.Stream() for _ in graphs]
+    samples = []
+    for _ in range(3):
+        torch.cuda._sleep(_LAUNCHING)
+        start = torch.cuda.Event(enable_timing=True)
+        start.record()
+        ends = []
+        for graph, count, stream in zip(graphs, counts, streams, strict=True):
+            stream.wait_event(start)
+            with torch.cuda.stream(stream):
+                for _ in range(count):
+                    graph.replay()
+            ends.append(torch.cuda.Event(enable_timing=True))
+            ends[-1].record(stream)
+        torch.cuda.synchronize()
+        samples.append(max(start.elapsed_time(end) for end in ends))
+    together: float = statistics.median(samples)
+    return together / max(count * time for count, time in zip(counts, alone, strict=True))

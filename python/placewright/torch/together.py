@@ -36,7 +36,7 @@ from placewright.torch.placed import Placed, WrongOutputs, compile, outputs_equa
 from placewright.torch.schedules import Costs, Steps, fit_shares, timeline
 from placewright.torch.stream_search import Effort
 from placewright.torch.streams import PRIORITIES, StreamGraph
-from placewright.torch.timing import Spread
+from placewright.torch.timing import Spread, slowdown_of_graphs
 
 Models = Sequence[tuple[torch.nn.Module, Sequence[Any]]]
 
@@ -274,31 +274,9 @@ class _DealSearch:
         found = {}
         for first, second in itertools.combinations(range(len(times)), 2):
             if first // self.modes != second // self.modes:
-                found[first, second] = self._slowdown(first, second, times)
+                graphs = [self.graphs.graph(*divmod(unit, self.modes), 0).graph for unit in (first, second)]
+                found[first, second] = slowdown_of_graphs(graphs, [times[first], times[second]])
         return found
-
-    def _slowdown(self, first: int, second: int, times: Sequence[float], busy: float = 6.0) -> float:
-        units = (first, second)
-        counts = {unit: max(1, round(busy / times[unit])) for unit in units}
-        graphs = {unit: self.graphs.graph(unit // self.modes, unit % self.modes, 0) for unit in units}
-        streams = {unit: torch.cuda.Stream() for unit in units}
-        samples = []
-        for _ in range(3):
-            torch.cuda._sleep(4 * _LAUNCHES)
-            start = torch.cuda.Event(enable_timing=True)
-            start.record()
-            ends = []
-            for unit, stream in streams.items():
-                stream.wait_event(start)
-                with torch.cuda.stream(stream):
-                    for _ in range(counts[unit]):
-                        graphs[unit].graph.replay()
-                ends.append(torch.cuda.Event(enable_timing=True))
-                ends[-1].record(stream)
-            torch.cuda.synchronize()
-            samples.append(max(start.elapsed_time(end) for end in ends))
-        together: float = statistics.median(samples)
-        return together / max(counts[unit] * times[unit] for unit in units)
 
     def predicted(self, deal: Deal) -> float:
         """The sum of completion times, in milliseconds, if shares told all; priorities are not in it."""

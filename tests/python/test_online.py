@@ -1,0 +1,134 @@
+"""Models that arrive and are cancelled while others run, on core sets."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import models
+import placewright
+import placewright.torch as placed_torch
+from placewright.torch.kernels import eager
+from placewright.torch.online import pieces_of
+
+try:
+    placewright.version()
+except ImportError:
+    pytest.skip("the extension module is not built", allow_module_level=True)
+
+CORES = sorted(os.sched_getaffinity(0))
+if len(CORES) < 2:
+    pytest.skip("two cores are needed", allow_module_level=True)
+DEVICES = [f"cpu:{CORES[0]}", f"cpu:{CORES[1]}"]
+
+
+class Gate:
+    """A compiler whose kernels wait while the gate is closed; `launched` counts them. As a context, a closed gate."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.open.set()
+        self.waiting = threading.Semaphore(0)
+        self.launched = 0
+
+    def __enter__(self) -> None:
+        self.open.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self.open.set()
+
+    def __call__(self, module, arguments):
+        def call(*tensors):
+            self.launched += 1
+            if not self.open.is_set():
+                self.waiting.release()
+                self.open.wait()
+            return module(*tensors)
+
+        return call
+
+
+def layers(count: int, width: int, rows: int):
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(count))).eval()
+    return model, (torch.randn(rows, width),)
+
+
+def test_every_arrival_gets_what_its_model_computes() -> None:
+    catalogue = [make() for make in models.ALL]
+    with placed_torch.compile_online(catalogue, devices=DEVICES, compiler=eager) as online:
+        numbers = [0, 1, 2, 1, 0, 2, 0]
+        inputs = [tuple(torch.randn_like(value) for value in catalogue[number][1]) for number in numbers]
+        arrivals = [
+            online.submit(number, *(value.clone() for value in given))
+            for number, given in zip(numbers, inputs, strict=True)
+        ]
+        for arrival, number, given in zip(arrivals, numbers, inputs, strict=True):
+            torch.testing.assert_close(arrival.result(600), catalogue[number][0](*given))
+            assert arrival.completion is not None and arrival.completion > 0
+    assert online.decisions
+    for decision in online.decisions:
+        assert decision.plan.check() == [] and decision.plan.problem.objective == "total-completion"
+
+
+def test_a_short_model_passes_a_long_one_that_came_before_it() -> None:
+    gate = Gate()
+    catalogue = [layers(6, 512, 512), layers(2, 8, 2)]
+    with placed_torch.compile_online(catalogue, devices=DEVICES[:1], compiler=gate) as online:
+        with gate:
+            first = online.submit(0, *catalogue[0][1])
+            gate.waiting.acquire()  # its first piece has started
+            second, short = online.submit(0, *catalogue[0][1]), online.submit(1, *catalogue[1][1])
+        results = [arrival.result(600) for arrival in (first, second, short)]
+        assert short.pieces[0].started < min(first.pieces[-1].started, second.pieces[-1].started)
+    for (model, inputs), result in zip([catalogue[0], catalogue[0], catalogue[1]], results, strict=True):
+        torch.testing.assert_close(result, model(*inputs))
+
+
+def test_what_is_cancelled_stops_and_the_others_go_on() -> None:
+    gate = Gate()
+    catalogue = [layers(5, 8, 2)]
+    with placed_torch.compile_online(catalogue, devices=DEVICES[:1], compiler=gate) as online:
+        gate.launched = 0
+        with gate:
+            running = online.submit(0, *catalogue[0][1])
+            gate.waiting.acquire()
+            waiting, other = (online.submit(0, *catalogue[0][1]) for _ in range(2))
+            assert running.cancel() and waiting.cancel()
+        torch.testing.assert_close(other.result(600), catalogue[0][0](*catalogue[0][1]))
+        for arrival in (running, waiting):
+            with pytest.raises(placed_torch.Cancelled, match="was cancelled"):
+                arrival.result(600)
+        assert not other.cancel()
+    assert gate.launched == 1 + 5  # the piece that ran when its arrival was cancelled, and the other's
+
+
+def test_an_error_ends_its_arrival_alone() -> None:
+    model, inputs = models.branches()
+    with placed_torch.compile_online([(model, inputs)], devices=DEVICES, compiler=eager) as online:
+        wrong = online.submit(0, torch.randn(1, 4, 16, 16))
+        right = online.submit(0, *inputs)
+        with pytest.raises(RuntimeError, match="channels"):
+            wrong.result(600)
+        torch.testing.assert_close(right.result(600), model(*inputs))
+
+
+def test_wrong_requests_are_told_in_a_sentence() -> None:
+    model, inputs = models.in_place_and_views()
+    with pytest.raises(ValueError, match="there are no models"):
+        placed_torch.compile_online([])
+    with pytest.raises(ValueError, match="inputs on the CPU need devices"):
+        placed_torch.compile_online([(model, inputs)])
+    online = placed_torch.compile_online([(model, inputs)], devices=DEVICES, compiler=eager)
+    online.close()
+    with pytest.raises(ValueError, match="it was closed"):
+        online.submit(0, *inputs)
+
+
+def test_pieces_end_where_everything_waits() -> None:
+    after = [(), (0,), (0,), (1, 2), (3,), (4,)]
+    assert pieces_of([1.0] * 6, after, least=2.0) == [[0, 1, 2], [3, 4], [5]]
+    assert pieces_of([1.0] * 6, after, least=9.0) == [[0, 1, 2, 3, 4, 5]]
