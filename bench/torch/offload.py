@@ -48,6 +48,7 @@ def bench(tokens: int, cached: int) -> dict[str, Spread]:
         f"{tokens} tokens at once, {cached} in the cache: {size >> 20} MiB of weights, {fast.resident} of "
         f"{len(fast.atoms.atoms)} atoms on the GPU, {time.perf_counter() - begin:.0f} s; chosen: {fast.chosen}"
     )
+    times["predicted"] = Spread(fast.predicted, fast.predicted, fast.predicted)
     for name, spread in times.items():
         print(f"| {name} | {spread.median:.2f} ({spread.low:.2f} to {spread.high:.2f}) |")
     return times

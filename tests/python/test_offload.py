@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 import models
 from placewright.torch.atoms import split_into_atoms
 from placewright.torch.capture import capture
-from placewright.torch.offload import BUFFERS, bytes_of, resident_atoms, weights_of
+from placewright.torch.offload import BUFFERS, bytes_of, resident_atoms, streamed_time, weights_of
 
 
 def test_weights_belong_to_the_atom_that_reads_them() -> None:
@@ -42,3 +42,13 @@ def test_as_many_as_fit_beside_the_buffers() -> None:
     assert resident_atoms([30, 1, 1, 1, 1, 1], 30 + BUFFERS) == 1
     with pytest.raises(ValueError, match="100 bytes are too few: the buffers for streaming take 120"):
         resident_atoms([30] * 10, 100)
+
+
+def test_streaming_takes_as_long_as_the_copies_or_as_the_work() -> None:
+    sizes, count = [10] * 20, 20
+    assert streamed_time(sizes, [1.0] * count, count, bandwidth=1.0) == pytest.approx(20)  # nothing is streamed
+    assert streamed_time(sizes, [1.0] * count, 0, bandwidth=1.0) == pytest.approx(20 * 10 + 1)
+    assert streamed_time(sizes, [1.0] * count, 0, bandwidth=1e9) == pytest.approx(20)
+    # While the first ten work, the first copies go on, but no more than there are buffers.
+    assert streamed_time(sizes, [10.0] * 10 + [0.0] * 10, 10, 1.0, buffers=4) == pytest.approx(100 + 60)
+    assert streamed_time(sizes, [10.0] * 10 + [0.0] * 10, 10, 1.0, buffers=10) == pytest.approx(100)

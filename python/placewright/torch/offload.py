@@ -71,6 +71,24 @@ def resident_atoms(sizes: Sequence[int], memory: int) -> int:
     return kept
 
 
+def streamed_time(
+    sizes: Sequence[int], times: Sequence[float], kept: int, bandwidth: float, buffers: int = BUFFERS
+) -> float:
+    """What a call takes whose weights are streamed from the atom `kept` on, in the unit of `times`: a copy waits for
+    the one before it and until the atom that last used its buffer has ended, an atom for its copy. `bandwidth` is bytes
+    for each unit of time."""
+    ends = [0.0] * len(sizes)
+    copied = now = 0.0
+    for atom, time in enumerate(times):
+        if atom >= kept:
+            free = ends[atom - buffers] if atom - buffers >= kept else 0.0
+            copied = max(copied, free) + sizes[atom] / bandwidth
+            now = max(now, copied)
+        now += time
+        ends[atom] = now
+    return now
+
+
 class _Moved(Mapping[Node, torch.Tensor]):
     """Constants that are copied to the GPU whenever they are asked for, and not kept there."""
 
@@ -203,7 +221,8 @@ class TailOnCpu:
 
 class Offloaded:
     """A model whose weights do not all fit on the GPU. `variants` are both ways, `times` the milliseconds of a call of
-    each, `chosen` the faster; `resident` is how many of its atoms have their weights on the GPU."""
+    each, `chosen` the faster; `resident` is how many of its atoms have their weights on the GPU. `predicted` is what
+    streaming was expected to take, in milliseconds."""
 
     def __init__(self, model: torch.nn.Module, atoms: Atoms, resident: int) -> None:
         self.model = model
@@ -212,6 +231,7 @@ class Offloaded:
         self.variants: dict[str, Callable[..., list[torch.Tensor]]] = {}
         self.times: dict[str, Spread] = {}
         self.chosen = ""
+        self.predicted = 0.0
 
     def __call__(self, *args: Any) -> Any:
         """What the model returns, on the GPU; the next call overwrites it."""
@@ -236,7 +256,8 @@ def compile_offloaded(
 ) -> Offloaded:
     """A model on the CPU that runs with at most `memory` bytes of its weights, and buffers for them, on the GPU."""
     atoms = split_into_atoms(capture(model, example_inputs))
-    kept = resident_atoms([bytes_of(atoms, atom.index) for atom in atoms.atoms], memory)
+    sizes = [bytes_of(atoms, atom.index) for atom in atoms.atoms]
+    kept = resident_atoms(sizes, memory)
     on_gpu = dataclasses.replace(
         atoms.captured,
         constants=_Moved(atoms.captured.constants),
@@ -244,6 +265,7 @@ def compile_offloaded(
     )
     program = compile_atoms(Atoms(on_gpu, atoms.atoms), compiler or inductor)
     offloaded = Offloaded(model, atoms, kept)
+    offloaded.predicted = streamed_time(sizes, _times_on_gpu(program), kept, _bandwidth())
     offloaded.variants["streamed"] = StreamedRun(program, atoms, kept)
     if kept < len(atoms.atoms):
         offloaded.variants["tail on the CPU"] = TailOnCpu(program, atoms, kept)
@@ -251,6 +273,29 @@ def compile_offloaded(
     times = offloaded.measure()
     offloaded.chosen = min(times, key=lambda name: times[name].median)
     return offloaded
+
+
+def _times_on_gpu(program: Program) -> list[float]:
+    """Milliseconds for each atom, its weights being there; equal atoms are measured once."""
+    captured = program.atoms.captured
+    values = dict(zip(captured.inputs, captured.example_inputs, strict=True))
+    known: dict[str, float] = {}
+    with torch.no_grad():
+        for atom, signature in zip(program.atoms.atoms, program.signatures, strict=True):
+            arguments = [captured.constants[n] if n in captured.constants else values[n] for n in atom.reads]
+            call = functools.partial(program.kernels[atom.index], *arguments)
+            values.update(zip(atom.writes, call(), strict=True))
+            if signature not in known:
+                known[signature] = compare_calls({"atom": call}, on_gpu=True, rounds=3, repeats=10)["atom"].median
+    return [known[signature] for signature in program.signatures]
+
+
+def _bandwidth(size: int = 1 << 26) -> float:
+    """Bytes per millisecond from pinned memory to the GPU."""
+    source = torch.empty(size, dtype=torch.uint8).pin_memory()
+    target = torch.empty(size, dtype=torch.uint8, device="cuda")
+    copy = functools.partial(target.copy_, source, non_blocking=True)
+    return size / compare_calls({"copy": copy}, on_gpu=True, rounds=3, repeats=5)["copy"].median
 
 
 def _check_outputs(offloaded: Offloaded) -> None:
