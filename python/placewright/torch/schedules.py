@@ -14,7 +14,13 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 Steps = tuple[tuple[int, int], ...]  # (atom, stream) in the order of launch
+
+# Random schedules that are simulated: at least so many, and so many atoms in all of them.
+_FEWEST_TRIALS = 40
+_TRIED_ATOMS = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,25 +38,26 @@ def fit_shares(pairs: Mapping[tuple[int, int], float], count: int, sweeps: int =
     """Shares d with max(1, d[i] + d[j]) near the measured slow-down of each pair; and the mean relative error.
 
     Coordinate descent on the squared error: each share in turn takes the best of a grid around the others."""
-    shares = [0.5] * count
-    partners: list[list[tuple[int, float]]] = [[] for _ in range(count)]
+    shares = np.full(count, 0.5)
+    partners: list[list[int]] = [[] for _ in range(count)]
+    slowdowns: list[list[float]] = [[] for _ in range(count)]
     for (first, second), slowdown in pairs.items():
-        partners[first].append((second, slowdown))
-        partners[second].append((first, slowdown))
-    grid = [step / 50 for step in range(1, 51)]
-
-    def error(atom: int, share: float) -> float:
-        return sum((max(1.0, share + shares[other]) - slow) ** 2 for other, slow in partners[atom])
-
+        for atom, other in ((first, second), (second, first)):
+            partners[atom].append(other)
+            slowdowns[atom].append(slowdown)
+    grid = np.arange(1, 51) / 50
     for _ in range(sweeps):
-        before = list(shares)
+        before = shares.copy()
         for atom in range(count):
             if partners[atom]:
-                shares[atom] = min(grid, key=lambda share: error(atom, share))
-        if shares == before:
+                sums = grid[:, None] + shares[partners[atom]]
+                errors = ((np.maximum(1.0, sums) - slowdowns[atom]) ** 2).sum(axis=1)
+                shares[atom] = grid[errors.argmin()]
+        if (shares == before).all():
             break
-    misses = [abs(max(1.0, shares[i] + shares[j]) / slow - 1) for (i, j), slow in pairs.items()]
-    return shares, sum(misses) / len(misses) if misses else 0.0
+    fitted = [float(share) for share in shares]
+    misses = [abs(max(1.0, fitted[i] + fitted[j]) / slow - 1) for (i, j), slow in pairs.items()]
+    return fitted, sum(misses) / len(misses) if misses else 0.0
 
 
 def simulate(steps: Steps, costs: Costs) -> float:
@@ -162,8 +169,10 @@ def list_schedule(
 def candidates(
     atoms: Sequence[int], costs: Costs, streams: int, count: int, seed: int = 1, trials: int = 600
 ) -> list[tuple[float, Steps]]:
-    """Distinct schedules with their simulated makespans, best first, at most `count`."""
+    """Distinct schedules with their simulated makespans, best first, at most `count`. Of many atoms fewer are tried: a
+    trial takes time with their number, and random priorities find less among many."""
     pick = random.Random(seed)
+    trials = min(trials, max(_FEWEST_TRIALS, _TRIED_ATOMS // len(atoms)))
     rank = ranks(atoms, costs)
     found: dict[Steps, float] = {}
     for trial in range(trials):
