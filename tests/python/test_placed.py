@@ -84,6 +84,30 @@ def test_wrong_requests_are_told_in_a_sentence() -> None:
         fast(*inputs, *inputs)
 
 
+def test_a_saved_plan_is_run_where_it_fits(tmp_path) -> None:
+    model, inputs = models.branches()
+    fast = placed_torch.compile(model, inputs, devices=DEVICES, compiler=eager)
+    fast.save(str(tmp_path))
+    plan = placewright.Plan.read(tmp_path / "plan.json")
+    again = placed_torch.compile(model, inputs, devices=DEVICES, compiler=eager, plan=plan)
+    assert list(again.devices) == list(fast.devices)
+    with pytest.raises(ValueError, match="the plan is of another model"):
+        placed_torch.compile(*models.transformer(), devices=DEVICES, compiler=eager, plan=plan)
+    used = plan.placement[fast.atoms.atoms[0].name]
+    other = next(device for device in DEVICES if device != used)
+    with pytest.raises(ValueError, match=f"the plan is for other hardware: it uses {used}"):
+        placed_torch.compile(model, inputs, devices=[other], compiler=eager, plan=plan)
+
+
+def test_a_full_gpu_is_told_in_a_sentence() -> None:
+    def too_large(module, arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    model, inputs = models.branches()
+    with pytest.raises(placed_torch.OutOfMemory, match="the GPU has too little free memory"):
+        placed_torch.compile(model, inputs, devices=DEVICES, compiler=too_large)
+
+
 def test_a_model_that_is_split_wrongly_is_not_handed_out() -> None:
     def off_by_one(module, arguments):
         return lambda *tensors: [value + 1 for value in module(*tensors)]

@@ -13,7 +13,7 @@ from placewright.torch.offload import Offloaded, compile_offloaded
 from placewright.torch.online import Arrival, Cancelled, Online, compile_online
 from placewright.torch.partitions import NoPartitions
 from placewright.torch.pipeline import Pipeline, compile_pipeline
-from placewright.torch.placed import NewShape, Placed, WrongOutputs, compile, dynamo_backend
+from placewright.torch.placed import NewShape, OutOfMemory, Placed, WrongOutputs, compile, dynamo_backend
 from placewright.torch.stream_search import Effort
 from placewright.torch.together import Together, compile_together
 
@@ -28,6 +28,7 @@ __all__ = [
     "NoPartitions",
     "Offloaded",
     "Online",
+    "OutOfMemory",
     "Pipeline",
     "Placed",
     "RankPipeline",

@@ -457,18 +457,18 @@ def compile_online(
     of the planner, and what it takes to tell it the problem."""
     if not models:
         raise ValueError("there are no models")
+    on_gpu = {value.is_cuda for _, inputs in models for value in pytree.tree_leaves((tuple(inputs), {}))}
+    if len(on_gpu) != 1:
+        raise ValueError("the inputs of all models must be on one GPU, or all on the CPU")
+    if on_gpu == {True} and devices is not None:
+        raise ValueError("devices are core sets; inputs on a GPU run on its streams")
+    if on_gpu == {False} and devices is None:
+        raise ValueError("inputs on the CPU need devices, such as ['cpu:0', 'cpu:1']")
     programs = [
         compile_atoms(split_into_atoms(capture(model, inputs)), compiler or inductor) for model, inputs in models
     ]
-    on_gpu = {program.atoms.captured.example_inputs[0].is_cuda for program in programs}
-    if len(on_gpu) != 1:
-        raise ValueError("the inputs of all models must be on one GPU, or all on the CPU")
-    if on_gpu == {True}:
-        if devices is not None:
-            raise ValueError("devices are core sets; inputs on a GPU run on its streams")
-        return _on_streams(programs, planner, time_limit, copies)
     if devices is None:
-        raise ValueError("inputs on the CPU need devices, such as ['cpu:0', 'cpu:1']")
+        return _on_streams(programs, planner, time_limit, copies)
     sites = [measure_core_sets(program, devices) for program in programs]
     times = {kind: [time for site in sites for time in site.times[kind]] for kind in sites[0].times}
     contexts = [functools.partial(_pinned, cores_of(device)) for device in devices]

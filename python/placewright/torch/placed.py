@@ -63,6 +63,10 @@ class WrongOutputs(Exception):
     """The split model computes something else than the model."""
 
 
+class OutOfMemory(MemoryError):
+    """The GPU has no room for the model beside the copies of its values that a plan needs."""
+
+
 class NewShape(ValueError):
     """The inputs are not shaped like those that the model was compiled for."""
 
@@ -236,6 +240,7 @@ def compile(
     *,
     devices: Sequence[str] | None = None,
     planner: str = "auto",
+    plan: placewright.Plan | None = None,
     effort: Effort | None = None,
     compiler: Compiler | None = None,
     on_new_shape: str = "error",
@@ -244,11 +249,11 @@ def compile(
     """A model that runs by plan for inputs shaped like the examples.
 
     `devices` are core sets ('cpu:0', 'cpu:1-3') for inputs on the CPU. For inputs on a GPU they are its streams where
-    nothing is given, or 'cuda:0' with a core set. `planner` plans for core sets. `compiler` makes the kernels of the
-    atoms (`kernels.inductor`, `kernels.eager`). Inputs of another shape raise NewShape, or with `on_new_shape="replan"`
-    get a plan of their own when they first come. Atoms that were measured before on such a device, with the same
-    versions, are not measured again, unless they are to be `fresh`.
-    Raises CannotCapture for models that cannot be split.
+    nothing is given, or 'cuda:0' with a core set. `planner` plans for core sets, unless there is a `plan`, such as one
+    that was saved. `compiler` makes the kernels of the atoms (`kernels.inductor`, `kernels.eager`). Inputs of another
+    shape raise NewShape, or with `on_new_shape="replan"` get a plan of their own when they first come. Atoms that were
+    measured before on such a device, with the same versions, are not measured again, unless they are to be `fresh`.
+    Raises CannotCapture for models that cannot be split, OutOfMemory where the GPU is too full.
     """
     if on_new_shape not in ("error", "replan"):
         raise ValueError(f"on_new_shape is 'error' or 'replan', not '{on_new_shape}'")
@@ -256,15 +261,41 @@ def compile(
     if not captured.example_inputs:
         raise ValueError("the model takes no tensor, so there is nothing to say where it runs")
     placed = Placed(model, captured, split_into_atoms(captured))
-    if captured.example_inputs[0].is_cuda:
-        if devices is None:
-            _on_streams(placed, effort or Effort(), compiler or inductor, fresh)
-        else:
-            _on_cpu_and_gpu(placed, devices, compiler or inductor, planner, fresh)
+    try:
+        _prepare(placed, devices, planner, plan, effort or Effort(), compiler or inductor, fresh)
+    except torch.OutOfMemoryError as error:
+        raise OutOfMemory(
+            "the GPU has too little free memory to measure and plan the model; "
+            "compile_offloaded runs one that does not fit"
+        ) from error
+    if on_new_shape == "replan":
+        placed.replan = functools.partial(
+            compile, model, devices=devices, planner=planner, effort=effort, compiler=compiler, fresh=fresh
+        )
+    return placed
+
+
+def _prepare(
+    placed: Placed,
+    devices: Sequence[str] | None,
+    planner: str,
+    given: placewright.Plan | None,
+    effort: Effort,
+    compiler: Compiler,
+    fresh: bool,
+) -> None:
+    """Measures, plans, makes the variants, checks and compares them."""
+    on_gpu = placed.captured.example_inputs[0].is_cuda
+    if devices is None and not on_gpu:
+        raise ValueError("inputs on the CPU need devices, such as ['cpu:0', 'cpu:1']")
+    if devices is None and given is not None:
+        raise ValueError("a plan is for devices; the schedule of streams is found by measurement")
+    if devices is None:
+        _on_streams(placed, effort, compiler, fresh)
+    elif on_gpu:
+        _on_cpu_and_gpu(placed, devices, compiler, functools.partial(_plan, placed, planner, given), fresh)
     else:
-        if devices is None:
-            raise ValueError("inputs on the CPU need devices, such as ['cpu:0', 'cpu:1']")
-        _on_core_sets(placed, devices, compiler or inductor, planner, fresh)
+        _on_core_sets(placed, devices, compiler, functools.partial(_plan, placed, planner, given), fresh)
     _check_outputs(placed)
     _choose(placed)
     if "one stream, atoms" in placed.times:
@@ -272,11 +303,24 @@ def compile(
         # for all schedules, and one stream shows it.
         alone = sum(placed.costs.times)
         placed.predicted *= 1e3 * placed.times["one stream, atoms"].median / alone
-    if on_new_shape == "replan":
-        placed.replan = functools.partial(
-            compile, model, devices=devices, planner=planner, effort=effort, compiler=compiler, fresh=fresh
+
+
+def _plan(placed: Placed, planner: str, given: placewright.Plan | None) -> placewright.Plan:
+    """The given plan, if it fits, or a new one."""
+    from placewright import Problem, plan
+
+    problem = Problem.from_document(placed.problem_document())
+    if given is None:
+        return plan(problem, planner, time_limit=_PLANNING)
+    if given.problem.op_names != problem.op_names:
+        raise ValueError("the plan is of another model: its ops are not the atoms of this one")
+    missing = sorted(set(given.placement.values()) - set(problem.device_names))
+    if missing:
+        raise ValueError(
+            f"the plan is for other hardware: it uses {', '.join(missing)}, "
+            f"and the devices here are {', '.join(problem.device_names)}"
         )
-    return placed
+    return problem.plan_for(given.placement)
 
 
 def _on_streams(placed: Placed, effort: Effort, compiler: Compiler, fresh: bool) -> None:
@@ -297,13 +341,17 @@ def _on_streams(placed: Placed, effort: Effort, compiler: Compiler, fresh: bool)
     placed.variants["one stream, atoms"] = StreamGraph(program, tuple((a.index, 0) for a in placed.atoms.atoms))
 
 
-def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler, planner: str, fresh: bool) -> None:
-    from placewright import Problem, plan
-
+def _on_core_sets(
+    placed: Placed,
+    devices: Sequence[str],
+    compiler: Compiler,
+    planned: Callable[[], placewright.Plan],
+    fresh: bool,
+) -> None:
     program = compile_atoms(placed.atoms, compiler)
     placed.program = program
     placed.site = measure_core_sets(program, devices, fresh=fresh)
-    made = plan(Problem.from_document(placed.problem_document()), planner, time_limit=_PLANNING)
+    made = planned()
     placed.steps = steps_of(made)
     placed.costs = Costs(planned_times(made), [0.0] * len(placed.steps), placed.atoms.after, HANDOVER)
     placed.predicted = made.value
@@ -315,9 +363,13 @@ def _on_core_sets(placed: Placed, devices: Sequence[str], compiler: Compiler, pl
     placed.variants["unsplit"] = CoreSetRun(program, everything, [union_of(core_sets)])
 
 
-def _on_cpu_and_gpu(placed: Placed, devices: Sequence[str], compiler: Compiler, planner: str, fresh: bool) -> None:
-    from placewright import Problem, plan
-
+def _on_cpu_and_gpu(
+    placed: Placed,
+    devices: Sequence[str],
+    compiler: Compiler,
+    planned: Callable[[], placewright.Plan],
+    fresh: bool,
+) -> None:
     if len(devices) != 2 or devices[GPU] not in ("cuda", "cuda:0"):
         raise ValueError("devices for inputs on a GPU are 'cuda:0' and one core set, or nothing for its streams")
     cores = cores_of(devices[CPU])
@@ -325,12 +377,13 @@ def _on_cpu_and_gpu(placed: Placed, devices: Sequence[str], compiler: Compiler, 
     placed.program = program
     placed.site, on_cpu = measure_cpu_and_gpu(program, *devices, fresh=fresh)
     placed.with_ends = True
-    made = plan(Problem.from_document(placed.problem_document()), planner, time_limit=_PLANNING)
+    made = planned()
     count = len(placed.atoms.atoms)
     placed.steps = tuple(step for step in steps_of(made) if step[0] < count)
     placed.costs = Costs(planned_times(made)[:count], [0.0] * count, placed.atoms.after, placed.site.latency)
     placed.predicted = made.value
-    placed.devices, placed.lanes = list(made.placement.values())[:count], devices
+    placed.devices = list(made.placement.values())[:count]
+    placed.lanes = [device for device in devices if device in set(placed.devices)]
     placed.variants["planned"] = CpuAndGpuRun(program, on_cpu, placed.steps, cores)
     placed.variants["GPU alone"] = StreamGraph(compile_atoms(as_one_atom(placed.captured), compiler), ((0, 0),))
     alone = tuple((atom, CPU) for atom in range(count))
