@@ -8,5 +8,6 @@ namespace placewright {
 
 PlannerEntry talos();
 PlannerEntry toct_exact();
+PlannerEntry prices();
 
 }  // namespace placewright

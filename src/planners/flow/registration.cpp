@@ -6,6 +6,7 @@ namespace placewright {
 void register_flow(Registry& registry) {
   registry.add(talos());
   registry.add(toct_exact());
+  registry.add(prices());
 }
 
 }  // namespace placewright

@@ -1,0 +1,100 @@
+// Prices on device time: a bound on total completion that rises, and a plan beside it.
+//
+// Starts from the plan given, or from `talos`. Then prices by subgradient steps
+// (bounds/priced_time.h), each of which proves a bound, while steps still help and for half of the
+// time at most; the rest goes to local search. Devices that every model wants at the same time are
+// what the other bounds do not see: there each model by itself has all of them, or the models are
+// work that any number of devices could share.
+//
+// The horizon is the end of the plan at hand, in up to 2,000 bins, fewer on large problems. A step is
+// a step of prices.
+
+#include <algorithm>
+
+#include "bounds/priced_time.h"
+#include "bounds/rounding.h"
+#include "planners/flow/flow.h"
+#include "planners/latency/latency.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::size_t kMostBins = 2000;
+constexpr std::size_t kLeastBins = 50;
+constexpr double kStepSize = 3e7;  // about a twentieth of a second
+constexpr int kMostSteps = 1000;
+constexpr int kPatience = 60;  // steps that bring less than kGain together
+constexpr double kGain = 1e-4;
+constexpr double kStartShare = 0.25;
+constexpr double kPriceShare = 0.5;
+
+double bins_for(const Problem& problem) {
+  const auto devices = static_cast<double>(problem.device_count());
+  return kStepSize / (static_cast<double>(problem.op_count()) * devices * devices);
+}
+
+Answer answer_of(const PlannerEntry& planner, const Problem& problem, const Control& control,
+                 double seconds, const Plan* start) {
+  Control part = control.part(planner.name, seconds);
+  part.start = start;
+  return planner.plan(problem, Settings{planner.options}, part);
+}
+
+void raise_bound(const Problem& problem, Answer& answer, Control& control) {
+  const auto& ends = answer.plan->schedule->end;
+  const double horizon = ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
+  if (!(horizon > 0)) return;
+  const auto bins = std::min(static_cast<std::size_t>(bins_for(problem)), kMostBins);
+  const double until = control.remaining() * (1 - kPriceShare);
+  PricedTime prices(problem, horizon, bins);
+  double at_last_gain = 0;
+  int last_gain = 0;
+  for (int step = 0; step < kMostSteps && step - last_gain < kPatience; ++step) {
+    if (control.should_stop(1) || control.remaining() < until) return;
+    const double bound = std::min(prices.step(answer.value()), answer.value());
+    if (bound <= answer.certificate.lower_bound) continue;
+    answer.certificate = {bound, "prices on device time"};
+    control.report(answer.value(), bound);
+    if (answer.status() == Status::optimal) return;
+    if (bound < at_last_gain * (1 + kGain)) continue;
+    at_last_gain = bound;
+    last_gain = step;
+  }
+}
+
+Answer plan(const Problem& problem, const Settings&, Control& control) {
+  Answer answer;
+  if (control.start != nullptr) {
+    answer.plan = *control.start;
+  } else {
+    const PlannerEntry first = talos().refusal(problem).empty() ? talos() : search();
+    answer = answer_of(first, problem, control, kStartShare * control.remaining(), nullptr);
+  }
+  if (!answer.plan) return answer;
+  control.report(*answer.plan, answer.certificate.lower_bound);
+  raise_bound(problem, answer, control);
+  if (answer.status() == Status::optimal || control.should_stop()) return answer;
+  Answer better = answer_of(search(), problem, control, control.remaining(), &*answer.plan);
+  if (better.value() < answer.value()) answer.plan = std::move(better.plan);
+  return answer;
+}
+
+std::string refuses(const Problem& problem) {
+  if (bins_for(problem) < kLeastBins) return "it has too many ops and devices to price their time";
+  return {};
+}
+
+}  // namespace
+
+PlannerEntry prices() {
+  return PlannerEntry{.name = "prices",
+                      .summary = "a rising bound by prices on device time, and local search",
+                      .objectives = {Objective::total_completion},
+                      .effort = Effort::anytime,
+                      .share = 8,
+                      .knows_sharing = true,
+                      .refuses = refuses,
+                      .plan = plan};
+}
+
+}  // namespace placewright
