@@ -21,6 +21,7 @@
 #include "planners/flow/chain_groups.h"
 #include "planners/flow/event_run.h"
 #include "planners/flow/flow_rule.h"
+#include "planners/flow/model_shares.h"
 #include "planners/published/transient_rule.h"
 #include "planners/random_numbers.h"
 #include "problem/join.h"
@@ -33,6 +34,8 @@ namespace {
 // Ops of a layer that the flow looks at: with few devices more change little and cost time.
 constexpr std::size_t kMostReady = 8;
 constexpr std::size_t kEventsBetweenChecks = 16;
+// For the devices and turns of waiting models: a few milliseconds at most.
+constexpr std::size_t kShareEvaluations = 2000;
 
 // What decides at each event which ops start.
 class OnlineRule {
@@ -182,11 +185,119 @@ class WholeModelDecisions : public OnlineRule {
   bool memory_is_ample_;  // and no op is tied to another: any allowed device will do
 };
 
+// Each model that has not begun gets its device and its turn anew at every event.
+class SharedDecisions : public OnlineRule {
+ public:
+  explicit SharedDecisions(const Problem& problem)
+      : problem_(problem), shares_(problem), turn_(problem.model_count()) {}
+
+  void begin(const EventRun& run) override {
+    Table<ModelId, char> begun(problem_.model_count(), 0);
+    Table<DeviceId, double> busy(problem_.device_count(), 0);
+    for (const OpId op : problem_.ops()) {
+      if (!run.started(op)) continue;
+      begun[problem_.op(op).model] = 1;
+      double& end = busy[run.placement()[op]];
+      end = std::max(end, run.end(op));
+    }
+    std::vector<WaitingModel> waiting;
+    for (const OpId op : run.ready()) {
+      const ModelId model = problem_.op(op).model;
+      if (begun[model]) continue;
+      begun[model] = 1;
+      waiting.push_back({model, run.now()});
+    }
+    for (const ModelStart& start : shares_.best(waiting, busy, kShareEvaluations)) {
+      turn_[start.model] = {start.device, start.start};
+    }
+  }
+
+  void decide(EventRun& run, DeviceChoice& choice) override {
+    while (true) {
+      OpId next;
+      for (const OpId op : run.ready()) {
+        const Turn& turn = turn_[problem_.op(op).model];
+        if (!turn.device.valid() || turn.start > run.now() || run.idle_lanes(turn.device) == 0) {
+          continue;
+        }
+        if (!next.valid() || turn.start < turn_[problem_.op(next).model].start) next = op;
+      }
+      if (!next.valid()) return;
+      const DeviceId device = turn_[problem_.op(next).model].device;
+      choice.take(next, device);
+      run.start(next, device);
+    }
+  }
+
+ private:
+  struct Turn {
+    DeviceId device;
+    double start = 0;
+  };
+
+  const Problem& problem_;
+  ModelShares shares_;
+  Table<ModelId, Turn> turn_;
+};
+
+// One model after the other, each on its fastest device; of those that wait the shortest first.
+class ShortestFirstDecisions : public OnlineRule {
+ public:
+  explicit ShortestFirstDecisions(const Problem& problem) : problem_(problem), times_(problem) {
+    for (const ModelId model : problem.models()) {
+      DeviceId best{0};
+      for (const DeviceId device : problem.devices()) {
+        if (times_.time(model, device) < times_.time(model, best)) best = device;
+      }
+      fastest_.push_back(best);
+    }
+  }
+
+  void begin(const EventRun&) override {}
+
+  void decide(EventRun& run, DeviceChoice& choice) override {
+    while (!run.ready().empty() && nothing_runs(run)) {
+      OpId next = run.ready().front();
+      for (const OpId op : run.ready()) {
+        if (rank(run, op) < rank(run, next)) next = op;
+      }
+      DeviceId device = fastest_[problem_.op(next).model];
+      const auto devices = choice.candidates(next);
+      if (devices.empty()) return;
+      if (std::ranges::find(devices, device) == devices.end()) device = devices.front();
+      choice.take(next, device);
+      run.start(next, device);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool nothing_runs(const EventRun& run) const {
+    return std::ranges::all_of(problem_.devices(),
+                               [&](DeviceId device) { return run.free_at(device) <= run.now(); });
+  }
+  // A model that has begun goes on before another one.
+  [[nodiscard]] std::pair<bool, double> rank(const EventRun& run, OpId op) const {
+    const ModelId model = problem_.op(op).model;
+    const bool begun = std::ranges::any_of(problem_.ops(), [&](OpId other) {
+      return problem_.op(other).model == model && run.started(other);
+    });
+    return {!begun, times_.time(model, fastest_[model])};
+  }
+
+  const Problem& problem_;
+  ModelShares times_;
+  Table<ModelId, DeviceId> fastest_;
+};
+
 std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, OnlineMethod method) {
   std::vector<std::unique_ptr<OnlineRule>> rules;
   switch (method) {
     case OnlineMethod::talos:
     case OnlineMethod::afresh:
+      if (problem.has_sharing()) {
+        rules.push_back(std::make_unique<SharedDecisions>(problem));
+        break;
+      }
       rules.push_back(std::make_unique<WholeModelDecisions>(problem, ModelDevice::first_end));
       rules.push_back(std::make_unique<FlowDecisions>(problem, method == OnlineMethod::afresh));
       break;
@@ -195,6 +306,9 @@ std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, Online
       break;
     case OnlineMethod::tsam:
       rules.push_back(std::make_unique<TransientDecisions>(problem));
+      break;
+    case OnlineMethod::shortest:
+      rules.push_back(std::make_unique<ShortestFirstDecisions>(problem));
       break;
   }
   return rules;
@@ -219,19 +333,123 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+}  // namespace
+
+class OnlinePlanner::State {
+ public:
+  State(const Problem& problem, OnlineMethod method)
+      : problem_(problem),
+        rules_(rules_of(problem, method)),
+        runs_(rules_.size(), EventRun(problem)),
+        tails_(problem) {
+    for (const OpId op : problem.ops()) {
+      if (problem.successors(op).empty()) last_ops_.push_back(op);
+    }
+  }
+
+  // The best of the runs that the rules play to the end.
+  const EventRun* decide(const Placement& placement, const Schedule& before, double now,
+                         const Table<ModelId, char>& known) {
+    const EventRun* best = nullptr;
+    double least = kInfinity;
+    const Placement old_placement = placement;  // both may be those of a run
+    const Schedule old_schedule = before;
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      runs_[i].resume(old_placement, old_schedule, now, known);
+      if (!play_to_end(runs_[i], *rules_[i], known, least)) continue;
+      const double total = predicted_total(runs_[i], known);
+      if (total >= least) continue;
+      best = &runs_[i];
+      least = total;
+    }
+    return best;
+  }
+
+ private:
+  // Gives up as soon as the total cannot be below `limit`.
+  bool play_to_end(EventRun& run, OnlineRule& rule, const Table<ModelId, char>& known,
+                   double limit) {
+    DeviceChoice choice = DeviceChoice::within_memory(problem_);
+    for (const OpId op : problem_.ops()) {
+      if (run.started(op)) choice.take(op, run.placement()[op]);
+    }
+    rule.begin(run);
+    std::size_t events = 0;
+    const auto hopeless = [&] {
+      return limit < kInfinity && ++events % kEventsBetweenChecks == 0 &&
+             least_total(run, known) >= limit;
+    };
+    return run_events(
+        run, [&](EventRun& now) { rule.decide(now, choice); }, hopeless);
+  }
+
+  // A model with a ready op is complete no earlier than that op and all after it take.
+  double least_total(const EventRun& run, const Table<ModelId, char>& known) {
+    ends_.assign(problem_.model_count(), 0);
+    for (const OpId op : run.ready()) {
+      double& end = ends_[problem_.op(op).model];
+      end = std::max(end, run.now() + tails_.tail(op));
+    }
+    for (const OpId op : last_ops_) {
+      double& end = ends_[problem_.op(op).model];
+      if (run.started(op)) end = std::max(end, run.end(op));
+    }
+    return weighted_total(ends_, known);
+  }
+
+  [[nodiscard]] double predicted_total(const EventRun& run,
+                                       const Table<ModelId, char>& known) const {
+    Table<ModelId, double> last(problem_.model_count(), 0);
+    for (const OpId op : problem_.ops()) {
+      double& end = last[problem_.op(op).model];
+      end = std::max(end, run.end(op));
+    }
+    return weighted_total(last, known);
+  }
+
+  [[nodiscard]] double weighted_total(const Table<ModelId, double>& ends,
+                                      const Table<ModelId, char>& known) const {
+    double total = 0;
+    for (const ModelId model : problem_.models()) {
+      if (known[model]) total += problem_.model(model).weight * ends[model];
+    }
+    return total;
+  }
+
+  const Problem& problem_;
+  std::vector<std::unique_ptr<OnlineRule>> rules_;
+  std::vector<EventRun> runs_;  // one for each rule
+  FlowCosts tails_;
+  std::vector<OpId> last_ops_;
+  Table<ModelId, double> ends_;
+};
+
+OnlinePlanner::OnlinePlanner(const Problem& problem, OnlineMethod method)
+    : state_(std::make_unique<State>(problem, method)) {}
+OnlinePlanner::OnlinePlanner(OnlinePlanner&&) noexcept = default;
+OnlinePlanner& OnlinePlanner::operator=(OnlinePlanner&&) noexcept = default;
+OnlinePlanner::~OnlinePlanner() = default;
+
+std::optional<OnlinePlanner::Decision> OnlinePlanner::decide(const Placement& placement,
+                                                             const Schedule& before, double now,
+                                                             const Table<ModelId, char>& known) {
+  const EventRun* run = state_->decide(placement, before, now, known);
+  if (run == nullptr) return std::nullopt;
+  return Decision{run->placement(), run->schedule()};
+}
+
+namespace {
+
 class OnlineMachine {
  public:
   OnlineMachine(const Problem& problem, const ArrivalTrace& trace, OnlineMethod method)
       : problem_(problem),
         trace_(trace),
-        rules_(rules_of(problem, method)),
-        runs_(rules_.size(), EventRun(problem)),
-        run_(&runs_.front()),
-        known_(problem.model_count(), 0),
-        tails_(problem) {
-    for (const OpId op : problem.ops()) {
-      if (problem.successors(op).empty()) last_ops_.push_back(op);
-    }
+        planner_(problem, method),
+        placement_(problem.op_count()),
+        known_(problem.model_count(), 0) {
+    schedule_.start.assign(problem.op_count(), 0);
+    schedule_.end.assign(problem.op_count(), 0);
   }
 
   OnlineRun play() {
@@ -267,73 +485,17 @@ class OnlineMachine {
       const bool gone = arrival.cancelled && *arrival.cancelled <= moment;
       known_[ModelId{i}] = arrival.time <= moment && !gone;
     }
-    const Placement placement = run_->placement();
-    const Schedule schedule = run_->schedule();
-    EventRun* best = nullptr;
-    double least = kInfinity;
-    for (std::size_t i = 0; i < rules_.size(); ++i) {
-      runs_[i].resume(placement, schedule, moment, known_);
-      if (!play_to_end(runs_[i], *rules_[i], least)) continue;
-      const double total = predicted_total(runs_[i]);
-      if (total >= least) continue;
-      best = &runs_[i];
-      least = total;
-    }
-    if (best == nullptr) return false;
-    run_ = best;
+    const auto decision = planner_.decide(placement_, schedule_, moment, known_);
+    if (!decision) return false;
+    placement_ = decision->placement;
+    schedule_ = decision->schedule;
     for (const OpId op : problem_.ops()) {
-      if (known_[problem_.op(op).model] && run_->schedule().start[op] >= moment) {
-        ++result_.planned_ops;
-      }
+      if (known_[problem_.op(op).model] && schedule_.start[op] >= moment) ++result_.planned_ops;
     }
     return true;
   }
 
-  // Gives up as soon as the total cannot be below `limit`.
-  bool play_to_end(EventRun& run, OnlineRule& rule, double limit) {
-    DeviceChoice choice = DeviceChoice::within_memory(problem_);
-    for (const OpId op : problem_.ops()) {
-      if (run.started(op)) choice.take(op, run.placement()[op]);
-    }
-    rule.begin(run);
-    std::size_t events = 0;
-    const auto hopeless = [&] {
-      return limit < kInfinity && ++events % kEventsBetweenChecks == 0 && least_total(run) >= limit;
-    };
-    return run_events(
-        run, [&](EventRun& now) { rule.decide(now, choice); }, hopeless);
-  }
-
-  // A model with a ready op is complete no earlier than that op and all after it take.
-  double least_total(const EventRun& run) {
-    ends_.assign(problem_.model_count(), 0);
-    for (const OpId op : run.ready()) {
-      double& end = ends_[problem_.op(op).model];
-      end = std::max(end, run.now() + tails_.tail(op));
-    }
-    for (const OpId op : last_ops_) {
-      double& end = ends_[problem_.op(op).model];
-      if (run.started(op)) end = std::max(end, run.end(op));
-    }
-    double total = 0;
-    for (const ModelId model : problem_.models()) {
-      if (known_[model]) total += problem_.model(model).weight * ends_[model];
-    }
-    return total;
-  }
-
-  [[nodiscard]] double predicted_total(const EventRun& run) const {
-    Table<ModelId, double> last(problem_.model_count(), 0);
-    for (const OpId op : problem_.ops()) {
-      double& end = last[problem_.op(op).model];
-      end = std::max(end, run.end(op));
-    }
-    double total = 0;
-    for (const ModelId model : problem_.models()) {
-      if (known_[model]) total += problem_.model(model).weight * last[model];
-    }
-    return total;
-  }
+  [[nodiscard]] bool started(OpId op) const { return placement_[op].valid(); }
 
   // What has run, as a plan of what was there to be run.
   void sum_up() {
@@ -342,7 +504,7 @@ class OnlineMachine {
     Table<OpId, OpId> number(problem_.op_count());
     draft.ops.clear();
     for (const OpId op : problem_.ops()) {
-      if (!run_->started(op)) continue;
+      if (!started(op)) continue;
       number[op] = OpId{kept.size()};
       kept.push_back(op);
       draft.ops.push_back(problem_.op(op));
@@ -355,8 +517,8 @@ class OnlineMachine {
       model.complete = true;
       for (const OpId op : problem_.ops()) {
         if (problem_.op(op).model.index() != i) continue;
-        model.complete = model.complete && run_->started(op);
-        if (run_->started(op)) model.completion = std::max(model.completion, run_->end(op));
+        model.complete = model.complete && started(op);
+        if (started(op)) model.completion = std::max(model.completion, schedule_.end[op]);
       }
       // A cancelled model counts for nothing, but what it ran took its time.
       if (!model.complete) draft.models[i].weight = 0;
@@ -385,31 +547,32 @@ class OnlineMachine {
                   [](const SharedWeight& weight) { return weight.ops.empty(); });
   }
 
-  void check(const Problem& done, const std::vector<OpId>& kept, const Table<OpId, OpId>& number) {
+  void check(Problem done, const std::vector<OpId>& kept, const Table<OpId, OpId>& number) {
     Schedule schedule;
     schedule.start.assign(kept.size(), 0);
     schedule.end.assign(kept.size(), 0);
     Placement placement(kept.size());
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      placement[OpId{i}] = run_->placement()[kept[i]];
-      schedule.start[OpId{i}] = run_->schedule().start[kept[i]];
-      schedule.end[OpId{i}] = run_->schedule().end[kept[i]];
+      placement[OpId{i}] = placement_[kept[i]];
+      schedule.start[OpId{i}] = schedule_.start[kept[i]];
+      schedule.end[OpId{i}] = schedule_.end[kept[i]];
     }
     Table<TensorId, TensorId> tensor_number(problem_.tensor_count());
     std::size_t tensors = 0;
     for (const TensorId tensor : problem_.tensors()) {
       if (number[problem_.producer(tensor)].valid()) tensor_number[tensor] = TensorId{tensors++};
     }
-    for (Transfer transfer : run_->schedule().transfers) {
+    for (Transfer transfer : schedule_.transfers) {
       // A transfer for an op that was then placed elsewhere was sent in vain; it is over.
       transfer.tensor = tensor_number[transfer.tensor];
       if (needed(done, placement, transfer)) schedule.transfers.push_back(transfer);
     }
-    const Plan plan = schedule_plan(done, std::move(placement), std::move(schedule));
+    Plan plan = schedule_plan(done, std::move(placement), std::move(schedule));
     result_.total_completion = plan.value;
     result_.lower_bound = best_lower_bound(done).lower_bound;
     const auto violations = verify(done, plan);
     if (!violations.empty()) result_.fault = violations.front().message;
+    result_.schedule.emplace(std::move(done), std::move(plan));
   }
 
   static bool needed(const Problem& done, const Placement& placement, const Transfer& transfer) {
@@ -427,13 +590,10 @@ class OnlineMachine {
 
   const Problem& problem_;
   const ArrivalTrace& trace_;
-  std::vector<std::unique_ptr<OnlineRule>> rules_;
-  std::vector<EventRun> runs_;  // one for each rule
-  EventRun* run_;               // the one that is followed
+  OnlinePlanner planner_;
+  Placement placement_;  // of what has begun, and of what is planned to
+  Schedule schedule_;
   Table<ModelId, char> known_;
-  FlowCosts tails_;
-  std::vector<OpId> last_ops_;
-  Table<ModelId, double> ends_;
   OnlineRun result_;
 };
 
@@ -503,10 +663,19 @@ ProblemDraft trace_problem(const Problem& catalogue, const ArrivalTrace& trace) 
   return all;
 }
 
+Coarsening whole_models(const Problem& problem) {
+  Partition partition(problem.op_count());
+  for (const OpId op : problem.ops()) partition[op] = CoarseSet{problem.op(op).model.index()};
+  return {problem, partition};
+}
+
 OnlineRun run_online(const Problem& catalogue, const ArrivalTrace& trace, OnlineMethod method,
                      const OnlineOptions& options) {
   const Problem fine(trace_problem(catalogue, trace));
-  const Coarsening packing(fine, packed_chains(fine, options.pack_speedup, options.pack_time));
+  const Coarsening packing =
+      fine.has_sharing()
+          ? whole_models(fine)
+          : Coarsening(fine, packed_chains(fine, options.pack_speedup, options.pack_time));
   return OnlineMachine(packing.coarse(), trace, method).play();
 }
 

@@ -13,21 +13,32 @@
 //   afresh     the same with every table and every layer's flow made from nothing
 //   aswm       each model whole on one device, chosen when it arrives and never again
 //   tsam       the pair of largest speed-up, whenever a device is free
+//   shortest   one model after the other, whole on its fastest device, of those that wait the
+//              shortest first
 //
-// Ops are packed beforehand (planners/flow/chain_groups.h), since a packed op runs as one. What was
-// run is checked by the verifier against the problem with all arrivals. A decision takes O(ops not
-// started x (devices + a shortest path in the flow)).
+// Ops are packed beforehand (planners/flow/chain_groups.h), since a packed op runs as one. Where
+// devices share resources or memory a model is one op: what a cut costs is not known before all of
+// its parts are placed, and `talos` gives each waiting model its set of cores and its turn
+// (planners/flow/model_shares.h) in place of the two plans above. What was run is checked by the
+// verifier against the problem with all arrivals. A decision takes O(ops not started x (devices + a
+// shortest path in the flow)).
+//
+// OnlineRun is a simulation: ops take the time that the problem says. OnlinePlanner decides the same
+// way for whoever runs the models for real (running/arrival_run.h) and knows how long they took.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "coarsen/coarsening.h"
 #include "problem/arrival_trace.h"
+#include "problem/plan.h"
 #include "problem/problem.h"
 
 namespace placewright {
@@ -45,13 +56,14 @@ double mean_time_alone(const Problem& catalogue);
 // catalogue does not have, or a name twice, or cancels before the arrival.
 ProblemDraft trace_problem(const Problem& catalogue, const ArrivalTrace& trace);
 
-enum class OnlineMethod { talos, afresh, aswm, tsam };
+enum class OnlineMethod { talos, afresh, aswm, tsam, shortest };
 template <>
 inline constexpr auto kSpellings<OnlineMethod> = std::to_array<Spelling<OnlineMethod>>({
     {OnlineMethod::talos, "talos"},
     {OnlineMethod::afresh, "afresh"},
     {OnlineMethod::aswm, "aswm"},
     {OnlineMethod::tsam, "tsam"},
+    {OnlineMethod::shortest, "shortest"},
 });
 
 struct OnlineModel {
@@ -66,6 +78,12 @@ struct DecisionTime {
   double slowest_percent = 0;  // p99
 };
 
+// What was run, as a plan of the ops that had begun (all of the models that are complete).
+struct OnlineSchedule {
+  Problem problem;
+  Plan plan;
+};
+
 struct OnlineRun {
   double total_completion = 0;      // of the models that are complete
   std::vector<OnlineModel> models;  // as in the trace
@@ -74,13 +92,40 @@ struct OnlineRun {
   DecisionTime processor;       // of this thread: the latency on a machine with nothing else to do
   std::size_t planned_ops = 0;  // over all decisions
   double lower_bound = 0;       // with all arrivals known
-  std::string fault;            // what the verifier found, or that memory was short; empty: nothing
+  std::optional<OnlineSchedule> schedule;  // nullopt: nothing was run
+  std::string fault;  // what the verifier found, or that memory was short; empty: nothing
 };
 
 struct OnlineOptions {
   double pack_speedup = 2;  // 1: no packing
   double pack_time = 10;    // milliseconds
 };
+
+// Decides what starts at an event. Made once for all events of a trace.
+class OnlinePlanner {
+ public:
+  // `problem`: trace_problem, packed or not; it must outlive the planner.
+  OnlinePlanner(const Problem& problem, OnlineMethod method);
+  OnlinePlanner(OnlinePlanner&&) noexcept;
+  OnlinePlanner& operator=(OnlinePlanner&&) noexcept;
+  ~OnlinePlanner();
+
+  struct Decision {
+    const Placement& placement;  // of all ops of the known models; valid until the next decision
+    const Schedule& schedule;
+  };
+  // What has begun before `now` stays, and the other ops of the known models are planned to the end.
+  // Nullopt if no device has room for one of them.
+  std::optional<Decision> decide(const Placement& placement, const Schedule& before, double now,
+                                 const Table<ModelId, char>& known);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+// The ops of each model as one, as far as the rules allow.
+Coarsening whole_models(const Problem& problem);
 
 OnlineRun run_online(const Problem& catalogue, const ArrivalTrace& trace, OnlineMethod method,
                      const OnlineOptions& options = {});

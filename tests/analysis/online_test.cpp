@@ -6,6 +6,7 @@
 
 #include "analysis/generate.h"
 #include "support/published.h"
+#include "support/random_problem.h"
 
 namespace placewright {
 namespace {
@@ -133,6 +134,83 @@ TEST(Online, BeatsTheBaselinesOnTwoChains) {
   const double talos = run_online(catalogue, trace, OnlineMethod::talos).total_completion;
   EXPECT_LE(talos, run_online(catalogue, trace, OnlineMethod::aswm).total_completion);
   EXPECT_LE(talos, run_online(catalogue, trace, OnlineMethod::tsam).total_completion);
+}
+
+// Four cores, alone, in pairs and together; one model "m" that takes this long on each width.
+Problem on_cores(const std::vector<double>& times) {
+  ProblemDraft draft;
+  draft.objective = Objective::total_completion;
+  Cluster& cluster = draft.cluster;
+  cluster.spaces = {{"memory", kInfinity}};
+  for (std::size_t core = 0; core < 4; ++core) {
+    cluster.resources.push_back({"core " + std::to_string(core), 1});
+  }
+  for (std::size_t width = 1; width <= 4; width *= 2) {
+    cluster.kinds.push_back({"cpu-" + std::to_string(width)});
+    for (std::size_t first = 0; first < 4; first += width) {
+      Device& device = cluster.devices.emplace_back();
+      device.name = std::to_string(first) + "+" + std::to_string(width);
+      device.kind = KindId{cluster.kinds.size() - 1};
+      device.space = SpaceId{0};
+      for (std::size_t core = first; core < first + width; ++core) {
+        device.uses.push_back({ResourceId{core}, 1});
+      }
+    }
+  }
+  draft.models = {{.name = "m"}};
+  draft.ops = {{.name = "op", .time = times}};
+  return Problem(std::move(draft));
+}
+
+TEST(OnlineOnCores, AModelAloneGetsAllCoresAndManyShareThem) {
+  const Problem catalogue = on_cores({4, 3, 2.5});
+  const ArrivalTrace alone{"t", {arrival("m", "a", 0)}};
+  EXPECT_DOUBLE_EQ(run_online(catalogue, alone, OnlineMethod::talos).total_completion, 2.5);
+  ArrivalTrace four{"t", {}};
+  for (const char* name : {"a", "b", "c", "d"}) four.arrivals.push_back(arrival("m", name, 0));
+  EXPECT_DOUBLE_EQ(run_online(catalogue, four, OnlineMethod::talos).total_completion, 16);
+  EXPECT_DOUBLE_EQ(run_online(catalogue, four, OnlineMethod::shortest).total_completion, 25);
+}
+
+TEST(OnlineOnCores, WhoHasTheCoresKeepsThem) {
+  // b comes while a has all four cores.
+  const Problem catalogue = on_cores({4, 3, 2.5});
+  const ArrivalTrace trace{"t", {arrival("m", "a", 0), arrival("m", "b", 1)}};
+  const OnlineRun run = run_online(catalogue, trace, OnlineMethod::talos);
+  EXPECT_DOUBLE_EQ(run.models[0].completion, 2.5);
+  EXPECT_DOUBLE_EQ(run.models[1].completion, 5);
+}
+
+TEST(OnlineOnCores, EveryMethodRunsEveryTraceSoundly) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    testing::RandomProblemOptions options;
+    options.objective = Objective::total_completion;
+    options.ops = 12;
+    options.models = 3;
+    const Problem catalogue(testing::core_set_draft(options, seed));
+    ArrivalTrace trace = poisson_trace(catalogue, 10, 0.5 * mean_time_alone(catalogue), seed);
+    if (seed % 3 == 0) trace.arrivals[2].cancelled = trace.arrivals[4].time;
+    for (const OnlineMethod method : values_of<OnlineMethod>()) {
+      SCOPED_TRACE(std::string{name_of(method)} + ", seed " + std::to_string(seed));
+      const OnlineRun run = run_online(catalogue, trace, method);
+      EXPECT_EQ(run.fault, "");
+      EXPECT_GE(run.total_completion, run.lower_bound * (1 - 1e-9));
+    }
+  }
+}
+
+TEST(OnlineOnCores, ModelsThatComeTogetherAreNeverWorseThanInTurn) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    testing::RandomProblemOptions options;
+    options.objective = Objective::total_completion;
+    options.ops = 12;
+    options.models = 4;
+    const Problem catalogue(testing::core_set_draft(options, seed));
+    const ArrivalTrace trace = poisson_trace(catalogue, 6, 0, seed);
+    EXPECT_LE(run_online(catalogue, trace, OnlineMethod::talos).total_completion,
+              run_online(catalogue, trace, OnlineMethod::shortest).total_completion * (1 + 1e-9))
+        << "seed " << seed;
+  }
 }
 
 TEST(Online, WrongTracesAreRefused) {

@@ -48,7 +48,7 @@ TEST(AffinityVerb, PrintsAMatrix) {
 TEST(OnlineVerb, RunsATrace) {
   const auto json = run({"online", example_path("traces/arrivals.json"), "--json"}).json();
   EXPECT_EQ(json["arrivals"], 7);
-  EXPECT_EQ(json["methods"].size(), 4U);
+  EXPECT_EQ(json["methods"].size(), 5U);
   EXPECT_TRUE(json["methods"][0]["models"][3]["completion"].is_null());
   for (const auto& method : json["methods"]) {
     EXPECT_GE(method["total_completion"], method["lower_bound"]);

@@ -38,6 +38,7 @@ std::string CompletionLabels::obstacle(const Problem& problem) {
     return "transfers wait for each other";
   }
   if (problem.group_count() < problem.op_count()) return "ops are colocated";
+  if (problem.has_sharing()) return "devices share resources or memory";
   for (const DeviceId device : problem.devices()) {
     const Device& record = problem.device(device);
     if (record.send_overhead > 0 || record.receive_overhead > 0) return "cuts cost device time";

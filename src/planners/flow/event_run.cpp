@@ -12,6 +12,17 @@ namespace {
 
 constexpr double kNotSent = -1;
 
+Table<DeviceId, double> least_shares(const Problem& problem) {
+  Table<DeviceId, double> least(problem.device_count(), 1);
+  if (problem.resource_count() == 0) return least;
+  for (const DeviceId device : problem.devices()) {
+    for (const OpId op : problem.ops()) {
+      least[device] = std::min(least[device], problem.share(op, device));
+    }
+  }
+  return least;
+}
+
 }  // namespace
 
 EventRun::EventRun(const Problem& problem)
@@ -20,9 +31,11 @@ EventRun::EventRun(const Problem& problem)
       missing_(problem.op_count()),
       known_(problem.model_count(), 1),
       lanes_(problem.device_count()),
-      out_free_(problem.device_count()),
-      in_free_(problem.device_count()),
-      there_(problem.tensor_count() * (problem.device_count() + 1)) {
+      resources_(problem),
+      least_share_(least_shares(problem)),
+      out_free_(problem.space_count()),
+      in_free_(problem.space_count()),
+      there_(problem.tensor_count() * (problem.space_count() + 1)) {
   std::vector<std::pair<ModelId, OpId>> sources;
   for (const OpId op : problem.topological_order()) {
     if (problem.predecessors(op).empty()) sources.emplace_back(problem.op(op).model, op);
@@ -47,8 +60,10 @@ void EventRun::begin() {
   }
   for (const DeviceId device : problem_.devices()) {
     lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem_, device)), 0);
-    out_free_[device] = in_free_[device] = 0;
   }
+  out_free_.assign(problem_.space_count(), 0);
+  in_free_.assign(problem_.space_count(), 0);
+  resources_.clear();
   std::fill(there_.begin(), there_.end(), kNotSent);
 }
 
@@ -68,9 +83,13 @@ void EventRun::resume(const Placement& placement, const Schedule& before, double
         transfer.end;
     if (transfer.end == transfer.start) continue;
     if (transfer.from.valid()) {
-      out_free_[transfer.from] = std::max(out_free_[transfer.from], transfer.end);
+      double& free = out_free_[problem_.space(transfer.from)];
+      free = std::max(free, transfer.end);
     }
-    if (transfer.to.valid()) in_free_[transfer.to] = std::max(in_free_[transfer.to], transfer.end);
+    if (transfer.to.valid()) {
+      double& free = in_free_[problem_.space(transfer.to)];
+      free = std::max(free, transfer.end);
+    }
   }
   for (const OpId op : problem_.topological_order()) {
     if (!old_placement[op].valid() || old.start[op] >= now) continue;
@@ -78,7 +97,10 @@ void EventRun::resume(const Placement& placement, const Schedule& before, double
     schedule_.start[op] = old.start[op];
     schedule_.end[op] = old.end[op];
     if (old.end[op] > now) {
-      if (old.end[op] > old.start[op]) occupy_lane(old_placement[op], old.start[op], old.end[op]);
+      if (old.end[op] > old.start[op]) {
+        occupy_lane(old_placement[op], old.start[op], old.end[op]);
+        resources_.hold(op, old_placement[op], old.start[op], old.end[op] - old.start[op]);
+      }
       events_.push({old.end[op], op, ModelId{}});
     }
   }
@@ -108,13 +130,21 @@ void EventRun::complete(OpId op) {
   }
 }
 
+// Of the op that takes the least.
+double EventRun::resources_free(DeviceId device, double from) const {
+  return resources_.any()
+             ? resources_.earliest(problem_.uses(device), least_share_[device], from, 0)
+             : from;
+}
+
 std::size_t EventRun::idle_lanes(DeviceId device) const {
+  if (resources_free(device, now_) > now_) return 0;
   return static_cast<std::size_t>(std::count_if(lanes_[device].begin(), lanes_[device].end(),
                                                 [&](double free) { return free <= now_; }));
 }
 
 double EventRun::free_at(DeviceId device) const {
-  return lanes_[device].front();
+  return resources_free(device, lanes_[device].front());
 }
 
 double EventRun::inputs_at(OpId op, DeviceId device) const {
@@ -122,7 +152,7 @@ double EventRun::inputs_at(OpId op, DeviceId device) const {
   for (const TensorId input : problem_.inputs(op)) {
     const OpId producer = problem_.producer(input);
     const DeviceId from = placement_[producer];
-    if (from == device) continue;
+    if (problem_.same_space(from, device)) continue;
     const double known = there_[slot(input, device)];
     ready = std::max(ready,
                      known != kNotSent ? known : now_ + move_time(problem_, input, from, device));
@@ -134,10 +164,10 @@ double EventRun::send(TensorId tensor, Leg leg, DeviceId from, DeviceId to, doub
                       double length) {
   double begin = ready;
   if (problem_.rules().congestion && length > 0) {
-    if (from.valid()) begin = std::max(begin, out_free_[from]);
-    if (to.valid()) begin = std::max(begin, in_free_[to]);
-    if (from.valid()) out_free_[from] = begin + length;
-    if (to.valid()) in_free_[to] = begin + length;
+    if (from.valid()) begin = std::max(begin, out_free_[problem_.space(from)]);
+    if (to.valid()) begin = std::max(begin, in_free_[problem_.space(to)]);
+    if (from.valid()) out_free_[problem_.space(from)] = begin + length;
+    if (to.valid()) in_free_[problem_.space(to)] = begin + length;
   }
   schedule_.transfers.push_back({tensor, leg, from, to, begin, begin + length});
   return begin + length;
@@ -173,10 +203,14 @@ void EventRun::start(OpId op, DeviceId device) {
   double ready = now_;
   for (const TensorId input : problem_.inputs(op)) {
     const DeviceId from = placement_[problem_.producer(input)];
-    if (from != device) ready = std::max(ready, fetch(input, from, device));
+    if (!problem_.same_space(from, device)) ready = std::max(ready, fetch(input, from, device));
   }
   const double length = problem_.time(op, device);
-  const double begin = length > 0 ? std::max(ready, lanes_[device].front()) : ready;
+  double begin = length > 0 ? std::max(ready, lanes_[device].front()) : ready;
+  if (length > 0 && resources_.any()) {
+    begin = resources_.earliest(op, device, begin, length);
+    resources_.hold(op, device, begin, length);
+  }
   placement_[op] = device;
   schedule_.start[op] = begin;
   schedule_.end[op] = begin + length;

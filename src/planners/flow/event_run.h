@@ -2,9 +2,9 @@
 //
 // The clock stands at an event (the end of an op, the arrival of a model). Ops are ready whose
 // inputs have been produced and whose model has arrived; a rule starts some of them on devices, and
-// the clock moves to the next event. A started op takes a lane of its device from the moment its
-// inputs are there and the lane is free, never before now; inputs from elsewhere are sent then, in
-// the order of the starts, in append order on the ports.
+// the clock moves to the next event. A started op takes a lane of its device, and the device's
+// resources, from the moment its inputs are there and both are free, never before now; inputs from
+// another memory space are sent then, in the order of the starts, in append order on the ports.
 //
 // A run can begin in mid-air (`resume`): what has started before stays, the rest is open again.
 // That is what online planning needs. Cut overheads are left to `retime` (evaluate/schedule.h).
@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "evaluate/resource_profile.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
@@ -37,8 +38,9 @@ class EventRun {
   [[nodiscard]] std::span<const OpId> ready() const { return ready_; }
   [[nodiscard]] bool started(OpId op) const { return placement_[op].valid(); }
   [[nodiscard]] double end(OpId op) const { return schedule_.end[op]; }
+  // Lanes on which an op could start now; none while others have the device's resources.
   [[nodiscard]] std::size_t idle_lanes(DeviceId device) const;
-  // When the device's next lane is free.
+  // When the device's next lane is free, and its resources.
   [[nodiscard]] double free_at(DeviceId device) const;
   // When the inputs could be there if they were sent now and no transfer had to wait.
   [[nodiscard]] double inputs_at(OpId op, DeviceId device) const;
@@ -56,11 +58,12 @@ class EventRun {
 
  private:
   [[nodiscard]] std::size_t slot(TensorId tensor, DeviceId device) const {
-    return tensor.index() * (problem_.device_count() + 1) + device.index();
+    return tensor.index() * (problem_.space_count() + 1) + problem_.space(device).index();
   }
   [[nodiscard]] std::size_t host_slot(TensorId tensor) const {
-    return tensor.index() * (problem_.device_count() + 1) + problem_.device_count();
+    return tensor.index() * (problem_.space_count() + 1) + problem_.space_count();
   }
+  [[nodiscard]] double resources_free(DeviceId device, double from) const;
   void begin();
   void arrive(ModelId model);
   void complete(OpId op);
@@ -87,9 +90,11 @@ class EventRun {
   Table<ModelId, char> known_;
   Rows<ModelId, OpId> sources_;
   Table<DeviceId, std::vector<double>> lanes_;  // when each is free; the first is the least
-  Table<DeviceId, double> out_free_;
-  Table<DeviceId, double> in_free_;
-  std::vector<double> there_;  // tensor x (device, host memory): when; < 0: not sent
+  ResourceProfiles resources_;
+  Table<DeviceId, double> least_share_;  // of an op, where the device has resources
+  Table<SpaceId, double> out_free_;
+  Table<SpaceId, double> in_free_;
+  std::vector<double> there_;  // tensor x (space, host memory): when; < 0: not sent
   std::priority_queue<Event> events_;
 };
 

@@ -9,6 +9,7 @@
 #include "evaluate/schedule.h"
 #include "planners/device_choice.h"
 #include "planners/flow/flow_rule.h"
+#include "planners/flow/model_shares.h"
 #include "planners/latency/sweep.h"
 #include "planners/list_schedule.h"
 
@@ -103,6 +104,39 @@ Answer flow_plan(const Problem& problem, Control& control) {
 
 Answer models_in_turn(const Problem& problem, Control& control) {
   return ModelOrders(problem, control).run();
+}
+
+Answer whole_models_plan(const Problem& problem, Control& control) {
+  constexpr std::size_t kEvaluations = 20000;
+  const ModelShares shares(problem);
+  std::vector<WaitingModel> waiting;
+  for (const ModelId model : problem.models()) {
+    waiting.push_back({model, problem.model(model).arrival});
+  }
+  const Table<DeviceId, double> idle(problem.device_count(), 0);
+  std::vector<ModelStart> starts = shares.best(waiting, idle, kEvaluations);
+  Table<ModelId, DeviceId> device_of(problem.model_count());
+  Table<ModelId, double> start_of(problem.model_count(), 0);
+  for (const ModelStart& start : starts) {
+    device_of[start.model] = start.device;
+    start_of[start.model] = start.start;
+  }
+  return construct(problem, control, [&](DeviceChoice& choice) -> std::optional<Plan> {
+    Placement placement(problem.op_count());
+    std::vector<OpId> order;
+    for (const OpId op : problem.topological_order()) {
+      const DeviceId wish = device_of[problem.op(op).model];
+      const auto devices = choice.candidates(op);
+      if (devices.empty() || control.should_stop()) return std::nullopt;
+      placement[op] = std::ranges::find(devices, wish) != devices.end() ? wish : devices.front();
+      choice.take(op, placement[op]);
+      order.push_back(op);
+    }
+    std::ranges::stable_sort(order, {}, [&](OpId op) { return start_of[problem.op(op).model]; });
+    ScheduleEvaluator evaluator(problem);
+    Schedule schedule = retime(problem, placement, evaluator.schedule(order, placement));
+    return schedule_plan(problem, std::move(placement), std::move(schedule));
+  });
 }
 
 Plan refined_completion(const Problem& problem, Plan plan, double goal, Control& control) {

@@ -2,16 +2,17 @@
 //
 //   packing      short neighbours in a chain become one op (chain_groups.h)
 //   flow         the ready ops of each event are shared out by a min-cost flow (flow_rule.h)
-//   refinement   ours: the best of the flow's plan, ASWM, TSAM and the models one after the other
-//                in the gaps that are left (flow_plan.h), then local search over all ops
+//   refinement   ours: the best of the flow's plan, ASWM, TSAM, the models one after the other in
+//                the gaps that are left, and where devices share resources every model whole with
+//                its share of them (flow_plan.h); then local search over all ops
 //
 // `refine=none` is packing and flow alone, with our cost of waiting (flow_rule.h). With refinement
 // the plan is never worse than ASWM's and TSAM's. The flow takes O(events x ready ops x devices);
 // the search as much time as 3e7 op timings (about a second), or less where the plan meets the
 // lower bound.
 //
-// Memory, pins, colocation, lanes, links and host interconnects are respected; costs look at
-// transfers without congestion, the plan is timed with it. Peak memory is left to the service.
+// Memory, pins, colocation, lanes, shared resources, links and host interconnects are respected;
+// costs look at transfers without congestion, the plan is timed with it. Peak memory is left to the service.
 //
 // After "Talos" (weighted speed-up scheduling of concurrent models on CPU and accelerators).
 
@@ -52,6 +53,10 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
     Control part = control.part(other.name, control.remaining());
     keep_better(answer, other.plan(problem, Settings{other.options}, part));
   }
+  if (problem.has_sharing() && !control.should_stop()) {
+    Control part = control.part("talos", control.remaining());
+    keep_better(answer, whole_models_plan(problem, part));
+  }
   if (!control.should_stop()) {
     Control part = control.part("talos", 0.5 * control.remaining());
     keep_better(answer, models_in_turn(problem, part));
@@ -73,6 +78,7 @@ PlannerEntry talos() {
       .name = "talos",
       .summary = "weighted speed-up and min-cost flow, layer by layer, then refined (Talos)",
       .objectives = {Objective::total_completion},
+      .knows_sharing = true,
       .options = {{.name = "refine",
                    .text = "what follows packing and flow: nothing, or local search",
                    .standard = std::string{"search"},

@@ -3,8 +3,8 @@
 // Starts from `talos`. Where nothing but lanes and precedence ties the ops together, the labels of
 // completion_labels.h prove the best plan, or find a better one, for small and medium problems: a
 // few models of some tens of ops. Where they do not fit (congestion with transfers that take time,
-// binding memory, colocation, cut overheads) or become too many, the rest of the time goes to
-// CP-SAT on the whole schedule (latency/cpsat_model.h), where its library is there.
+// binding memory, colocation, shared resources, cut overheads) or become too many, the rest of the
+// time goes to CP-SAT on the whole schedule (latency/cpsat_model.h), where its library is there.
 //
 // Memory: at most 4e6 labels. A step is one label taken up.
 
@@ -91,6 +91,7 @@ PlannerEntry toct_exact() {
                       .objectives = {Objective::total_completion},
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
+                      .knows_sharing = true,
                       .plan = plan};
 }
 

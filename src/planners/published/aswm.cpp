@@ -121,6 +121,7 @@ PlannerEntry aswm() {
                       .summary = "whole models, each on the device of its best average speed-up",
                       .objectives = {Objective::total_completion},
                       .role = Role::published,
+                      .knows_sharing = true,
                       .plan = plan};
 }
 

@@ -67,6 +67,7 @@ PlannerEntry tsam() {
                       .summary = "the ready op and free device with the largest speed-up, at once",
                       .objectives = {Objective::total_completion},
                       .role = Role::published,
+                      .knows_sharing = true,
                       .plan = plan};
 }
 
