@@ -11,6 +11,7 @@
 
 #include "backends/openvino/core_part.h"
 #include "backends/openvino/flops.h"
+#include "backends/openvino/helper_threads.h"
 #include "formats/input_error.h"
 
 namespace placewright::openvino {
@@ -261,6 +262,7 @@ std::unique_ptr<CompiledPart> CoreModel::compile(std::span<const std::size_t> op
     properties.insert(ov::hint::inference_precision(ov::element::f32));
   }
   if (options.device == "CPU") {
+    if (options.threads > 1) make_helper_threads(core_);
     properties.insert({ov::hint::enable_cpu_pinning(false), ov::num_streams(options.streams),
                        ov::inference_num_threads(options.threads)});
   }
