@@ -25,6 +25,7 @@ constexpr const char* kExamples =
     "  placewright profile inception-v3.xml --device cpu:0 --device cpu:1 -o inception.json\n"
     "  placewright profile bert.onnx --shape ids=1x128 --shape mask=1x128 -o bert.json\n"
     "  placewright profile alexnet.xml bert.onnx --shape bert:ids=1x128 -o both.json\n"
+    "  placewright profile alexnet.xml bert.xml resnet.xml --whole -o three.json\n"
     "\n"
     "Nothing else should run on the machine. Where a measurement was disturbed the table, the\n"
     "file's origin and a warning say so; with --strict the exit code is 1 and nothing is written.";
@@ -37,6 +38,7 @@ struct ProfileOptions {
   std::size_t repeat = 20;
   std::optional<Objective> objective;
   bool strict = false;
+  bool whole = false;
   std::string path;
 };
 
@@ -48,6 +50,7 @@ ProfileRequest request_of(const ProfileOptions& options) {
     request.folder = std::filesystem::absolute(options.path).parent_path().string();
   }
   request.measure.repeat = options.repeat;
+  request.whole = options.whole;
   return request;
 }
 
@@ -105,6 +108,9 @@ void add_profile(CLI::App& program, Action& action) {
              "Undisturbed runs of each measurement");
   add_choice(*verb, "--objective", options->objective,
              "What is minimised; default: latency, of several models total-completion");
+  verb->add_flag(
+      "--whole", options->whole,
+      "Leave models whole: measures no cuts, for plans that say which cores a model gets");
   verb->add_flag("--strict", options->strict, "Write nothing where a measurement is not valid");
   options->output.add_to(*verb);
   verb->add_option("-o,--output", options->path, "Write the problem here; - is standard output")

@@ -113,11 +113,15 @@ class Profiler {
     std::vector<std::string> names;
     for (const Model& model : draft.models) names.push_back(model.name);
     draft.name = fmt::format("{}", fmt::join(names, "+"));
-    add_links();
-    if (shares_cores()) {
-      add_tensor_cuts();
+    if (request_.whole) {
+      draft.origin.emplace_back("models stay whole: what cuts and links cost was not measured");
     } else {
-      add_cut_overheads();
+      add_links();
+      if (shares_cores()) {
+        add_tensor_cuts();
+      } else {
+        add_cut_overheads();
+      }
     }
     draft.cluster = cluster_;
     for (const std::string& doubt : profile_.doubts)
@@ -165,7 +169,12 @@ class Profiler {
       auto& together = part.colocated.emplace_back();
       for (const std::size_t op : group) together.emplace_back(op);
     }
-    measure_cut_costs(*model, entry, groups, times);
+    if (request_.whole) {
+      part.colocated.assign(1, {});
+      for (std::size_t op = 0; op < part.ops.size(); ++op) part.colocated[0].emplace_back(op);
+    } else {
+      measure_cut_costs(*model, entry, groups, times);
+    }
     append(profile_.draft, std::move(part), request_.files.size() > 1);
     state_origin(entry);
   }

@@ -9,6 +9,9 @@
 // cut and the hand-over cost is stated for each tensor. A plan that uses a part of the cores uses
 // the others too, so there the times of a set are those beside busy ones (crowding.h).
 //
+// Cuts take most of the time of a profile. Whoever wants to know which cores a whole model gets and
+// when, as with several models at once, leaves them out (ProfileRequest::whole).
+//
 // Where a measurement was disturbed the profile says so in
 // `doubts` and in the problem's `origin`; it is never silently wrong.
 
@@ -66,6 +69,7 @@ struct ProfileRequest {
   std::vector<ModelFile> files;
   std::vector<Target> targets;  // at least one; all of the backend that reads the files
   std::string folder;           // where the problem file will lie
+  bool whole = false;           // no model will be cut: all of its ops are colocated, no cut is tried
   MeasureOptions measure;
 };
 
