@@ -14,12 +14,11 @@
 #include "cli/output_options.h"
 #include "cli/record_table.h"
 #include "cli/text.h"
+#include "cli/trace_input.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
-#include "formats/problem_file.h"
 #include "formats/text_file.h"
 #include "formats/trace_file.h"
-#include "problem/join.h"
 
 namespace placewright::cli {
 namespace {
@@ -47,33 +46,9 @@ struct OnlineVerbOptions {
   OutputOptions output;
 };
 
-Problem read_catalogue(const OnlineVerbOptions& options, const std::vector<std::string>& paths,
-                       const std::string& cluster) {
-  std::vector<ProblemDraft> drafts;
-  for (const std::string& path : paths) {
-    ReadOptions reading;
-    reading.objective = Objective::total_completion;
-    reading.cluster = cluster;
-    ProblemFile file = read_problem(path, reading);
-    options.output.warn(file.warnings);
-    drafts.push_back(build_problem(std::move(file)).draft());
-  }
-  try {
-    return Problem(joined(std::move(drafts)));
-  } catch (const std::invalid_argument& error) {
-    throw InputError(paths.front(), "", error.what());
-  }
-}
-
-struct Played {
-  Problem catalogue;
-  ArrivalTrace trace;
-};
-
-Played read_trace(const OnlineVerbOptions& options) {
-  std::string cluster = options.cluster;
+PlayedTrace played_trace(const OnlineVerbOptions& options) {
   if (options.poisson) {
-    Problem catalogue = read_catalogue(options, options.paths, cluster);
+    Problem catalogue = read_catalogue(options.paths, options.cluster, options.output);
     // Models arrive equally often.
     if (*options.poisson * catalogue.op_count() / catalogue.model_count() > kMostArrivingOps) {
       throw UsageError(
@@ -90,10 +65,7 @@ Played read_trace(const OnlineVerbOptions& options) {
   if (options.paths.size() > 1 || !is_trace(text, input_name(path))) {
     throw UsageError("model files need --poisson, the number of arrivals; or give one trace file");
   }
-  TraceFile file = parse_trace(text, path);
-  options.output.warn(file.warnings);
-  if (cluster.empty()) cluster = file.cluster;
-  return {read_catalogue(options, file.models, cluster), std::move(file.trace)};
+  return read_trace(text, path, options.cluster, options.output);
 }
 
 // A method of planning, and what it came to.
@@ -117,7 +89,7 @@ struct Arrived {
   }
 };
 
-std::vector<Arrived> arrived(const Played& played, const OnlineRun& run) {
+std::vector<Arrived> arrived(const PlayedTrace& played, const OnlineRun& run) {
   std::vector<Arrived> all;
   for (std::size_t i = 0; i < run.models.size(); ++i) {
     all.push_back({played.trace.arrivals[i], run.models[i]});
@@ -138,7 +110,7 @@ RecordTable<Arrived> arrived_table(TimeUnit unit) {
   });
 }
 
-RecordTable<MethodRun> method_table(const Played& played, const std::vector<MethodRun>& all) {
+RecordTable<MethodRun> method_table(const PlayedTrace& played, const std::vector<MethodRun>& all) {
   const TimeUnit unit = played.catalogue.unit();
   const Style milliseconds = scaled(1e3, "{:.3f} ms");
   const double talos = all.front().run.total_completion;
@@ -165,7 +137,7 @@ RecordTable<MethodRun> method_table(const Played& played, const std::vector<Meth
   });
 }
 
-void print_text(const Played& played, const std::vector<MethodRun>& runs) {
+void print_text(const PlayedTrace& played, const std::vector<MethodRun>& runs) {
   const OnlineRun& first = runs.front().run;
   fmt::print("{}\n{}{}{}\n{}", printable(played.trace.name),
              titled_line("arrivals", fmt::format("{}", played.trace.arrivals.size()), 2),
@@ -177,7 +149,7 @@ void print_text(const Played& played, const std::vector<MethodRun>& runs) {
              method_table(played, runs).text(runs));
 }
 
-void print_document(const Played& played, const std::vector<MethodRun>& runs) {
+void print_document(const PlayedTrace& played, const std::vector<MethodRun>& runs) {
   print_json({{"trace", played.trace.name},
               {"unit", name_of(played.catalogue.unit())},
               {"arrivals", played.trace.arrivals.size()},
@@ -185,7 +157,7 @@ void print_document(const Played& played, const std::vector<MethodRun>& runs) {
 }
 
 ExitCode online(const OnlineVerbOptions& options) {
-  const Played played = read_trace(options);
+  const PlayedTrace played = played_trace(options);
   std::vector<MethodRun> runs;
   for (const OnlineMethod method : values_of<OnlineMethod>()) {
     try {

@@ -14,6 +14,7 @@
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_summary.h"
+#include "cli/run_trace.h"
 #include "cli/status_line.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -39,7 +40,8 @@ constexpr const char* kExamples =
     "  placewright run plan.json                        predicted beside measured\n"
     "  placewright run plan.json --duration 10          for ten seconds\n"
     "  placewright run plan.json --input image=cat.png --outputs results\n"
-    "  placewright run plan.json --trace trace.json     both time lines, for ui.perfetto.dev\n"
+    "  placewright run plan.json --timeline lanes.json  both time lines, for ui.perfetto.dev\n"
+    "  placewright run --trace arrivals.json            models that arrive while others run\n"
     "  placewright run plan.json -o run.json            for 'placewright report --run run.json'\n"
     "  placewright run plan.json --json";
 
@@ -52,7 +54,9 @@ struct RunVerbOptions {
   InputOptions inputs;
   std::string path;
   std::string outputs;  // a folder
-  std::string trace;
+  std::string trace;    // of arrivals
+  std::string timeline;
+  bool repeat_given = false;
   bool no_compare = false;
   bool no_baselines = false;
 };
@@ -272,7 +276,7 @@ RunFile run_file_of(const Report& report) {
   return placewright::run_file_of(report.problem, report.plan, report.result, report.baselines);
 }
 
-void write_trace(const std::string& path, const Report& report) {
+void write_timeline(const std::string& path, const Report& report) {
   std::vector<MeasuredSlice> slices;
   for (const StepEvent& event : report.result.events) {
     if (event.step >= report.result.segments.size()) continue;
@@ -347,7 +351,21 @@ ExitCode verdict(const RunResult& result) {
   return ExitCode::success;
 }
 
+ExitCode run_arrivals_of(const RunVerbOptions& options) {
+  RunTraceOptions trace{.trace = options.trace,
+                        .seed = options.run.seed,
+                        .timeline = options.timeline,
+                        .path = options.path,
+                        .output = options.output};
+  if (options.repeat_given) trace.repeat = static_cast<std::size_t>(options.run.repeat);
+  return run_trace(trace);
+}
+
 ExitCode run(const RunVerbOptions& options) {
+  if (!options.trace.empty()) return run_arrivals_of(options);
+  if (options.plan.path.empty()) {
+    throw UsageError("give a plan, or a trace of arrivals with --trace");
+  }
   const OpenedPlan loaded = options.plan.read(options.output);
   const Problem& problem = loaded.problem;
   if (problem.objective() == Objective::call_latency) {
@@ -386,7 +404,7 @@ ExitCode run(const RunVerbOptions& options) {
     }
   }
   const Report report{problem, loaded.plan(), result, baselines, milliseconds_in(problem.unit())};
-  if (!options.trace.empty()) write_trace(options.trace, report);
+  if (!options.timeline.empty()) write_timeline(options.timeline, report);
   if (!options.path.empty()) {
     write_whole(options.path, write_run(run_file_of(report)));
   }
@@ -406,6 +424,7 @@ void add_run(CLI::App& program, Action& action) {
       program.add_subcommand("run", "Run a plan on the real devices, predicted beside measured");
   const auto options = std::make_shared<RunVerbOptions>();
   options->plan.add_to(*verb);
+  CLI::Option* plan = verb->get_option("plan")->required(false);
   options->output.add_to(*verb);
   add_number(*verb, "--repeat", options->run.repeat, {1, 1000000}, "Samples that count")
       ->group("Run");
@@ -436,11 +455,19 @@ void add_run(CLI::App& program, Action& action) {
                    "Write what the models computed into this folder, as OUTPUT.npy")
       ->type_name("FOLDER")
       ->group("Output");
-  verb->add_option("--trace", options->trace, "Write both time lines for ui.perfetto.dev")
+  verb->add_option("--timeline", options->timeline, "Write both time lines for ui.perfetto.dev")
       ->type_name("FILE")
       ->group("Output");
+  verb->add_option("--trace", options->trace,
+                   "In place of a plan: models that arrive over time, planned as they come")
+      ->type_name("FILE")
+      ->excludes(plan)
+      ->group("Run");
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return run(*options); }; });
+  verb->callback([&action, options, verb] {
+    options->repeat_given = verb->count("--repeat") > 0;
+    action = [options] { return run(*options); };
+  });
 }
 
 }  // namespace placewright::cli

@@ -40,7 +40,7 @@ WRITERS = [
     ("report {plan} -o page.html", ["page.html"]),
     ("zoo make tiny-pair -o .", ["tiny-pair.bin", "tiny-pair.xml"]),
     ("profile {model} --device {core} --repeat 1 -o problem.json", ["problem.json"]),
-    ("run {model_plan} --repeat 2 --no-baselines -o run.json --trace run-trace.json", ["run.json", "run-trace.json"]),
+    ("run {model_plan} --repeat 2 --no-baselines -o run.json --timeline run-trace.json", ["run.json", "run-trace.json"]),
     ("tune {model} --device {core} --rounds 1 --repeat 1 --time-limit 100ms -o tuned.json --corrected corrected.json",
      ["tuned.json", "corrected.json"]),
 ]

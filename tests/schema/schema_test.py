@@ -219,7 +219,7 @@ class Outputs(SchemaTest):
         document = self.output("affinity-output", "affinity", chains, *sorted((EXAMPLES / "talos/speedups").glob("*.csv")))
         self.assertEqual(len(document["affinity"]), 7)
         document = self.output("online-output", "online", chains, "--poisson", "6")
-        self.assertEqual([row["method"] for row in document["methods"]], ["talos", "afresh", "aswm", "tsam"])
+        self.assertEqual([row["method"] for row in document["methods"]], ["talos", "afresh", "aswm", "tsam", "shortest"])
         trace = EXAMPLES / "traces/arrivals.json"
         self.expect("trace", json.loads(trace.read_text()))
         document = self.output("online-output", "online", trace)
@@ -280,6 +280,32 @@ class Outputs(SchemaTest):
         code, _, err = run("report", self.folder / "latency.json", "--run", self.folder / "throughput-run.json", "-o", page)
         self.assertEqual(code, 3)
         self.assertIn("the run was for throughput, the plan is for latency", err)
+
+    def test_run_of_a_trace(self):
+        for name in ("tiny-branches", "tiny-pair"):
+            self.assertEqual(run("zoo", "make", name, "-o", self.folder, "-q")[0], 0)
+            self.assertEqual(run("import", self.folder / f"{name}.xml", "-o", self.folder / f"{name}.json", "-q")[0], 0)
+        trace = {"placewright": "trace", "version": 1, "models": ["tiny-branches.json", "tiny-pair.json"],
+                 "arrivals": [{"model": "tiny-branches", "time": 0}, {"model": "tiny-pair", "time": 1, "weight": 2},
+                              {"model": "tiny-pair", "name": "gone", "time": 2, "cancelled": 2}, {"model": "tiny-branches", "time": 2}]}
+        path, lanes = self.write("arrivals.json", trace), self.folder / "lanes.json"
+        printed = self.output("run-trace-output", "run", "--trace", path, "--repeat", "2", "--timeline", lanes)
+        self.assertEqual([row["method"] for row in printed["methods"]], ["talos", "aswm", "tsam", "shortest", "together"])
+        self.assertTrue(printed["outputs"]["equal"])
+        for row in printed["methods"]:
+            self.assertEqual(len(row["runs"]), 2)
+            for arrival, model in zip(trace["arrivals"], row["models"]):
+                self.assertEqual(model["cancelled"], "cancelled" in arrival)
+                if not model["cancelled"]:
+                    self.assertGreaterEqual(model["start"], arrival["time"])
+                    self.assertGreaterEqual(model["end"], model["start"])
+        self.assertIn("tiny-pair 1", lanes.read_text())
+        trace["arrivals"][1]["model"] = "other"
+        code, _, err = run("run", "--trace", self.write("wrong.json", trace))
+        self.assertEqual(code, 3)
+        self.assertIn("/arrivals/1/model: no model is called 'other', there is: tiny-branches, tiny-pair", err)
+        self.assertEqual(run("run")[0], 2)
+        self.assertEqual(run("run", path, "--trace", path)[0], 2)
 
     def test_devices_profile_and_tune(self):
         document = self.output("devices-output", "devices")

@@ -40,6 +40,8 @@ class CoreRequest final : public Request {
   void run() override { request_.infer(); }
   void start() override { request_.start_async(); }
   void wait() override { request_.wait(); }
+  bool run_unless_cancelled() override;
+  void cancel() override { request_.cancel(); }
   [[nodiscard]] std::vector<NodeTime> times() const override;
 
  private:

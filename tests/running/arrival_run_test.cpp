@@ -1,0 +1,154 @@
+#include "running/arrival_run.h"
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "backends/opened_models.h"
+#include "backends/part_inputs.h"
+#include "support/backend_case.h"
+#include "support/folder.h"
+#include "support/random_cuts.h"
+
+namespace placewright {
+namespace {
+
+using placewright::testing::BackendCase;
+using placewright::testing::Folder;
+using placewright::testing::model_draft;
+using placewright::testing::name_of_case;
+using placewright::testing::one_case_per_backend;
+
+class ArrivalRun : public ::testing::TestWithParam<BackendCase> {
+ protected:
+  ArrivalRun()
+      : problem_(model_draft(GetParam(), folder_.file("models"),
+                             placewright::testing::devices_for(GetParam().backend, 2),
+                             Objective::total_completion)),
+        models_(models_of(problem_)) {}
+
+  ArrivalRuns run(const std::vector<ArrivingModel>& arrivals, const ArrivalRule& rule,
+                  const ArrivalRunOptions& options = {}) {
+    return run_arrivals(
+        problem_, models_, arrivals, 1, [&](std::size_t) { return rule; }, options);
+  }
+
+  Folder folder_;
+  Problem problem_;
+  std::vector<std::unique_ptr<NeuralModel>> models_;
+};
+
+// The oldest that waits, once nothing runs, on one device after the other.
+ArrivalRule one_at_a_time(std::size_t devices) {
+  return [devices](double, std::span<const ArrivalState> states) -> std::vector<ArrivalStart> {
+    for (const ArrivalState& state : states) {
+      if (state.stage == ArrivalStage::started) return {};
+    }
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (states[i].stage == ArrivalStage::waiting) return {{i, DeviceId{i % devices}}};
+    }
+    return {};
+  };
+}
+
+ArrivalRule at_once() {
+  return [](double, std::span<const ArrivalState> states) {
+    std::vector<ArrivalStart> starts;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (states[i].stage == ArrivalStage::waiting) starts.push_back({i, DeviceId{0}});
+    }
+    return starts;
+  };
+}
+
+TEST_P(ArrivalRun, ModelsRunWhenAndWhereTheRuleSays) {
+  const std::vector<ArrivingModel> arrivals{{0, 0.0}, {0, 1.0}, {0, 1.0}, {0, 5.0}};
+  const ArrivalRuns runs = run(arrivals, one_at_a_time(problem_.device_count()), {.repeat = 2});
+  EXPECT_TRUE(runs.outputs.equal()) << runs.outputs.largest_difference;
+  ASSERT_EQ(runs.states.size(), 1U);
+  ASSERT_EQ(runs.states[0].size(), 2U);
+  for (const auto& states : runs.states[0]) {
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      EXPECT_EQ(states[i].stage, ArrivalStage::complete);
+      EXPECT_EQ(states[i].device, DeviceId{i % problem_.device_count()});
+      EXPECT_GE(states[i].start, arrivals[i].time);
+      EXPECT_GE(states[i].end, states[i].start);
+      if (i > 0) {
+        EXPECT_GE(states[i].start, states[i - 1].end);
+      }
+    }
+  }
+}
+
+TEST_P(ArrivalRun, InferencesOfOneModelOnOneDeviceFollowEachOther) {
+  const ArrivalRuns runs = run({{0, 0.0}, {0, 0.0}, {0, 0.0}}, at_once());
+  EXPECT_TRUE(runs.outputs.equal());
+  const auto& states = runs.states[0][0];
+  for (std::size_t i = 1; i < states.size(); ++i) EXPECT_GE(states[i].start, states[i - 1].end);
+}
+
+TEST_P(ArrivalRun, WhatIsCancelledWhileItWaitsNeverStarts) {
+  // The first one is never finished waiting for: it is cancelled, and only then the second one runs.
+  std::vector<ArrivingModel> arrivals{{0, 0.0, 2.0}, {0, 0.0}};
+  const auto rule = [](double, std::span<const ArrivalState> states) -> std::vector<ArrivalStart> {
+    if (states[0].stage != ArrivalStage::cancelled) return {};
+    if (states[1].stage != ArrivalStage::waiting) return {};
+    return {{1, DeviceId{0}}};
+  };
+  const ArrivalRuns runs = run(arrivals, rule);
+  EXPECT_EQ(runs.states[0][0][0].stage, ArrivalStage::cancelled);
+  EXPECT_FALSE(runs.states[0][0][0].device.valid());
+  EXPECT_EQ(runs.states[0][0][1].stage, ArrivalStage::complete);
+  EXPECT_GE(runs.states[0][0][1].start, 2.0);
+}
+
+TEST_P(ArrivalRun, EndsWhenItIsInterrupted) {
+  std::atomic<bool> stop{false};
+  const auto rule = [&](double, std::span<const ArrivalState>) -> std::vector<ArrivalStart> {
+    stop = true;
+    return {{0, DeviceId{0}}};
+  };
+  const ArrivalRuns runs = run({{0, 0.0}, {0, 1e9}}, rule, {.stop = &stop});
+  EXPECT_TRUE(runs.interrupted);
+  EXPECT_TRUE(runs.states[0].empty());
+}
+
+TEST_P(ArrivalRun, WhatARuleThrowsComesOut) {
+  const auto rule = [](double, std::span<const ArrivalState>) -> std::vector<ArrivalStart> {
+    throw std::domain_error("no");
+  };
+  EXPECT_THROW(run({{0, 0.0}}, rule), std::domain_error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ArrivalRun, ::testing::ValuesIn(one_case_per_backend()),
+                         name_of_case);
+
+TEST(CancelledRequest, EndsEarlyAndRunsAgain) {
+  const Folder folder;
+  const BackendCase each{"openvino", "tiny-bert"};
+  const Problem problem(model_draft(each, folder.file("models"),
+                                    placewright::testing::core_devices(1), Objective::latency));
+  const auto models = models_of(problem);
+  const auto part = models[0]->compile_whole({.device = "CPU"});
+  const Buffers inputs =
+      seeded_inputs(models[0]->graph(), 1, target_named(problem.device(DeviceId{0}).name));
+  const auto request = request_with(*part, inputs);
+  request->run();
+  const auto bytes = request->output(0).bytes();
+  const std::vector<std::byte> before(bytes.begin(), bytes.end());
+  std::atomic<bool> ended{false};
+  std::jthread runner([&] {
+    while (request->run_unless_cancelled()) {
+    }
+    ended = true;
+  });
+  while (!ended) request->cancel();
+  runner.join();
+  request->run();
+  EXPECT_TRUE(std::ranges::equal(before, request->output(0).bytes()));
+}
+
+}  // namespace
+}  // namespace placewright
