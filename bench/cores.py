@@ -91,10 +91,8 @@ class Bench:
 
     def measure(self):
         options = self.options
-        for model in options.models:
-            for objective in OBJECTIVES:
-                self.once(f"{objective} {model}", lambda: self.plan(model, objective))
         together = [model for model in TOGETHER if model in options.models]
+        self.measure_plans(together)
         for size in (3, 6):
             for seed in range(1, options.sets + 1):
                 chosen = sorted(random.Random(100 * size + seed).sample(together, min(size, len(together))))
@@ -102,6 +100,12 @@ class Bench:
         for load in (1.0, 2.0):
             for seed in range(1, options.traces + 1):
                 self.once(f"arrivals, load {load:g}, {seed}", lambda: self.trace(f"arrivals-{load:g}-{seed}", self.arrivals(together, load, seed)))
+        self.measure_plans([model for model in options.models if model not in together])
+
+    def measure_plans(self, models):
+        for model in models:
+            for objective in OBJECTIVES:
+                self.once(f"{objective} {model}", lambda: self.plan(model, objective))
 
     def arrivals(self, models, load, seed):
         """Twenty arrivals; load 1: with all cores for each model in turn, the machine is just busy."""

@@ -62,8 +62,10 @@ def measured_plan(program, problem, objective, folder, options):
     plan = folder / f"{objective}.json"
     limit = ["--objective", objective, "--time-limit", f"{options.time_limit}s", "-o", plan]
     planned = program.run("plan", problem, *limit)
-    if options.rounds:
-        program.run("tune", problem, *limit, "--rounds", options.rounds, "--repeat", options.repeat)
+    for _ in range(3 if options.rounds else 0):
+        tuned = program.run("tune", problem, *limit, "--rounds", options.rounds, "--repeat", options.repeat)
+        if tuned["best"] is not None:  # else all was disturbed, and the plan is the one that was not tuned
+            break
     run = program.run("run", plan, "--repeat", options.repeat)
     own = run["measured"]
     rivals = {}

@@ -30,7 +30,7 @@ std::string validity(const std::string& doubt, bool watched) {
 
 std::string doubt_of(const KindProfile& kind) {
   const std::string doubt = doubt_of(kind.latency);
-  return doubt.empty() ? kind.cut.doubt() : doubt;
+  return doubt.empty() && !kind.cut.trials.empty() ? kind.cut.doubt() : doubt;
 }
 
 Json runs_json(const Measured& runs) {

@@ -68,23 +68,20 @@ class Tuner {
     return measure(std::move(round), fmt::format("round {}", number));
   }
 
-  // With the costs as they are after the last round, unless the model was uncut already.
+  // With the costs as they are after the last round, unless the model was uncut already. Whether cuts
+  // pay is not known without it, so it is tried again if others disturbed it.
   void add_uncut_round() {
-    const auto is_uncut = [](const TuningRound& round) {
-      return round.result.segments.size() == 1;
-    };
-    const auto found = std::ranges::find_if(tuning_.rounds, is_uncut);
-    if (found != tuning_.rounds.end()) {
-      found->uncut = true;
-      return;
+    constexpr int kAttempts = 3;
+    for (TuningRound& round : tuning_.rounds) round.uncut = round.result.segments.size() == 1;
+    for (int attempt = 0; attempt < kAttempts && tuning_.uncut() == nullptr; ++attempt) {
+      TuningRound round{Problem(tuning_.rounds.back().corrected_draft()), {}, {}, true};
+      const std::optional<Plan> start = replicated(round.problem);
+      PlanRequest request = request_.plan;
+      request.planner = "single";
+      if (start) request.start = &*start;
+      round.outcome = make_plan(round.problem, planning_registry(), request, request_.stop);
+      if (!round.outcome.answer.plan || !measure(std::move(round), "the model uncut")) return;
     }
-    TuningRound round{Problem(tuning_.rounds.back().corrected_draft()), {}, {}, true};
-    const std::optional<Plan> start = replicated(round.problem);
-    PlanRequest request = request_.plan;
-    request.planner = "single";
-    if (start) request.start = &*start;
-    round.outcome = make_plan(round.problem, planning_registry(), request, request_.stop);
-    if (round.outcome.answer.plan) measure(std::move(round), "the model uncut");
   }
 
   // Runs the plan of a round and keeps it; false: it was interrupted.

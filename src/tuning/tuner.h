@@ -4,6 +4,7 @@
 // predicted and measured agree, when the same placement keeps coming, when there is no plan, or when
 // the rounds are used up. Then one more round runs the model uncut: whole on the best device or, for
 // throughput, on as many equal ones as may share it; this is what the backend gives without a plan.
+// It is repeated, twice at most, if others disturbed it.
 // The best round is the one that was measured fastest, not the last one, so that tuning never ends
 // with a plan that is slower than no plan.
 
