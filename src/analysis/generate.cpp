@@ -55,7 +55,9 @@ class Generator {
     draft_.unit = TimeUnit::milliseconds;
     draft_.objective = options_.objective;
     draft_.rules = options_.rules;
-    if (through_host()) {
+    if (options_.shared_cores > 0) {
+      add_core_sets();
+    } else if (through_host()) {
       add_host_devices();
     } else {
       add_linked_devices();
@@ -71,6 +73,7 @@ class Generator {
   void check() const;
   void add_host_devices();
   void add_linked_devices();
+  void add_core_sets();
   void add_model(ModelId model);
   std::vector<SketchOp> sketch(std::size_t ops);
   OpCost cost_of(const SketchOp& op);
@@ -117,6 +120,9 @@ void Generator::check() const {
   amount("communication", asked.communication);
   amount("share of unsupported ops", asked.unsupported);
   if (asked.communication > 1e6) refuse("the communication factor is above a million");
+  if (asked.shared_cores > 0 && through_host()) {
+    refuse("sets of cores share one memory, so they do not go with accelerators or single cores");
+  }
   if (asked.objective == Objective::call_latency && !through_host()) {
     refuse("call-latency needs a host interconnect: give a number of accelerators");
   }
@@ -157,6 +163,34 @@ void Generator::add_linked_devices() {
       const auto bandwidth = static_cast<double>(1000 * random_.spread(1000, 4));
       draft_.cluster.links.push_back({DeviceId{from}, DeviceId{to}, latency, bandwidth});
       draft_.cluster.links.push_back({DeviceId{to}, DeviceId{from}, latency, bandwidth});
+    }
+  }
+}
+
+// Each core, then neighbours by two, four and so on, then all: the times of a wider set are shorter,
+// but not in proportion, and less so for light ops.
+void Generator::add_core_sets() {
+  Cluster& cluster = draft_.cluster;
+  const std::size_t cores = options_.shared_cores;
+  cluster.interconnect = InterconnectKind::links;
+  cluster.spaces.push_back({.name = "memory"});
+  for (std::size_t core = 0; core < cores; ++core) {
+    cluster.resources.push_back({.name = fmt::format("core {}", core)});
+  }
+  for (std::size_t width = 1; width <= cores;
+       width = width < cores ? std::min(2 * width, cores) : cores + 1) {
+    const KindId kind{cluster.kinds.size()};
+    cluster.kinds.push_back({fmt::format("cpu-{}", width), false});
+    slowness_.push_back({1024 * (width + 9) / (10 * width), 1024 * (width + 3) / (4 * width)});
+    for (std::size_t first = 0; first + width <= cores; first += width) {
+      Device& device = cluster.devices.emplace_back();
+      device.name = width == 1 ? fmt::format("cpu:{}", first)
+                               : fmt::format("cpu:{}-{}", first, first + width - 1);
+      device.kind = kind;
+      device.space = SpaceId{0};
+      for (std::size_t core = first; core < first + width; ++core) {
+        device.uses.push_back({ResourceId{core}, 1});
+      }
     }
   }
 }
@@ -245,6 +279,14 @@ void Generator::add_tensor(std::size_t producer, std::vector<OpId> readers, std:
   tensor.producer = OpId{producer};
   tensor.consumers = std::move(readers);
   tensor.bytes = static_cast<double>(bytes);
+  if (options_.shared_cores > 0) {
+    // 0.05 ms and a pass over the tensor, half for who hands it out and half for who takes it in.
+    const double half =
+        milliseconds(25'000) + static_cast<double>(bytes) / static_cast<double>(kHostBandwidth) / 2;
+    for (std::size_t kind = 0; kind < slowness_.size(); ++kind) {
+      tensor.cuts.push_back({KindId{kind}, half, half});
+    }
+  }
   if (through_host()) {
     tensor.host_time = static_cast<double>(bytes) / static_cast<double>(kHostBandwidth);
   }
@@ -306,6 +348,10 @@ void Generator::limit_memory() {
   if (options_.memory_pressure == 0) return;
   double weights = 0;
   for (const Op& op : draft_.ops) weights += op.memory;
+  if (options_.shared_cores > 0) {
+    draft_.cluster.spaces[0].memory = std::floor(weights / options_.memory_pressure);
+    return;
+  }
   std::vector<double> parts;
   double all_parts = 0;
   for (const Device& device : draft_.cluster.devices) {

@@ -53,6 +53,7 @@ struct GenerateOptions {
   std::size_t kinds = 3;         // links: kinds of devices, at most one for each device
   std::size_t accelerators = 0;  // a host interconnect: number of accelerators ...
   std::size_t cores = 0;         // ... and CPU cores
+  std::size_t shared_cores = 0;  // nested sets of this many cores, which share one memory
   double memory_pressure = 0;    // bytes of all weights / memory of all devices; 0: no limit
   double communication = 1;      // multiplies the tensors' sizes
   double unsupported = 0;        // share of ops that some kinds cannot run

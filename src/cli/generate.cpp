@@ -25,6 +25,7 @@ constexpr const char* kExamples =
     "  placewright generate layered --ops 100000 --edges 300000 --devices 64 -o big.json\n"
     "  placewright generate transformer --ops 600 --training --accelerators 6 --cores 1\n"
     "                       --objective throughput --memory-pressure 0.8 -o training.json\n"
+    "  placewright generate inception --ops 100 --shared-cores 16 -o cores.json\n"
     "  placewright generate inception --ops 200 --models 3 --objective total-completion -o - |\n"
     "    placewright plan - --planner heft";
 
@@ -86,6 +87,8 @@ void add_cluster_options(CLI::App& verb, GenerateOptions& options) {
   count("--accelerators", options.accelerators, 0,
         "A host interconnect with this many accelerators");
   count("--cores", options.cores, 0, "... and this many CPU cores");
+  count("--shared-cores", options.shared_cores, 0,
+        "Sets of this many cores, alone, by two, by four, …, all, that share one memory");
   add_number(verb, "--memory-pressure", options.memory_pressure, {0, 1e6},
              "Bytes of all weights / memory of all devices (0: no limit)")
       ->group("Cluster");

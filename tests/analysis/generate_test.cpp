@@ -153,6 +153,22 @@ TEST(Generate, TrainingPairsShareAColourClassAndGradientsFlowBack) {
   }
 }
 
+TEST(Generate, NestedSetsOfCoresShareResourcesAndOneMemory) {
+  GenerateOptions options;
+  options.shared_cores = 6;
+  options.memory_pressure = 0.5;
+  const Problem problem(generate(options));
+  EXPECT_EQ(problem.resource_count(), 6U);
+  EXPECT_EQ(problem.space_count(), 1U);
+  EXPECT_EQ(problem.device_count(), 6U + 3 + 1 + 1);
+  EXPECT_EQ(problem.kind_count(), 4U);  // 1, 2, 4 and all 6 cores
+  EXPECT_EQ(problem.uses(DeviceId{problem.device_count() - 1}).size(), 6U);
+  EXPECT_TRUE(problem.has_tensor_cuts());
+  EXPECT_LT(problem.space_memory(SpaceId{0}), kInfinity);
+  options.cores = 2;
+  EXPECT_THROW(generate(options), std::invalid_argument);
+}
+
 TEST(Generate, HostClusterAndCallLatency) {
   const Problem calls(
       generate({.ops = 40, .accelerators = 3, .cores = 4, .objective = Objective::call_latency}));
