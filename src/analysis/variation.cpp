@@ -177,7 +177,55 @@ ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& ke
   return draft;
 }
 
+namespace {
+
+// Whether the devices are sets of resources in one memory, so that a copy of one needs no links.
+bool are_sets_of_resources(const Cluster& cluster) {
+  return !cluster.resources.empty() &&
+         std::ranges::all_of(cluster.devices, [&](const Device& device) {
+           return !device.uses.empty() && device.space.valid() &&
+                  device.space == cluster.devices[0].space;
+         });
+}
+
+std::size_t used_resources(const Cluster& cluster) {
+  std::vector<char> used(cluster.resources.size(), 0);
+  for (const Device& device : cluster.devices) {
+    for (const ResourceUse& use : device.uses) used[use.resource.index()] = 1;
+  }
+  return static_cast<std::size_t>(std::ranges::count(used, 1));
+}
+
+ProblemDraft with_resource_count(ProblemDraft draft, std::size_t count) {
+  Cluster& cluster = draft.cluster;
+  const std::size_t there = cluster.resources.size();
+  const std::vector<Device> devices = cluster.devices;
+  for (std::size_t first = there; first < count; first += there) {
+    for (std::size_t i = 0; i < there && first + i < count; ++i) {
+      Resource copy = cluster.resources[i];
+      copy.name = fmt::format("{} of copy {}", copy.name, first / there + 1);
+      cluster.resources.push_back(std::move(copy));
+    }
+    for (Device copy : devices) {
+      for (ResourceUse& use : copy.uses) use.resource = ResourceId{use.resource.index() + first};
+      copy.name = name_of_copy(draft, copy.name);
+      cluster.devices.push_back(std::move(copy));
+    }
+  }
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
+    const bool within = std::ranges::all_of(cluster.devices[i].uses, [&](const ResourceUse& use) {
+      return use.resource.index() < count;
+    });
+    if (within) kept.push_back(i);
+  }
+  return with_devices(std::move(draft), kept);
+}
+
+}  // namespace
+
 std::size_t countable_devices(const ProblemDraft& draft) {
+  if (are_sets_of_resources(draft.cluster)) return used_resources(draft.cluster);
   return static_cast<std::size_t>(
       std::count_if(draft.cluster.devices.begin(), draft.cluster.devices.end(),
                     [&](const Device& device) { return !on_host(draft, device); }));
@@ -186,6 +234,7 @@ std::size_t countable_devices(const ProblemDraft& draft) {
 ProblemDraft with_device_count(ProblemDraft draft, std::size_t count) {
   const std::size_t there = countable_devices(draft);
   if (count == 0) throw std::invalid_argument("at least one device is needed");
+  if (are_sets_of_resources(draft.cluster)) return with_resource_count(std::move(draft), count);
   if (count > there && (draft.cluster.interconnect == InterconnectKind::links || there == 0)) {
     throw std::invalid_argument(
         fmt::format("{} devices are asked for, but the cluster has only {}, and another one would "

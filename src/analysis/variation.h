@@ -39,10 +39,13 @@ ProblemDraft with_batch(ProblemDraft draft, double factor);
 ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& kept);
 
 // How many devices `with_device_count` counts: the accelerators of a host interconnect, else all.
+// Where every device is a set of shared resources, as of cores, it counts those.
 std::size_t countable_devices(const ProblemDraft& draft);
 
-// The first `count` of them (host devices stay). More than there are: copies of the last
-// accelerator, behind all devices; only for a host interconnect, where a copy needs no links.
+// The first `count` of them (host devices stay; of resources the sets within the first `count`).
+// More than there are: copies of the last accelerator, behind all devices, where a copy needs no
+// links; of resources copies of the sets that fit, in the same memory, so that the sets do not become
+// wider: nobody knows the times of wider ones.
 // Throws std::invalid_argument when `count` is 0, too large, or an op is pinned to a device that is
 // gone.
 ProblemDraft with_device_count(ProblemDraft draft, std::size_t count);

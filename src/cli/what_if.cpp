@@ -283,7 +283,8 @@ void add_what_if(CLI::App& program, Action& action) {
   const auto axis = [&](const char* flag, std::string& values, const char* help) {
     verb->add_option(flag, values, help)->group("Grid")->type_name("VALUES");
   };
-  axis("--devices", options->devices, "How many devices: the first of the cluster");
+  axis("--devices", options->devices,
+       "How many devices: the first of the cluster; of sets of cores: how many cores");
   verb->add_option("--without", options->without,
                    "All devices, and all but this one or those of this kind; may be given again")
       ->group("Grid")

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/generate.h"
 #include "analysis/variation.h"
 #include "planning/portfolio.h"
 #include "support/published.h"
@@ -61,6 +62,22 @@ TEST(Variation, CopiesAcceleratorsBehindAHost) {
   EXPECT_EQ(with_device_count(draft, 2).cluster.devices.size(), draft.cluster.devices.size() - 4);
   const Problem more(with_device_count(draft, 8));
   EXPECT_EQ(more.device_count(), draft.cluster.devices.size() + 2);
+}
+
+TEST(Variation, OfSetsOfCoresTheCoresAreCounted) {
+  GenerateOptions options;
+  options.ops = 8;
+  options.shared_cores = 4;
+  const ProblemDraft draft = generate(options);
+  EXPECT_EQ(countable_devices(draft), 4U);
+  const Problem fewer(with_device_count(draft, 2));
+  EXPECT_EQ(countable_devices(fewer.draft()), 2U);
+  EXPECT_EQ(fewer.device_count(), 3U);  // each core, and both
+  const Problem more(with_device_count(draft, 6));
+  EXPECT_EQ(countable_devices(more.draft()), 6U);
+  // All sets of four cores again, as far as there are cores: two more, and both of them.
+  EXPECT_EQ(more.device_count(), draft.cluster.devices.size() + 3);
+  EXPECT_EQ(more.kind_count(), Problem(draft).kind_count());
 }
 
 TEST(Variation, ForbidsOpsOnOneDeviceOfAKind) {
