@@ -51,7 +51,7 @@ class Bench:
         print(key, file=sys.stderr, flush=True)
         try:
             self.results[key] = measure()
-        except RuntimeError as error:
+        except (RuntimeError, KeyError, subprocess.CalledProcessError) as error:
             print(f"  failed: {error}", file=sys.stderr, flush=True)
             return
         self.options.json.write_text(json.dumps(self.results, indent=1) + "\n")
@@ -76,7 +76,7 @@ class Bench:
         rivals = {rival["name"]: rival[value]["median"] for rival in ran["baselines"]}
         own = ran["measured"]
         return {"predicted": ran["predicted"], "measured": own["median"], "spread": (own["high"] - own["low"]) / own["median"],
-                "valid": own["valid"], "rivals": rivals, "devices": sorted({name for segment in ran["segments"] for name in segment["devices"]}),
+                "valid": own["valid"], "rivals": rivals, "devices": sorted({segment["device"] for segment in ran["segments"]}),
                 "segments": len(ran["segments"]), "equal": ran["outputs"]["equal"]}
 
     def trace(self, name, arrivals):

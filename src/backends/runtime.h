@@ -35,7 +35,7 @@ namespace placewright {
 
 // Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
 // states the number that it was built with, and the loader refuses another one before any call.
-inline constexpr int kBackendInterface = 6;
+inline constexpr int kBackendInterface = 5;
 
 // A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
@@ -147,14 +147,6 @@ class Request {
   virtual void run() = 0;  // in this thread if the part has one stream
   virtual void start() = 0;
   virtual void wait() = 0;
-
-  // As `run`, but ends early if another thread calls `cancel` meanwhile: then it returns false, and
-  // the outputs mean nothing. A backend that cannot end early runs to the end.
-  virtual bool run_unless_cancelled() {
-    run();
-    return true;
-  }
-  virtual void cancel() {}
 
   // The mean over all runs of the part since it was compiled, whichever request ran, cut to whole
   // microseconds; needs CompileOptions::counters.

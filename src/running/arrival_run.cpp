@@ -40,7 +40,6 @@ struct Task {
   std::size_t arrival = 0;
   Clock::time_point start;
   Clock::time_point end;
-  bool cancelled = false;
 };
 
 // The threads of all instances. Tasks of one instance follow each other.
@@ -70,16 +69,10 @@ class InstanceThreads {
     seats_[instance].bell.notify_one();
   }
 
-  // A queued task is taken back; one that runs is told to end.
-  void cancel(std::size_t instance, Request& request, std::size_t arrival) {
+  // Whether the task was still queued; it is taken back then.
+  bool take_back(std::size_t instance, std::size_t arrival) {
     const std::lock_guard lock(mutex_);
-    Seat& seat = seats_[instance];
-    if (std::erase(seat.queue, arrival) > 0) {
-      done_.push_back({arrival, Clock::now(), Clock::now(), true});
-    } else if (seat.running == arrival) {
-      seat.cancelled = true;
-      request.cancel();
-    }
+    return std::erase(seats_[instance].queue, arrival) > 0;
   }
 
   // What ended since the last call; waits for something until `deadline`. Throws what a task threw.
@@ -94,8 +87,6 @@ class InstanceThreads {
   struct Seat {
     std::condition_variable bell;
     std::deque<std::size_t> queue;
-    std::optional<std::size_t> running;
-    bool cancelled = false;  // what runs
   };
 
   void serve(Instance& instance, Seat& seat) {
@@ -107,16 +98,12 @@ class InstanceThreads {
         if (closed_) return;
         Task task{.arrival = seat.queue.front()};
         seat.queue.pop_front();
-        seat.running = task.arrival;
-        seat.cancelled = false;
         lock.unlock();
         task.start = Clock::now();
-        const bool whole = instance.request->run_unless_cancelled();
+        instance.request->run();
         task.end = Clock::now();
         lock.lock();
-        seat.running.reset();
-        instance.ran = instance.ran || whole;
-        task.cancelled = !whole || seat.cancelled;
+        instance.ran = true;
         done_.push_back(task);
         any_done_.notify_one();
       }
@@ -161,7 +148,7 @@ class ArrivalExecution {
   void compile();
   void warm_up();
   void drain(std::size_t count);
-  bool take_events(double now, std::vector<ArrivalState>& states);
+  bool take_events(double now, std::vector<ArrivalState>& states, std::size_t& running);
   [[nodiscard]] double next_event(std::span<const ArrivalState> states) const;
 
   const Problem& problem_;
@@ -246,7 +233,8 @@ void ArrivalExecution::drain(std::size_t count) {
 }
 
 // Arrivals and cancellations up to now; whether there was one.
-bool ArrivalExecution::take_events(double now, std::vector<ArrivalState>& states) {
+bool ArrivalExecution::take_events(double now, std::vector<ArrivalState>& states,
+                                   std::size_t& running) {
   bool changed = false;
   for (std::size_t i = 0; i < arrivals_.size(); ++i) {
     ArrivalState& state = states[i];
@@ -260,8 +248,11 @@ bool ArrivalExecution::take_events(double now, std::vector<ArrivalState>& states
       state.start = state.end = now;
       changed = true;
     } else if (state.stage == ArrivalStage::started) {
-      const std::size_t instance = number_.at({arrivals_[i].model, state.device});
-      threads_->cancel(instance, *instances_[instance].request, i);
+      if (!threads_->take_back(number_.at({arrivals_[i].model, state.device}), i)) continue;
+      state.stage = ArrivalStage::cancelled;
+      state.device = {};
+      --running;
+      changed = true;
     }
   }
   return changed;
@@ -273,10 +264,6 @@ double ArrivalExecution::next_event(std::span<const ArrivalState> states) const 
     const ArrivalStage stage = states[i].stage;
     if (stage == ArrivalStage::coming) next = std::min(next, arrivals_[i].time);
     if (arrivals_[i].cancelled && stage == ArrivalStage::waiting) {
-      next = std::min(next, *arrivals_[i].cancelled);
-    }
-    // A running model is told again until it ends: the first time may have come too early.
-    if (arrivals_[i].cancelled && stage == ArrivalStage::started) {
       next = std::min(next, *arrivals_[i].cancelled);
     }
   }
@@ -297,7 +284,7 @@ std::optional<std::vector<ArrivalState>> ArrivalExecution::run(const ArrivalRule
       drain(running);
       return std::nullopt;
     }
-    changed = take_events(now(), states) || changed;
+    changed = take_events(now(), states, running) || changed;
     left = static_cast<std::size_t>(std::ranges::count_if(states, [](const ArrivalState& state) {
       return state.stage != ArrivalStage::complete && state.stage != ArrivalStage::cancelled;
     }));
@@ -317,9 +304,11 @@ std::optional<std::vector<ArrivalState>> ArrivalExecution::run(const ArrivalRule
                                           std::chrono::duration<double, std::milli>(sleep));
     for (const Task& task : threads_->ended(until)) {
       ArrivalState& state = states[task.arrival];
-      state.stage = task.cancelled ? ArrivalStage::cancelled : ArrivalStage::complete;
       state.start = milliseconds(task.start - begin);
       state.end = milliseconds(task.end - begin);
+      const auto& cancelled = arrivals_[task.arrival].cancelled;
+      state.stage =
+          cancelled && *cancelled < state.end ? ArrivalStage::cancelled : ArrivalStage::complete;
       --running;
       changed = true;
     }
@@ -341,8 +330,6 @@ OutputCheck ArrivalExecution::check_outputs() {
       if (instance.model != model || !instance.ran) continue;
       check.tolerance = std::max({check.tolerance, tolerance_of(whole->precision()),
                                   tolerance_of(instance.part->precision())});
-      // The last inference may have been cancelled.
-      instance.request->run();
       for (std::size_t i = 0; i < whole->outputs().size(); ++i) {
         const TensorType& type = type_of(graph, whole->outputs()[i]);
         const HostBuffer right = read_back(expected->output(i), reference);

@@ -2,12 +2,10 @@
 
 #include <atomic>
 #include <stdexcept>
-#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "backends/opened_models.h"
-#include "backends/part_inputs.h"
 #include "support/backend_case.h"
 #include "support/folder.h"
 #include "support/random_cuts.h"
@@ -104,6 +102,13 @@ TEST_P(ArrivalRun, WhatIsCancelledWhileItWaitsNeverStarts) {
   EXPECT_GE(runs.states[0][0][1].start, 2.0);
 }
 
+TEST_P(ArrivalRun, WhatIsCancelledAtOnceDoesNotCount) {
+  // Right after its arrival, whether the rule has started it by then or not.
+  const ArrivalRuns runs = run({{0, 0.0, 1e-6}, {0, 0.0}}, at_once());
+  EXPECT_EQ(runs.states[0][0][0].stage, ArrivalStage::cancelled);
+  EXPECT_EQ(runs.states[0][0][1].stage, ArrivalStage::complete);
+}
+
 TEST_P(ArrivalRun, EndsWhenItIsInterrupted) {
   std::atomic<bool> stop{false};
   const auto rule = [&](double, std::span<const ArrivalState>) -> std::vector<ArrivalStart> {
@@ -124,31 +129,6 @@ TEST_P(ArrivalRun, WhatARuleThrowsComesOut) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, ArrivalRun, ::testing::ValuesIn(one_case_per_backend()),
                          name_of_case);
-
-TEST(CancelledRequest, EndsEarlyAndRunsAgain) {
-  const Folder folder;
-  const BackendCase each{"openvino", "tiny-bert"};
-  const Problem problem(model_draft(each, folder.file("models"),
-                                    placewright::testing::core_devices(1), Objective::latency));
-  const auto models = models_of(problem);
-  const auto part = models[0]->compile_whole({.device = "CPU"});
-  const Buffers inputs =
-      seeded_inputs(models[0]->graph(), 1, target_named(problem.device(DeviceId{0}).name));
-  const auto request = request_with(*part, inputs);
-  request->run();
-  const auto bytes = request->output(0).bytes();
-  const std::vector<std::byte> before(bytes.begin(), bytes.end());
-  std::atomic<bool> ended{false};
-  std::jthread runner([&] {
-    while (request->run_unless_cancelled()) {
-    }
-    ended = true;
-  });
-  while (!ended) request->cancel();
-  runner.join();
-  request->run();
-  EXPECT_TRUE(std::ranges::equal(before, request->output(0).bytes()));
-}
 
 }  // namespace
 }  // namespace placewright

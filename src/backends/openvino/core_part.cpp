@@ -2,8 +2,6 @@
 
 #include <sstream>
 
-#include <openvino/runtime/exception.hpp>
-
 namespace placewright::openvino {
 namespace {
 
@@ -37,15 +35,6 @@ void CoreRequest::bind_input(std::size_t input, Buffer& buffer) {
   const auto port = request_.get_compiled_model().input(input);
   request_.set_input_tensor(
       input, ov::Tensor(port.get_element_type(), port.get_shape(), buffer.bytes().data()));
-}
-
-bool CoreRequest::run_unless_cancelled() {
-  try {
-    request_.infer();
-  } catch (const ov::Cancelled&) {
-    return false;
-  }
-  return true;
 }
 
 std::vector<NodeTime> CoreRequest::times() const {

@@ -40,8 +40,6 @@ class CoreRequest final : public Request {
   void run() override { request_.infer(); }
   void start() override { request_.start_async(); }
   void wait() override { request_.wait(); }
-  bool run_unless_cancelled() override;
-  void cancel() override { request_.cancel(); }
   [[nodiscard]] std::vector<NodeTime> times() const override;
 
  private:
