@@ -29,10 +29,13 @@
 namespace placewright {
 namespace {
 
-// Finding the pairs of ops takes time and memory of the order of ops^2, and is not interrupted.
+// Finding the pairs of ops takes time and memory of the order of ops^2, the rows for each tensor and
+// pair of devices that it may go between many times more than one pair; neither is interrupted.
 constexpr std::size_t kMostOps = 5000;
 constexpr double kSecondsPerPair = 5e-7;
 constexpr double kBytesPerPair = 130;
+constexpr double kSecondsPerMove = 7e-5;
+constexpr double kBytesPerMove = 1.2e4;
 constexpr std::uint64_t kStepsPerNode = 1000;
 constexpr std::uint64_t kStepsPerOrder = 100;
 // HiGHS keeps rows within 1e-6; its bound is believed up to half of what counts as optimal.
@@ -87,9 +90,13 @@ Answer solve(const Problem& problem, const Settings& settings, Control& control)
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
 
-  const auto ops = static_cast<double>(problem.op_count());
+  const auto pairs = static_cast<double>(problem.op_count() * problem.op_count());
+  const std::size_t targets =
+      problem.interconnect() == InterconnectKind::links ? problem.device_count() : 1;
+  const auto moves = static_cast<double>(problem.edge_count() * problem.device_count() * targets);
   if (const std::string obstacle =
-          control.cannot_afford(ops * ops * kSecondsPerPair, ops * ops * kBytesPerPair);
+          control.cannot_afford(pairs * kSecondsPerPair + moves * kSecondsPerMove,
+                                pairs * kBytesPerPair + moves * kBytesPerMove);
       !obstacle.empty()) {
     if (!answer.plan) answer.reason = "the program was not begun: " + obstacle;
     return answer;
