@@ -11,8 +11,7 @@ Filters are comma-separated lists: --objectives, --families, --ops, --devices, -
 Rows are kept in docs/results/scale.jsonl as they come: a row that is there is not measured again (--again does).
 Seconds are those of the planning itself, from the request to the checked answer, as `plan --json` states them: reading
 and writing files is not in them. Processor seconds and memory are those of the process, reading included. A limit L is
-kept when the answer comes within 1.05 L + 0.1 s. --under 'chrt -f 10' runs every process under that command, so that
-other work on the machine does not disturb it.
+kept when the answer comes within 1.05 L + 0.1 s. Under `chrt -f 10` other work on the machine does not disturb it.
 """
 
 import argparse
@@ -21,7 +20,6 @@ import math
 import os
 import pathlib
 import re
-import shlex
 import statistics
 import subprocess
 import sys
@@ -93,7 +91,8 @@ class Rows:
         key = self.key(case)
         if self.again or key not in self.rows:
             self.rows[key] = {**case, **measure()}
-            self.path.write_text("".join(json.dumps(row) + "\n" for row in self.rows.values()))
+            with self.path.open("a") as file:  # of two rows with the same key the later one counts
+                file.write(json.dumps(self.rows[key]) + "\n")
         return self.rows[key]
 
 
@@ -111,11 +110,11 @@ def generate(folder, case):
     return path
 
 
-def plan(path, planner, limit, under):
+def plan(path, planner, limit):
     """One process: what it answered, its seconds, processor seconds and peak memory in MB."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen([*under, str(PROGRAM), "plan", str(path), "--planner", planner, "--time-limit", f"{limit}s",
+        process = subprocess.Popen([str(PROGRAM), "plan", str(path), "--planner", planner, "--time-limit", f"{limit}s",
                                     "--json", "--quiet"], stdout=output, stderr=errors)
         # A planner that does not end is a row of the table, not the end of it.
         patience = threading.Timer(20 * min(limit, 60) + 60, process.kill)
@@ -165,7 +164,7 @@ class Bench:
     def row(self, family, objective, ops, devices, planner, limit, more=(), run=0):
         case = {"objective": objective, "family": family, "ops": ops, "devices": devices, "more": " ".join(more),
                 "planner": planner, "limit": limit, "run": run}
-        row = self.rows.get(case, lambda: plan(generate(self.folder, case), planner, limit, self.options.under))
+        row = self.rows.get(case, lambda: plan(generate(self.folder, case), planner, limit))
         print(f"{objective} {family} {ops} x {devices} {planner} {limit:g} s: {row['status']} {row['value']} "
               f"gap {percent(gap(row))} in {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} CPU), {row['memory_mb']} MB"
               f"{'' if kept(row) else ', NOT KEPT'}", flush=True)
@@ -344,7 +343,6 @@ def main():
     parser.add_argument("--problems", help="keep generated problems in this folder")
     parser.add_argument("--rows", default=str(ROWS), help="the file of rows")
     parser.add_argument("--again", action="store_true", help="measure rows again that are there")
-    parser.add_argument("--under", type=shlex.split, default=[], help="a command to run every process under")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.problems:
