@@ -130,7 +130,8 @@ def plans_table(results, objective):
     for key, row in results.items():
         if not key.startswith(objective + " "):
             continue
-        best = min(row["rivals"], key=row["rivals"].get)
+        known = {name: time for name, time in row["rivals"].items() if time}  # null: not measured
+        best = min(known, key=known.get)
         gain = row["rivals"][best] / row["measured"]
         gains.append(gain)
         errors.append(abs(row["predicted"] / row["measured"] - 1))
