@@ -14,7 +14,7 @@ namespace {
 
 using solvers::LinearTerm;
 
-constexpr std::size_t kThresholds = 8;  // of heads and of tails, for windows
+constexpr std::size_t kThresholds = 4;  // of heads and of tails, for windows
 
 // A program to minimise one variable over a box, which remembers its rows.
 class BoxProgram {
