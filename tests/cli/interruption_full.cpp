@@ -38,7 +38,8 @@ void expect_all_end_soon(const std::vector<std::string>& sizes) {
   generate.insert(generate.end(), sizes.begin(), sizes.end());
   ASSERT_EQ(run(generate).exit_code, 0);
   ASSERT_EQ(run({"plan", problem, "--planner", "topo", "-o", plan}).exit_code, 0);
-  for (const char* verb : {"plan", "compare", "whatif"}) expect_end_soon({verb, problem});
+  for (const char* verb : {"plan", "compare"}) expect_end_soon({verb, problem});
+  expect_end_soon({"whatif", problem, "--bandwidth", "0.5,1,2"});
   expect_end_soon({"explain", plan});
 }
 
