@@ -69,7 +69,7 @@ struct ProfileRequest {
   std::vector<ModelFile> files;
   std::vector<Target> targets;  // at least one; all of the backend that reads the files
   std::string folder;           // where the problem file will lie
-  bool whole = false;           // no model will be cut: all of its ops are colocated, no cut is tried
+  bool whole = false;  // no model will be cut: all of its ops are colocated, no cut is tried
   MeasureOptions measure;
 };
 
