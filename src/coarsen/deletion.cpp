@@ -11,6 +11,8 @@ namespace placewright {
 namespace {
 
 constexpr std::size_t kMostOps = 4000;
+// Whoever uses a remainder looks at pairs of devices for each op of a segment.
+constexpr std::size_t kMostDevices = 64;
 constexpr std::array<double, 5> kShares{0.3, 0.1, 0.05, 0.02, 0.01};
 
 // Sets of ops by rank in the topological order.
@@ -216,7 +218,8 @@ class Deletion {
 
 std::vector<Remainder> remainders(const Problem& problem) {
   std::vector<Remainder> found;
-  if (problem.model_count() != 1 || problem.op_count() == 0 || problem.op_count() > kMostOps) {
+  if (problem.model_count() != 1 || problem.op_count() == 0 || problem.op_count() > kMostOps ||
+      problem.device_count() > kMostDevices) {
     return found;
   }
   Deletion deletion(problem);

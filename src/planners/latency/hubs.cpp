@@ -307,7 +307,8 @@ class Hubs {
 
 std::string refuses(const Problem& problem) {
   if (remainders(problem).empty()) {
-    return "leaving ops out gives no more cut nodes, or it has several models or over 4000 ops";
+    return "leaving ops out gives no more cut nodes, or it has several models, over 4000 ops "
+           "or over 64 devices";
   }
   return {};
 }
