@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostModels = 14;
 constexpr std::size_t kPairModels = 6;
-constexpr double kMostWork = 2e7;  // op prices looked at
+constexpr double kMostWork = 1e8;  // prices looked at: of an op on a kind of device
 constexpr int kSectionSteps = 24;
 constexpr int kRounds = 2;
 constexpr double kWidest = 12;  // prices differ by a factor of at most e^12
@@ -87,7 +87,7 @@ class Pricing {
     double work = 0;
     for (const ModelId model : models) {
       for (const OpId op : ops_[model]) work += least(op, prices);
-      looked_at_ += static_cast<double>(ops_[model].size());
+      looked_at_ += static_cast<double>(ops_[model].size() * kinds_);
     }
     return work / capacity(prices);
   }
@@ -98,6 +98,7 @@ class Pricing {
     std::vector<double> logarithms(kinds_, 0);
     for (int round = 0; round < kRounds; ++round) {
       for (std::size_t kind = 1; kind < kinds_; ++kind) {
+        if (looked_at_ > kMostWork) return logarithms;  // any prices are a bound
         if (lanes_[KindId{kind}] == 0) continue;
         const auto at = [&](double position) {
           logarithms[kind] = position;
