@@ -29,8 +29,9 @@ for objective in latency throughput; do
   # Kept by tuning if anything could be measured.
   step plan "$folder/problem.json" --objective $objective -o "$plan" --time-limit 3s
   measured tune "$folder/problem.json" --objective $objective -o "$plan" --rounds 2
-  measured run "$plan" --repeat 40 -o "$folder/$objective-run.json" --timeline "$folder/$objective-trace.json" |
-    tee "$folder/$objective.txt"
+  measured run "$plan" --repeat 40 -o "$folder/$objective-run.json" --timeline "$folder/$objective-trace.json" \
+    > "$folder/$objective.txt"
+  cat "$folder/$objective.txt"
 done
 step report "$folder/latency.json" --run "$folder/latency-run.json" -o "$folder/report.html"
 printf '\n%s/report.html is the page; the traces open in ui.perfetto.dev. In short:\n' "$folder"

@@ -243,30 +243,36 @@ class SharedDecisions : public OnlineRule {
 // One model after the other, each on its fastest device; of those that wait the shortest first.
 class ShortestFirstDecisions : public OnlineRule {
  public:
-  explicit ShortestFirstDecisions(const Problem& problem) : problem_(problem), times_(problem) {
+  explicit ShortestFirstDecisions(const Problem& problem)
+      : problem_(problem), begun_(problem.model_count(), 0) {
+    const ModelShares times(problem);
     for (const ModelId model : problem.models()) {
-      DeviceId best{0};
-      for (const DeviceId device : problem.devices()) {
-        if (times_.time(model, device) < times_.time(model, best)) best = device;
-      }
-      fastest_.push_back(best);
+      fastest_.push_back(times.fastest(model));
+      alone_.push_back(times.time(model, fastest_[model]));
     }
   }
 
-  void begin(const EventRun&) override {}
+  void begin(const EventRun& run) override {
+    begun_.assign(problem_.model_count(), 0);
+    for (const OpId op : problem_.ops()) {
+      if (run.started(op)) begun_[problem_.op(op).model] = 1;
+    }
+  }
 
   void decide(EventRun& run, DeviceChoice& choice) override {
     while (!run.ready().empty() && nothing_runs(run)) {
       OpId next = run.ready().front();
       for (const OpId op : run.ready()) {
-        if (rank(run, op) < rank(run, next)) next = op;
+        if (rank(op) < rank(next)) next = op;
       }
-      DeviceId device = fastest_[problem_.op(next).model];
+      const ModelId model = problem_.op(next).model;
+      DeviceId device = fastest_[model];
       const auto devices = choice.candidates(next);
       if (devices.empty()) return;
       if (std::ranges::find(devices, device) == devices.end()) device = devices.front();
       choice.take(next, device);
       run.start(next, device);
+      begun_[model] = 1;
     }
   }
 
@@ -276,17 +282,15 @@ class ShortestFirstDecisions : public OnlineRule {
                                [&](DeviceId device) { return run.free_at(device) <= run.now(); });
   }
   // A model that has begun goes on before another one.
-  [[nodiscard]] std::pair<bool, double> rank(const EventRun& run, OpId op) const {
+  [[nodiscard]] std::pair<bool, double> rank(OpId op) const {
     const ModelId model = problem_.op(op).model;
-    const bool begun = std::ranges::any_of(problem_.ops(), [&](OpId other) {
-      return problem_.op(other).model == model && run.started(other);
-    });
-    return {!begun, times_.time(model, fastest_[model])};
+    return {begun_[model] == 0, alone_[model]};
   }
 
   const Problem& problem_;
-  ModelShares times_;
   Table<ModelId, DeviceId> fastest_;
+  Table<ModelId, double> alone_;  // on it
+  Table<ModelId, char> begun_;
 };
 
 std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, OnlineMethod method) {

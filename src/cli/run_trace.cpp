@@ -138,13 +138,7 @@ class TogetherRule {
   explicit TogetherRule(const WholeTrace& trace) {
     const Problem& problem = trace.problem();
     const ModelShares times(problem);
-    for (const ModelId model : problem.models()) {
-      DeviceId best{0};
-      for (const DeviceId device : problem.devices()) {
-        if (times.time(model, device) < times.time(model, best)) best = device;
-      }
-      fastest_.push_back(best);
-    }
+    for (const ModelId model : problem.models()) fastest_.push_back(times.fastest(model));
   }
 
   std::vector<ArrivalStart> operator()(double, std::span<const ArrivalState> states) const {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <utility>
 
 #include "coarsen/cut_nodes.h"
+#include "problem/reachability.h"
 
 namespace placewright {
 namespace {
@@ -15,44 +15,17 @@ constexpr std::size_t kMostOps = 4000;
 constexpr std::size_t kMostDevices = 64;
 constexpr std::array<double, 5> kShares{0.3, 0.1, 0.05, 0.02, 0.01};
 
-// Sets of ops by rank in the topological order.
-class OpSets {
- public:
-  OpSets(std::size_t sets, std::size_t ops) : words_((ops + 63) / 64), bits_(sets * words_, 0) {}
-
-  void add(std::size_t set, std::size_t op) {
-    bits_[set * words_ + op / 64] |= std::uint64_t{1} << (op % 64);
-  }
-  void join(std::size_t set, const OpSets& from, std::size_t other) {
-    for (std::size_t i = 0; i < words_; ++i) {
-      bits_[set * words_ + i] |= from.bits_[other * words_ + i];
-    }
-  }
-  [[nodiscard]] bool holds(std::size_t set, std::size_t op) const {
-    return (bits_[set * words_ + op / 64] >> (op % 64) & 1U) != 0;
-  }
-
- private:
-  std::size_t words_;
-  std::vector<std::uint64_t> bits_;
-};
-
 // Ops are called by their rank in the topological order.
 class Deletion {
  public:
   explicit Deletion(const Problem& problem)
       : problem_(problem),
         ops_(problem.op_count()),
-        before_(ops_, ops_),
+        paths_(problem.topological_order(), [&](OpId op) { return problem.successors(op); }),
         kept_(ops_, 1),
         work_(ops_),
         beside_(ops_, 0) {
     for (std::size_t op = 0; op < ops_; ++op) {
-      for (const OpId id : problem.predecessors(at(op))) {
-        const std::size_t predecessor = problem.topological_rank(id);
-        before_.add(op, predecessor);
-        before_.join(op, before_, predecessor);
-      }
       double least = kInfinity;
       for (const DeviceId device : problem.devices()) {
         if (problem.allowed(at(op), device)) least = std::min(least, problem.time(at(op), device));
@@ -64,10 +37,10 @@ class Deletion {
     const double smallest = all_work_ > 0 ? 1e-6 * all_work_ / static_cast<double>(ops_) : 1;
     for (double& work : work_) work += smallest;
     for (std::size_t op = 0; op < ops_; ++op) {
-      for (std::size_t other = 0; other < op; ++other) {
-        if (before_.holds(op, other)) continue;
-        beside_[op] += work_[other];
-        beside_[other] += work_[op];
+      for (std::size_t later = op + 1; later < ops_; ++later) {
+        if (before(op, later)) continue;
+        beside_[op] += work_[later];
+        beside_[later] += work_[op];
       }
     }
   }
@@ -110,8 +83,11 @@ class Deletion {
 
  private:
   [[nodiscard]] OpId at(std::size_t rank) const { return problem_.topological_order()[rank]; }
+  [[nodiscard]] bool before(std::size_t op, std::size_t later) const {
+    return paths_.path(at(op), at(later));
+  }
   [[nodiscard]] bool comparable(std::size_t a, std::size_t b) const {
-    return before_.holds(std::max(a, b), std::min(a, b));
+    return before(std::min(a, b), std::max(a, b));
   }
 
   void find_hubs() {
@@ -199,14 +175,14 @@ class Deletion {
     ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
     std::erase_if(ops, [&](std::size_t op) {
       return std::ranges::any_of(
-          others, [&](std::size_t other) { return other > op && before_.holds(other, op); });
+          others, [&](std::size_t other) { return other > op && before(op, other); });
     });
     return ops;
   }
 
   const Problem& problem_;
   std::size_t ops_;
-  OpSets before_;
+  Reachability<OpId> paths_;
   std::vector<char> kept_;
   std::vector<double> work_;    // the least time, a little more than 0
   std::vector<double> beside_;  // work of the kept ops that are not comparable

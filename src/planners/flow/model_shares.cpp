@@ -22,6 +22,14 @@ ModelShares::ModelShares(const Problem& problem)
   }
 }
 
+DeviceId ModelShares::fastest(ModelId model) const {
+  DeviceId best{0};
+  for (const DeviceId device : problem_.devices()) {
+    if (time(model, device) < time(model, best)) best = device;
+  }
+  return best;
+}
+
 double ModelShares::time_on_kind(ModelId model, KindId kind) const {
   double least = kInfinity;
   for (const DeviceId device : of_kind_[kind]) least = std::min(least, time(model, device));

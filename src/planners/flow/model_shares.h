@@ -46,6 +46,9 @@ class ModelShares {
     return time_[model.index() * problem_.device_count() + device.index()];
   }
 
+  // The device that takes least time for the model; the first of several.
+  [[nodiscard]] DeviceId fastest(ModelId model) const;
+
   // The starts in the order that was found; `busy` is until when each device works already. A model
   // that no device can run whole is left out.
   [[nodiscard]] std::vector<ModelStart> best(const std::vector<WaitingModel>& waiting,
