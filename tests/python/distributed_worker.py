@@ -99,6 +99,18 @@ def planned(folder: Path) -> None:
                 assert pipe.predicted is not None and pipe.predicted >= MICRO_BATCHES * plan.value * (1 - 1e-9)
 
 
+def every_cut(folder: Path) -> None:
+    """Two stages, cut behind each atom: gradients come in the layout that the next stage's ops give them."""
+    model, example = transformer(), torch.randn(1, 5, 16)
+    batch, target = torch.randn(4, 5, 16), torch.randn(4, 5, 16)
+    chain = chain_of(model, (example,))
+    count = len(chain.atoms.atoms)
+    for cut in range(1, count):
+        stages = [StagePlan(tuple(range(cut)), (0,)), StagePlan(tuple(range(cut, count)), (1,))]
+        with RankPipeline(model, chain, stages, "1f1b", MICRO_BATCHES, nn.MSELoss(), f"cut {cut}") as pipe:
+            expect_equal(pipe, model, batch, target)
+
+
 def by_hand_on_four(folder: Path) -> None:
     """Stages on ranks in any order, replicas, several stages on a rank; tied weights, skips, branches."""
     torch.manual_seed(0)
@@ -151,7 +163,7 @@ def training(folder: Path) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Path], None]] = {
-    scenario.__name__: scenario for scenario in (planned, by_hand_on_four, dying, training)
+    scenario.__name__: scenario for scenario in (planned, every_cut, by_hand_on_four, dying, training)
 }
 
 if __name__ == "__main__":

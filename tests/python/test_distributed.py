@@ -61,6 +61,11 @@ def test_planned_stages_compute_what_the_model_computes(tmp_path: Path) -> None:
     assert code == 0, output
 
 
+def test_a_transformer_may_be_cut_behind_every_atom(tmp_path: Path) -> None:
+    code, output = run(2, "every_cut", tmp_path)
+    assert code == 0, output
+
+
 def test_replicas_loops_tied_weights_and_skips_on_four_ranks(tmp_path: Path) -> None:
     code, output = run(4, "by_hand_on_four", tmp_path)
     assert code == 0, output

@@ -164,8 +164,16 @@ class StageModule(torch.nn.Module):
     def forward(self, *values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The values of the crossing behind the stage."""
         weights = [_find(self, name) for name in self.steps.weight_names]
-        results: tuple[torch.Tensor, ...] = self.steps.graph_module(*values, *weights, *self.steps.constants)
+        taken = [_with_contiguous_gradient(value) if value.requires_grad else value for value in values]
+        results: tuple[torch.Tensor, ...] = self.steps.graph_module(*taken, *weights, *self.steps.constants)
         return results
+
+
+def _with_contiguous_gradient(value: torch.Tensor) -> torch.Tensor:
+    """The value, with its gradient laid out as engines send it: that of a transposed tensor is transposed."""
+    passed = value.view_as(value)
+    passed.register_hook(torch.Tensor.contiguous)
+    return passed
 
 
 @dataclasses.dataclass(frozen=True)
