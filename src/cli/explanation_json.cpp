@@ -12,12 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json names_json(const Problem& problem, const std::vector<DeviceId>& devices) {
-  Json names = Json::array();
-  for (const DeviceId device : devices) names.push_back(problem.device(device).name);
-  return names;
-}
-
 Json step_json(const Problem& problem, const Plan& plan, const PathStep& step) {
   Json json = {{"kind", name_of(step.kind)}};
   if (step.kind == StepKind::op) {
@@ -51,7 +45,7 @@ Json path_json(const Problem& problem, const Plan& plan, const CriticalPath& pat
 
 Json stage_json(const Problem& problem, const Plan& plan, const FullestStage& fullest) {
   return {{"stage", fullest.stage + 1},
-          {"devices", names_json(problem, plan.stages[fullest.stage].devices)},
+          {"devices", device_names(problem, plan.stages[fullest.stage].devices)},
           {"pass", fullest.backward ? "backward" : "forward"},
           {"load", fullest.load},
           {"compute", fullest.work.compute},

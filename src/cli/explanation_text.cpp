@@ -17,9 +17,7 @@ namespace {
 constexpr std::size_t kShownSteps = 12;
 
 std::string devices_text(const Problem& problem, const std::vector<DeviceId>& devices) {
-  std::vector<std::string> names;
-  for (const DeviceId device : devices) names.push_back(problem.device(device).name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{}", fmt::join(device_names(problem, devices), ", "));
 }
 
 std::string what_of(const Problem& problem, const Plan& plan, const PathStep& step) {
@@ -182,16 +180,11 @@ RecordTable<Cut> cut_table(const Problem& problem) {
   const Style bytes{Align::right, [](const nlohmann::ordered_json& value) {
                       return value.get<double>() > 0 ? size().text(value) : "-";
                     }};
-  const auto names = [&](const std::vector<DeviceId>& devices) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const DeviceId device : devices) list.push_back(problem.device(device).name);
-    return list;
-  };
   return RecordTable<Cut>({
       {"tensor", "tensor", words(),
        [&](const auto& cut) { return tensor_name(problem, cut.tensor); }},
       {"from", "from", words(), [&](const auto& cut) { return problem.device(cut.from).name; }},
-      {"to", "to", words(), [=](const auto& cut) { return names(cut.to); }},
+      {"to", "to", words(), [&](const auto& cut) { return device_names(problem, cut.to); }},
       {"bytes", "bytes", bytes, [&](const auto& cut) { return problem.tensor(cut.tensor).bytes; }},
       {"time", "time", time_in(problem.unit()), [](const auto& cut) { return cut.time; }},
   });

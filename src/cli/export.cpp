@@ -2,8 +2,8 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <map>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,6 @@
 #include "formats/graph_export.h"
 #include "formats/input_error.h"
 #include "formats/json_text.h"
-#include "formats/onnx_model.h"
 #include "formats/plan_rows.h"
 #include "formats/text_file.h"
 #include "formats/tool_plans.h"
@@ -108,13 +107,10 @@ Json manifest_of(const OpenedPlan& loaded, const std::vector<PlanPart>& parts) {
     const PlanPart& part = parts[i];
     Json entry = {{"file", file_of(problem, parts, i)},
                   {"model", problem.model(part.model).name},
-                  {"devices", Json::array()},
+                  {"devices", device_names(problem, part.devices)},
                   {"ops", part.ops},
                   {"inputs", Json::array()},
                   {"outputs", Json::array()}};
-    for (const DeviceId device : part.devices) {
-      entry["devices"].push_back(problem.device(device).name);
-    }
     for (const PartPort& input : part.inputs) {
       entry["inputs"].push_back(port_json(input));
       entry["inputs"].back()["from"] = input.from ? Json(*input.from + 1) : Json("model");
@@ -179,29 +175,26 @@ void write_onnxruntime(const ExportOptions& options, const OpenedPlan& loaded) {
   }
   const auto models = models_of(problem);
   const std::filesystem::path source = problem.model(ModelId{0}).source->path;
-  const OnnxModel file(source.string());
   const auto folder = [](const std::filesystem::path& path) {
     return std::filesystem::absolute(path).parent_path().lexically_normal();
   };
-  if (file.has_files_beside() && folder(source) != folder(options.path)) {
+  std::set<std::string> rules;
+  const AnnotatedOnnx model =
+      annotated_onnx(problem, loaded.plan(), *models.front(), "layer_ann", [&](DeviceId device) {
+        const std::string designator = designator_of(problem.device(device).name);
+        rules.insert(fmt::format("{0}(={0})", designator));
+        return designator;
+      });
+  if (model.has_files_beside && folder(source) != folder(options.path)) {
     throw UsageError(fmt::format(
         "--to onnxruntime: the weights lie beside the model, so -o must be in the same folder, {}",
         folder(source).string()));
   }
-  std::vector<std::string> labels;
-  std::map<std::string, std::string> settings;  // designator, rule
-  for (const DeviceId device : devices_of_onnx_nodes(problem, loaded.plan(), *models.front())) {
-    labels.push_back(device.valid() ? designator_of(problem.device(device).name) : "");
-    if (device.valid()) settings[labels.back()] = fmt::format("{0}(={0})", labels.back());
-  }
-  std::vector<std::string> rules;
-  for (const auto& [designator, rule] : settings) rules.push_back(rule);
-  write_whole(options.path, file.annotated("layer_ann", labels));
-  write_whole(
-      std::filesystem::path(options.path).replace_extension(".session.json").string(),
-      json_text({{"session.layer_assignment_settings", fmt::format("{}", fmt::join(rules, "; "))}},
-                1) +
-          '\n');
+  const Json settings = {
+      {"session.layer_assignment_settings", fmt::format("{}", fmt::join(rules, "; "))}};
+  write_whole(options.path, model.bytes);
+  write_whole(std::filesystem::path(options.path).replace_extension(".session.json").string(),
+              json_text(settings, 1) + '\n');
 }
 
 // A text that another program reads.

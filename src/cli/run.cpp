@@ -22,6 +22,7 @@
 #include "cli/verbs.h"
 #include "formats/array_files.h"
 #include "formats/input_error.h"
+#include "formats/plan_rows.h"
 #include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
@@ -194,12 +195,6 @@ std::string device_times_table(const Report& report) {
   return table.text();
 }
 
-std::string device_names(const Problem& problem, const Segment& segment) {
-  std::vector<std::string> names;
-  for (const DeviceId device : segment.devices) names.push_back(problem.device(device).name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 std::string segments_table(const Report& report) {
   TextTable table({{"segment", Align::right},
                    {"device"},
@@ -209,7 +204,8 @@ std::string segments_table(const Report& report) {
                    {"measured", Align::right}});
   for (std::size_t i = 0; i < report.result.segments.size(); ++i) {
     const Segment& segment = report.result.segments[i];
-    table.add({fmt::format("{}", i + 1), device_names(report.problem, segment),
+    table.add({fmt::format("{}", i + 1),
+               fmt::format("{}", fmt::join(device_names(report.problem, segment.devices), ", ")),
                fmt::format("{}", segment.ops.size()), report.problem.op(segment.ops.front()).name,
                milliseconds_text(segment.predicted * report.scale),
                measured_text(report.result.segment_times[i])});

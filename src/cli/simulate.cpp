@@ -73,12 +73,6 @@ std::vector<Event> events_of(const Problem& problem, const Plan& plan) {
   return events;
 }
 
-Json device_names(const Problem& problem, const Stage& stage) {
-  Json names = Json::array();
-  for (const DeviceId device : stage.devices) names.push_back(problem.device(device).name);
-  return names;
-}
-
 Json op_names(const Problem& problem, const Stage& stage) {
   Json names = Json::array();
   for (const OpId op : stage.ops) names.push_back(problem.op(op).name);
@@ -89,7 +83,8 @@ RecordTable<Stage> stage_table(const Problem& problem, const Plan& plan) {
   return RecordTable<Stage>({
       {kNoKey, "stage", count(),
        [&](const auto& stage) { return &stage - plan.stages.data() + 1; }},
-      {"devices", "device", words(), [&](const auto& s) { return device_names(problem, s); }},
+      {"devices", "device", words(),
+       [&](const auto& s) { return device_names(problem, s.devices); }},
       {"ops", kNoTitle, words(), [&](const auto& stage) { return op_names(problem, stage); }},
       {kNoKey, "ops", count(), [](const auto& stage) { return stage.ops.size(); }},
       {"load", "load", time_in(problem.unit()), [](const auto& stage) { return stage.load; }},

@@ -65,8 +65,7 @@ void add_calls(const Problem& problem, const Plan& plan, std::vector<TimedRow>& 
 void add_stages(const Problem& problem, const Plan& plan, std::vector<TimedRow>& rows) {
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const Stage& stage = plan.stages[i];
-    std::vector<std::string> devices;
-    for (const DeviceId device : stage.devices) devices.push_back(problem.device(device).name);
+    const std::vector<std::string> devices = device_names(problem, stage.devices);
     rows.push_back(
         {0,
          0,
@@ -80,6 +79,12 @@ void add_stages(const Problem& problem, const Plan& plan, std::vector<TimedRow>&
 std::string tensor_name(const Problem& problem, TensorId tensor) {
   const std::string& name = problem.tensor(tensor).name;
   return name.empty() ? problem.op(problem.producer(tensor)).name : name;
+}
+
+std::vector<std::string> device_names(const Problem& problem, std::span<const DeviceId> devices) {
+  std::vector<std::string> names;
+  for (const DeviceId device : devices) names.push_back(problem.device(device).name);
+  return names;
 }
 
 std::string place_name(const Problem& problem, DeviceId device) {

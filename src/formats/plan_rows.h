@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ std::string csv_field(const std::string& content);
 
 // The tensor's name; its producer's where it has none.
 std::string tensor_name(const Problem& problem, TensorId tensor);
+
+std::vector<std::string> device_names(const Problem& problem, std::span<const DeviceId> devices);
 
 // The device's name; "host" where it is not valid.
 std::string place_name(const Problem& problem, DeviceId device);

@@ -14,6 +14,7 @@
 
 #include "formats/json_text.h"
 #include "formats/module_names.h"
+#include "formats/plan_rows.h"
 #include "formats/printable.h"
 
 namespace placewright {
@@ -141,11 +142,7 @@ Layers stages_of(const Problem& problem, const Plan& plan) {
 
 Json stage_devices(const Problem& problem, const Plan& plan) {
   Json stages = Json::array();
-  for (const Stage& stage : plan.stages) {
-    Json names = Json::array();
-    for (const DeviceId device : stage.devices) names.push_back(problem.device(device).name);
-    stages.push_back(std::move(names));
-  }
+  for (const Stage& stage : plan.stages) stages.push_back(device_names(problem, stage.devices));
   return stages;
 }
 

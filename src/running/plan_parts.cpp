@@ -119,13 +119,14 @@ class OnnxCut {
     }
   }
 
-  // By node; not valid for constants.
-  [[nodiscard]] std::vector<DeviceId> devices() const {
-    std::vector<DeviceId> devices(file_.nodes().size());
-    for (std::size_t node = 0; node < devices.size(); ++node) {
-      if (constant_[node] == 0) devices[node] = cut_.segments[segment_[node]]->devices.front();
+  [[nodiscard]] AnnotatedOnnx annotated(
+      std::string_view key, const std::function<std::string(DeviceId)>& label_of) const {
+    std::vector<std::string> labels(file_.nodes().size());
+    for (std::size_t node = 0; node < labels.size(); ++node) {
+      if (constant_[node] != 0) continue;
+      labels[node] = label_of(cut_.segments[segment_[node]]->devices.front());
     }
-    return devices;
+    return {file_.annotated(key, labels), file_.has_files_beside()};
   }
 
  private:
@@ -344,11 +345,13 @@ std::vector<PlanPart> plan_parts(const Problem& problem, const Plan& plan,
   return parts;
 }
 
-std::vector<DeviceId> devices_of_onnx_nodes(const Problem& problem, const Plan& plan,
-                                            const NeuralModel& model) {
-  const std::vector<Segment> segments = segments_of(problem, plan);
+AnnotatedOnnx annotated_onnx(const Problem& problem, const Plan& plan, const NeuralModel& model,
+                             std::string_view key,
+                             const std::function<std::string(DeviceId)>& label_of) {
   const ModelId id{0};
-  return OnnxCut(cut_of(problem, id, model, segments), problem.model(id).source->path).devices();
+  const std::vector<Segment> segments = segments_of(problem, plan);
+  const ModelCut cut = cut_of(problem, id, model, segments);
+  return OnnxCut(cut, problem.model(id).source->path).annotated(key, label_of);
 }
 
 }  // namespace placewright

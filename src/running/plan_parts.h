@@ -10,9 +10,11 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/runtime.h"
@@ -44,9 +46,14 @@ struct PlanPart {
 std::vector<PlanPart> plan_parts(const Problem& problem, const Plan& plan,
                                  const std::vector<std::unique_ptr<NeuralModel>>& models);
 
-// The device of each node of the ONNX file that the plan's one model came from, in the file's order;
-// not valid for nodes that only make constants. Throws InputError.
-std::vector<DeviceId> devices_of_onnx_nodes(const Problem& problem, const Plan& plan,
-                                            const NeuralModel& model);
+// The ONNX file that the plan's one model came from, each node with a metadata entry `key` that says
+// what `label_of` gives for its device; nodes that only make constants have none. Throws InputError.
+struct AnnotatedOnnx {
+  std::string bytes;
+  bool has_files_beside;  // weights lie in files beside the model
+};
+AnnotatedOnnx annotated_onnx(const Problem& problem, const Plan& plan, const NeuralModel& model,
+                             std::string_view key,
+                             const std::function<std::string(DeviceId)>& label_of);
 
 }  // namespace placewright
