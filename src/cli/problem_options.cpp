@@ -108,6 +108,10 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
   choice("--transfers", transfers, "throughput: how they share a device's time with compute");
   choice("--training", training, "throughput: how forward and backward passes add up");
   choice("--memory", memory, "What must fit: weights, or tensors too");
+  choice("--schedule", schedule, "throughput: how many micro-batches a stage in training holds");
+  add_number(verb, "--micro-batches", micro_batches, {1, 1000000},
+             "throughput: micro-batches of a step, which bound what a stage holds")
+      ->group("Problem");
   // A flag bound to an optional would be set to false when it is absent.
   verb.add_flag_callback(
           "--congestion", [this] { congestion = true; },
@@ -222,6 +226,8 @@ void ProblemOptions::apply_rules_to(Rules& rules) const {
   set_if(rules.transfers, transfers);
   set_if(rules.training, training);
   set_if(rules.memory, memory);
+  set_if(rules.schedule, schedule);
+  set_if(rules.micro_batches, micro_batches);
   set_if(rules.congestion, congestion);
   set_if(rules.calls_per_device, calls);
   set_if(rules.max_replicas, replicas);

@@ -25,6 +25,8 @@ struct ProblemOptions {
   std::optional<TransferMode> transfers;
   std::optional<TrainingMode> training;
   std::optional<MemoryModel> memory;
+  std::optional<PipelineSchedule> schedule;
+  std::optional<int> micro_batches;
   std::optional<bool> congestion;
   std::optional<int> calls;
   std::optional<int> replicas;

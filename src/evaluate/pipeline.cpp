@@ -374,6 +374,46 @@ double pipeline_value(const Problem& problem, const Placement& placement) {
   return most.first + most.second;
 }
 
+// `interleaved`: the stages are dealt out to p spaces like cards, v to each, and q micro-batches make a
+// round. Space r works q of its first stage, q of its second, ..., q of its first again; its backward
+// actions go through its stages from the last. Stage c of the space gets the micro-batch back after
+// `delay` forward actions of the space, and those for c come in bursts of q, one in every q x v.
+double samples_in_flight(const Problem& problem, const StagePlace& stage) {
+  if (!problem.has_backward_ops()) return 1;
+  const Rules& rules = problem.rules();
+  const double all = rules.micro_batches > 0 ? rules.micro_batches : kInfinity;
+  if (rules.schedule == PipelineSchedule::gpipe) return all;
+  if (rules.schedule == PipelineSchedule::one_forward_one_backward) {
+    return std::min(all, static_cast<double>(stage.count - stage.number));
+  }
+  const std::size_t p = stage.loop;
+  const std::size_t v = (stage.count + p - 1) / p;
+  const auto step = static_cast<std::size_t>(rules.micro_batches);
+  const std::size_t q = step == 0 ? p : step / std::max<std::size_t>(1, step / p);
+  const std::size_t c = stage.number / p;
+  const std::size_t r = stage.number % p;
+  const std::size_t delay = 2 * (v - 1 - c) * q + 2 * (p - 1 - r) + 1;
+  return std::min(all, static_cast<double>(delay / (q * v) * q + std::min(q, delay % (q * v))));
+}
+
+double most_samples_in_flight(const Problem& problem) {
+  if (!problem.has_backward_ops()) return 1;
+  const Rules& rules = problem.rules();
+  const auto devices = static_cast<double>(problem.device_count());
+  const double all = rules.micro_batches > 0 ? rules.micro_batches : kInfinity;
+  if (rules.schedule == PipelineSchedule::gpipe) return all;
+  // Interleaved: at most two bursts of q, and q < 2p.
+  const bool loops = rules.schedule == PipelineSchedule::interleaved;
+  return std::min(all, loops ? 4 * devices : devices);
+}
+
+std::size_t loop_of(const Problem& problem, std::span<const Stage> stages) {
+  std::vector<SpaceId> spaces;
+  for (const Stage& stage : stages) spaces.push_back(problem.space(stage.devices.front()));
+  std::ranges::sort(spaces);
+  return static_cast<std::size_t>(std::ranges::unique(spaces).begin() - spaces.begin());
+}
+
 double pipeline_value(const Problem& problem, std::span<const Stage> stages) {
   return pipeline_plan(problem, std::vector<Stage>(stages.begin(), stages.end())).value;
 }

@@ -72,6 +72,20 @@ double pipeline_value(const Problem& problem, const Placement& placement);
 // Throws std::invalid_argument unless the stages hold every op once and have devices of their own.
 double pipeline_value(const Problem& problem, std::span<const Stage> stages);
 
+// Samples (micro-batches) whose tensors a stage holds at once: what peak memory counts
+// (semantics.md, "Memory"). Stages are numbered from 0; `loop` says over how many memory spaces the
+// schedule `interleaved` goes round.
+struct StagePlace {
+  std::size_t number = 0;
+  std::size_t count = 1;
+  std::size_t loop = 1;
+};
+double samples_in_flight(const Problem& problem, const StagePlace& stage);
+// No stage of any plan holds more.
+double most_samples_in_flight(const Problem& problem);
+// How many memory spaces the first devices of the stages are in.
+std::size_t loop_of(const Problem& problem, std::span<const Stage> stages);
+
 // One stage for each device that has ops, with its load. The stages are in a topological order of
 // the graph of devices (over forward ops) as far as it is acyclic; ties, and cycles, are broken by
 // the earliest op.

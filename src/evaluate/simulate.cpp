@@ -144,8 +144,10 @@ class StageMemory {
  public:
   StageMemory(const Problem& problem, std::span<const Stage> stages)
       : problem_(problem), stages_(stages), stage_of_(problem.op_count()) {
+    const std::size_t loop = loop_of(problem, stages);
     for (std::size_t i = 0; i < stages.size(); ++i) {
       for (const OpId op : stages[i].ops) stage_of_[op] = i;
+      samples_.push_back(samples_in_flight(problem, {i, stages.size(), loop}));
     }
   }
 
@@ -183,10 +185,8 @@ class StageMemory {
   void for_each_place(TensorId tensor, Visit visit) const {
     const auto visit_stage_of = [&](OpId op) {
       const std::size_t stage = stage_of_[op];
-      const double samples =
-          problem_.has_backward_ops() ? static_cast<double>(stages_.size() - stage) : 1;
       for (const DeviceId device : stages_[stage].devices) {
-        if (!in_host_memory(problem_, device)) visit(problem_.space(device), samples);
+        if (!in_host_memory(problem_, device)) visit(problem_.space(device), samples_[stage]);
       }
     };
     visit_stage_of(problem_.producer(tensor));
@@ -196,6 +196,7 @@ class StageMemory {
   const Problem& problem_;
   std::span<const Stage> stages_;
   Table<OpId, std::size_t> stage_of_;
+  std::vector<double> samples_;  // in flight, by stage
 };
 
 void simulate_pipeline(const Problem& problem, const Plan& plan, Simulation& simulation) {

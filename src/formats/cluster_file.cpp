@@ -55,7 +55,9 @@ inline constexpr auto kFields<Device> = std::tuple{
     optional("receive_overhead", &Device::receive_overhead,
              QuantityForm{&Device::receive_overhead, Dimension::time}),
     optional("uses", &Device::uses),
-    optional("space", &Device::space)};
+    optional("space", &Device::space),
+    optional("node", &Device::node),
+    optional("price", &Device::price)};
 
 template <>
 inline constexpr auto kFields<Link> =
@@ -71,11 +73,14 @@ namespace {
 struct UniformLinks {
   double latency = 0;
   double bandwidth = kInfinity;
+
+  friend bool operator==(const UniformLinks&, const UniformLinks&) = default;
 };
 struct Interconnect {
   InterconnectKind kind = InterconnectKind::links;
-  std::optional<UniformLinks> all;
-  std::vector<Link> links;
+  std::optional<UniformLinks> all = {};
+  std::optional<UniformLinks> inside = {};  // between devices of one node; absent: as all
+  std::vector<Link> links = {};
 };
 
 }  // namespace
@@ -91,6 +96,7 @@ inline constexpr auto kFields<UniformLinks> =
 template <>
 inline constexpr auto kFields<Interconnect> =
     std::tuple{required("kind", &Interconnect::kind), optional("all", &Interconnect::all),
+               optional("inside", &Interconnect::inside),
                optional("links", &Interconnect::links).in(Lines::bracket_below)};
 
 template <>
@@ -136,38 +142,46 @@ std::size_t number_of(const Numbers& numbers, JsonValue name, std::string_view n
   return found->second;
 }
 
-// How many of the first links are what `all` would make of the devices.
-std::size_t uniform_links(const Cluster& cluster) {
+bool inside_a_node(const Device& one, const Device& other) {
+  return !one.node.empty() && one.node == other.node;
+}
+
+// What a file says instead of `cluster.links`: where they begin with a link for every ordered pair, one
+// cost for pairs inside a node and one for the others, these two and the rest.
+Interconnect interconnect_of(const Cluster& cluster) {
   const std::size_t count = cluster.devices.size();
-  if (count < 2 || cluster.links.size() < count * (count - 1)) return 0;
+  const Interconnect as_listed{.kind = cluster.interconnect, .links = cluster.links};
+  if (count < 2 || cluster.links.size() < count * (count - 1)) return as_listed;
+  Interconnect regular{.kind = cluster.interconnect};
   std::size_t next = 0;
   for (const DeviceId from : ids<DeviceId>(count)) {
     for (const DeviceId to : ids<DeviceId>(count)) {
       if (from == to) continue;
-      const Link expected{from, to, cluster.links[0].latency, cluster.links[0].bandwidth};
-      if (cluster.links[next++] != expected) return 0;
+      const Link& link = cluster.links[next++];
+      auto& shared = inside_a_node(cluster.devices[from.index()], cluster.devices[to.index()])
+                         ? regular.inside
+                         : regular.all;
+      if (!shared) shared = {link.latency, link.bandwidth};
+      if (link != Link{from, to, shared->latency, shared->bandwidth}) return as_listed;
     }
   }
-  return next;
+  if (!regular.all) regular.all = regular.inside;
+  if (regular.inside == regular.all) regular.inside.reset();
+  regular.links.assign(cluster.links.begin() + static_cast<std::ptrdiff_t>(next),
+                       cluster.links.end());
+  return regular;
 }
 
-// What a file says instead of `cluster.links`.
-Interconnect interconnect_of(const Cluster& cluster) {
-  Interconnect interconnect{.kind = cluster.interconnect, .all = {}, .links = {}};
-  const auto uniform = static_cast<std::ptrdiff_t>(uniform_links(cluster));
-  if (uniform > 0) interconnect.all = {cluster.links[0].latency, cluster.links[0].bandwidth};
-  interconnect.links.assign(cluster.links.begin() + uniform, cluster.links.end());
-  return interconnect;
-}
-
-std::vector<Link> links_of(const Interconnect& interconnect, std::size_t count) {
+std::vector<Link> links_of(const Interconnect& interconnect, const std::vector<Device>& devices) {
+  const std::size_t count = devices.size();
   std::vector<Link> links;
-  if (const auto& all = interconnect.all) {
-    links.reserve(count * count);
-    for (const DeviceId from : ids<DeviceId>(count)) {
-      for (const DeviceId to : ids<DeviceId>(count)) {
-        if (from != to) links.push_back({from, to, all->latency, all->bandwidth});
-      }
+  if (interconnect.all || interconnect.inside) links.reserve(count * count);
+  for (const DeviceId from : ids<DeviceId>(count)) {
+    for (const DeviceId to : ids<DeviceId>(count)) {
+      const bool inside =
+          interconnect.inside && inside_a_node(devices[from.index()], devices[to.index()]);
+      const auto& shared = inside ? interconnect.inside : interconnect.all;
+      if (from != to && shared) links.push_back({from, to, shared->latency, shared->bandwidth});
     }
   }
   links.insert(links.end(), interconnect.links.begin(), interconnect.links.end());
@@ -266,7 +280,7 @@ class ClusterReading {
     Interconnect interconnect;
     read_record(object, interconnect, *this);
     cluster.interconnect = interconnect.kind;
-    cluster.links = links_of(interconnect, cluster.devices.size());
+    cluster.links = links_of(interconnect, cluster.devices);
   }
 
  private:
@@ -435,9 +449,12 @@ int check_header(JsonValue root, std::string_view kind, int newest) {
   return static_cast<int>(version.number());
 }
 
-void check_version(JsonValue root, int version, bool has_sharing) {
-  if (version >= kVersionOfSharing || !has_sharing) return;
-  root.at("version").fail("resources, memory spaces, shares and cuts need version 2 of the file");
+void check_version(JsonValue root, int version, int needed) {
+  if (version >= needed) return;
+  root.at("version").fail(
+      needed == kVersionOfSharing
+          ? "resources, memory spaces, shares and cuts need version 2 of the file"
+          : "nodes and the schedule of a pipeline need version 3 of the file");
 }
 
 std::string begun_file(const std::string& kind, int version) {
@@ -446,8 +463,10 @@ std::string begun_file(const std::string& kind, int version) {
   return text;
 }
 
-bool has_sharing(const Cluster& cluster) {
-  return !cluster.resources.empty() || !cluster.spaces.empty();
+int version_of(const Cluster& cluster) {
+  const auto states_node = [](const Device& device) { return !device.node.empty(); };
+  if (std::ranges::any_of(cluster.devices, states_node)) return kVersionOfNodes;
+  return cluster.resources.empty() && cluster.spaces.empty() ? 1 : kVersionOfSharing;
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -463,7 +482,7 @@ std::string listed(const std::vector<std::string>& names) {
 ClusterFile parse_cluster(std::string_view text, const std::string& origin, TimeUnit unit) {
   const JsonDocument document(text, origin);
   const JsonValue root = document.root();
-  const int version = check_header(root, "cluster", kVersionOfSharing);
+  const int version = check_header(root, "cluster", kNewestVersion);
   UnknownKeys unknown;
   // A cluster may have a name, which nobody reads.
   static constexpr auto kOwnFields =
@@ -472,7 +491,7 @@ ClusterFile parse_cluster(std::string_view text, const std::string& origin, Time
   unknown.check(root, kKeys);
   ClusterFile file;
   file.cluster = cluster_from_json(root, unknown, unit);
-  check_version(root, version, has_sharing(file.cluster));
+  check_version(root, version, version_of(file.cluster));
   RateReading rates{unknown};
   read_fields(root, file, kOwnFields, rates);
   check_kinds_of_rates(root, file.cluster);
@@ -496,7 +515,7 @@ std::optional<PeakRates> rates_of(const ClusterFile& cluster, const std::string&
 }
 
 std::string write_cluster(const Cluster& cluster) {
-  std::string text = begun_file("cluster", has_sharing(cluster) ? kVersionOfSharing : 1);
+  std::string text = begun_file("cluster", version_of(cluster));
   append_cluster(text, cluster);
   text += "}\n";
   return text;

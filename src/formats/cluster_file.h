@@ -8,6 +8,9 @@
 //                  | {"kind": "links", "all": {"latency": 0.01, "bandwidth": 1e6},
 //                     "links": [{"from": "gpu0", "to": "gpu1", "latency": 0, "bandwidth": 1e9}]}}
 //
+// Version 3: devices may state the `node` (machine) they are in, and `inside`, a cost as `all`, joins
+// those of one node. A `price` per hour is information.
+//
 // Memory, times and bandwidths may have units ("80GB", "5us", "16GB/s"); bare numbers are bytes and
 // the problem's unit of time. A kind may be the name of an entry of the catalogue (catalogue.h), which
 // then gives the memory of its devices, and `all` the name of a link there. `kinds` may be left out.

@@ -18,8 +18,10 @@ inline constexpr std::size_t kMostDevices = 2048;
 // Throws where a file's list of devices is longer.
 void check_device_count(JsonValue devices);
 
-// Our own files say what they are: {"placewright": kind, "version": 1, ...}. What devices share
-// (resources, memory spaces, cut costs by tensor) is version 2 of cluster and problem files.
+// Our own files say what they are: {"placewright": kind, "version": 1, ...}. Cluster and problem files
+// have a newer version where they state what older readers would misunderstand: what devices share
+// (resources, memory spaces, cut costs by tensor) is version 2, nodes and the schedule of a pipeline are
+// version 3.
 struct FileHeader {
   std::string kind;
   int version = 1;
@@ -28,17 +30,19 @@ inline constexpr auto kHeaderFields = std::tuple{required("placewright", &FileHe
                                                  required("version", &FileHeader::version)};
 
 inline constexpr int kVersionOfSharing = 2;
+inline constexpr int kVersionOfNodes = 3;
+inline constexpr int kNewestVersion = 3;
 
 // Its version. Throws where the file is of another kind, or newer than the newest that is read.
 int check_header(JsonValue root, std::string_view kind, int newest = 1);
-// Throws where a file of version 1 states what version 2 brought.
-void check_version(JsonValue root, int version, bool has_sharing);
+// Throws where a file states what only a later version has.
+void check_version(JsonValue root, int version, int needed);
 
 // The open brace and the header.
 std::string begun_file(const std::string& kind, int version = 1);
 
-// Whether a cluster has what version 2 brought.
-bool has_sharing(const Cluster& cluster);
+// The oldest version that can state the cluster.
+int version_of(const Cluster& cluster);
 
 // The links of a cluster are an object with a short way to join all pairs of devices.
 struct InterconnectForm {};

@@ -85,11 +85,16 @@ constexpr auto kGraphFields = std::tuple{rows(stated("models", &ProblemDraft::mo
                                          rows(optional("weights", &ProblemDraft::shared_weights)),
                                          rows(optional("origin", &ProblemDraft::origin))};
 
-bool has_sharing(const ProblemDraft& draft) {
-  return has_sharing(draft.cluster) ||
-         std::ranges::any_of(draft.ops, [](const Op& op) { return !op.share.empty(); }) ||
-         std::ranges::any_of(draft.tensors,
-                             [](const Tensor& tensor) { return !tensor.cuts.empty(); });
+// The oldest version that can state the problem.
+int version_of(const ProblemDraft& draft) {
+  const Rules usual;
+  const bool has_schedule =
+      draft.rules.schedule != usual.schedule || draft.rules.micro_batches != usual.micro_batches;
+  const bool has_sharing =
+      std::ranges::any_of(draft.ops, [](const Op& op) { return !op.share.empty(); }) ||
+      std::ranges::any_of(draft.tensors, [](const Tensor& tensor) { return !tensor.cuts.empty(); });
+  return std::max({version_of(draft.cluster), has_schedule ? kVersionOfNodes : 1,
+                   has_sharing ? kVersionOfSharing : 1});
 }
 
 class NativeReader {
@@ -100,7 +105,7 @@ class NativeReader {
   UnknownKeys unknown;
 
   ProblemFile read(const std::string& name) {
-    const int version = check_header(root_, "problem", kVersionOfSharing);
+    const int version = check_header(root_, "problem", kNewestVersion);
     static constexpr auto kKeys =
         keys_of(kHeaderFields, kHeadFields, kFields<Cluster>, kGraphFields);
     unknown.check(root_, kKeys);
@@ -114,7 +119,7 @@ class NativeReader {
       op.time.resize(draft_.cluster.kinds.size(), kUnsupported);
       if (!op.share.empty()) op.share.resize(draft_.cluster.kinds.size(), 1);
     }
-    check_version(root_, version, has_sharing(draft_));
+    check_version(root_, version, version_of(draft_));
 
     ProblemFile file;
     file.draft = std::move(draft_);
@@ -231,8 +236,8 @@ class NativeReader {
     if (!given) return;
     (void)root_.at("kinds");  // a cluster file may do without, a problem's times are by kind
     draft_.cluster = cluster_from_json(root_, unknown, draft_.unit);
-    const std::size_t count = draft_.cluster.devices.size();
-    if (root_.at("interconnect").find("all")) uniform_link_count_ = count * count - count;
+    const auto listed = root_.at("interconnect").find("links");
+    uniform_link_count_ = draft_.cluster.links.size() - (listed ? listed->size() : 0);
   }
 
   std::size_t kind_number(std::string_view kind, JsonValue place) {
@@ -322,7 +327,7 @@ ProblemFormat native_format() {
 
 std::string write_problem(const ProblemDraft& draft) {
   const NativeWriting context{draft};
-  std::string text = begun_file("problem", has_sharing(draft) ? kVersionOfSharing : 1);
+  std::string text = begun_file("problem", version_of(draft));
   text.reserve(128 * (draft.ops.size() + draft.tensors.size()) + 4096);
   append_fields(text, draft, kHeadFields, context);
   append_cluster(text, draft.cluster);

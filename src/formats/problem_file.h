@@ -11,7 +11,7 @@
 //   {"placewright": "problem", "version": 1, "name": "bert", "unit": "ms", "objective": "latency",
 //    "rules": {"contiguity": "joint", "transfers": "sequential", "training": "interleaved",
 //              "memory": "resident", "congestion": true, "calls_per_device": 1, "max_replicas": 1,
-//              "replica_bandwidth": 0},
+//              "replica_bandwidth": 0, "schedule": "1f1b", "micro_batches": 0},
 //    "kinds": …, "devices": …, "interconnect": …                      (cluster_file.h)
 //    "models": [{"name": "bert", "arrival": 0, "weight": 1, "deadline": 9,
 //                "source": {"path": "bert.xml", "digest": "…", "shapes": ["ids=1x128"]}}],

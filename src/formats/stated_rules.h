@@ -19,7 +19,9 @@ inline constexpr auto kFields<Rules> =
                optional("congestion", &Rules::congestion),
                optional("calls_per_device", &Rules::calls_per_device),
                optional("max_replicas", &Rules::max_replicas),
-               optional("replica_bandwidth", &Rules::replica_bandwidth)};
+               optional("replica_bandwidth", &Rules::replica_bandwidth),
+               optional("schedule", &Rules::schedule),
+               optional("micro_batches", &Rules::micro_batches)};
 
 // What a file states of the rules; the others stay as they are.
 class StatedRules {

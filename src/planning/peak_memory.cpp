@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "evaluate/memory.h"
+#include "evaluate/pipeline.h"
 #include "evaluate/schedule.h"
 #include "evaluate/serial_schedule.h"
 #include "evaluate/simulate.h"
@@ -143,8 +144,8 @@ Answer plan_within_memory(const Problem& problem, const PlannerEntry& entry,
 
 std::optional<Problem> without_peak_limits(const Problem& problem) {
   if (problem.rules().memory != MemoryModel::peak) return std::nullopt;
-  const bool in_flight = problem.objective() == Objective::throughput && problem.has_backward_ops();
-  const double samples = in_flight ? static_cast<double>(problem.device_count()) : 1;
+  const bool pipeline = problem.objective() == Objective::throughput;
+  const double samples = pipeline ? most_samples_in_flight(problem) : 1;
   double most = memory_needed(problem);
   for (const TensorId tensor : problem.tensors()) most += samples * problem.tensor(tensor).bytes;
   for (const DeviceId device : problem.devices()) {

@@ -145,6 +145,14 @@ void Problem::check_names_and_numbers() const {
     reject(DraftPart::problem, 0,
            fmt::format("the number of replicas is {}, expected at least 1", rules.max_replicas));
   }
+  if (rules.micro_batches < 0) {
+    reject(
+        DraftPart::problem, 0,
+        fmt::format("the number of micro-batches is {}, expected at least 0", rules.micro_batches));
+  }
+  if (rules.schedule == PipelineSchedule::gpipe && rules.micro_batches == 0) {
+    reject(DraftPart::problem, 0, "the schedule 'gpipe' needs the number of micro-batches");
+  }
   NumberCheck{DraftPart::problem, 0, "problem", draft_.name}.finite("replica bandwidth",
                                                                     rules.replica_bandwidth);
 
@@ -206,6 +214,7 @@ void Problem::check_cluster() const {
     check.finite_or_infinite("memory", device.memory);
     check.finite("send overhead", device.send_overhead);
     check.finite("receive overhead", device.receive_overhead);
+    check.finite("price", device.price);
     if (device.lanes < 1) {
       reject(
           DraftPart::device, i,

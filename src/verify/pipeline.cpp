@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -422,6 +423,59 @@ Table<SpaceId, std::vector<std::size_t>> stages_by_space(const Problem& problem,
   return here;
 }
 
+// What one device of an interleaved pipeline does, counted action by action: the most micro-batches
+// that stage `own` of its `stages` has begun and not given back. `ahead` forward actions come first;
+// then each forward action is followed by a backward one. Stages take turns of `turn` actions, forward
+// from the first, backward from the last. After two rounds everything repeats.
+std::size_t held_by_counting(std::size_t own, std::size_t stages, std::size_t turn,
+                             std::size_t ahead, std::size_t actions) {
+  std::size_t held = 0;
+  std::size_t most = 0;
+  const std::size_t last = std::min(actions, ahead + 2 * turn * stages);
+  for (std::size_t forward = 0; forward < last; ++forward) {
+    if (forward / turn % stages == own) most = std::max(most, ++held);
+    if (forward < ahead) continue;
+    const std::size_t backward = forward - ahead;
+    if (stages - 1 - backward / turn % stages == own) --held;
+  }
+  return most;
+}
+
+// Samples whose tensors each stage holds at once.
+std::vector<double> held_samples(const Problem& problem, const std::vector<Stage>& stages) {
+  const Rules& rules = problem.rules();
+  std::vector<double> held(stages.size(), 1);
+  if (!problem.has_backward_ops()) return held;
+  std::set<SpaceId> spaces;
+  for (const Stage& stage : stages) spaces.insert(problem.space(stage.devices.front()));
+  const std::size_t loop = spaces.size();
+  const std::size_t own = (stages.size() + loop - 1) / loop;  // stages of each space
+  // In a stream without end rounds of `loop` samples follow each other.
+  const bool ends = rules.micro_batches > 0;
+  const std::size_t samples =
+      ends ? static_cast<std::size_t>(rules.micro_batches) : loop * (3 + 2 * own);
+  const std::size_t turn = samples < loop ? samples : samples / (samples / loop);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    std::size_t count = 0;
+    switch (rules.schedule) {
+      case PipelineSchedule::gpipe:
+        count = samples;
+        break;
+      case PipelineSchedule::one_forward_one_backward:
+        count = stages.size() - i;
+        break;
+      case PipelineSchedule::interleaved: {
+        const std::size_t ahead = (own - 1) * turn + 2 * (loop - 1 - i % loop);
+        count =
+            held_by_counting(i / loop, own, turn, std::min(ahead, samples * own), samples * own);
+        break;
+      }
+    }
+    held[i] = static_cast<double>(ends ? std::min(count, samples) : count);
+  }
+  return held;
+}
+
 // Bytes of the tensors that the stages of each space produce or receive, for the samples in flight.
 // What host devices touch is in host memory, which is not counted.
 Table<SpaceId, double> bytes_in_flight(const Problem& problem, const std::vector<Stage>& stages) {
@@ -432,15 +486,16 @@ Table<SpaceId, double> bytes_in_flight(const Problem& problem, const std::vector
     const bool on_host = shares_host_memory(problem, stages[i].devices.front());
     spaces.push_back(on_host ? std::vector<SpaceId>{} : spaces_of(problem, stages[i]));
   }
+  const std::vector<double> held = held_samples(problem, stages);
   Table<SpaceId, double> bytes(problem.space_count(), 0);
   Table<SpaceId, double> samples(problem.space_count(), 0);
   for (const TensorId tensor : problem.tensors()) {
     samples.assign(problem.space_count(), 0);
     const auto touch = [&](OpId op) {
       const std::size_t stage = stage_of[op];
-      const double held =
-          problem.has_backward_ops() ? static_cast<double>(stages.size() - stage) : 1;
-      for (const SpaceId space : spaces[stage]) samples[space] = std::max(samples[space], held);
+      for (const SpaceId space : spaces[stage]) {
+        samples[space] = std::max(samples[space], held[stage]);
+      }
     };
     touch(problem.producer(tensor));
     for (const OpId consumer : problem.consumers(tensor)) touch(consumer);

@@ -38,6 +38,8 @@ TEST(Usage, IsExplainedInOneSentence) {
       {{"plan", problem, "--transfers", "overlaped"}, "did you mean 'overlapped'?"},
       {{"plan", problem, "--training", "phase"}, "did you mean 'phased'?"},
       {{"plan", problem, "--memory", "peek"}, "did you mean 'peak'?"},
+      {{"plan", problem, "--schedule", "gpip"}, "did you mean 'gpipe'?"},
+      {{"plan", problem, "--micro-batches", "0"}, "--micro-batches"},
       {{"plan", problem, "--time-limit", "3x"}, "not a duration"},
       {{"plan", problem, "--time-limit", "-1s"}, "not a duration"},
       {{"plan", problem, "--threads", "0"}, "--threads"},

@@ -288,6 +288,8 @@ TEST(ImportVerb, ChangesARuleOnlyWhenAsked) {
   EXPECT_TRUE(rules({"--congestion"}).value("congestion", true));
   EXPECT_FALSE(rules({"--no-congestion"}).value("congestion", true));
   EXPECT_EQ(rules({"--memory", "peak"})["memory"], "peak");
+  EXPECT_EQ(rules({"--schedule", "interleaved"})["schedule"], "interleaved");
+  EXPECT_EQ(rules({"--schedule", "gpipe", "--micro-batches", "8"})["micro_batches"], 8);
   EXPECT_EQ(rules({"--contiguity", "per-device"})["contiguity"], "per-device");
   EXPECT_EQ(rules({"--calls", "3", "--transfers", "duplex"})["transfers"], "duplex");
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "evaluate/memory.h"
+#include "evaluate/pipeline.h"
 #include "evaluate/placement_plan.h"
 #include "evaluate/serial_schedule.h"
 #include "support/random_plan.h"
@@ -46,6 +47,15 @@ RandomProblemOptions options_for(const PeakCase& peak_case, std::uint64_t seed) 
   return options;
 }
 
+// Each schedule of a pipeline, for steps of up to 20 micro-batches and for a stream without end.
+Rules with_schedule(Rules rules, std::uint64_t seed) {
+  const auto schedules = values_of<PipelineSchedule>();
+  rules.schedule = schedules[seed % schedules.size()];
+  const bool all = rules.schedule == PipelineSchedule::gpipe;
+  rules.micro_batches = static_cast<int>(seed / 3 % 20) + (all ? 1 : 0);
+  return rules;
+}
+
 // With exactly the memory that the simulation names the verifier is content; with a little less on
 // any one device it is not. The verifier has its own reckoning of what is alive when.
 TEST(Simulate, PeakIsWhatTheVerifierFinds) {
@@ -60,6 +70,9 @@ TEST(Simulate, PeakIsWhatTheVerifierFinds) {
       ProblemDraft draft = random_draft(options_for(peak_case, seed), seed);
       draft.rules.contiguity = Contiguity::none;
       draft.rules.memory = MemoryModel::peak;
+      if (peak_case.objective == Objective::throughput) {
+        draft.rules = with_schedule(draft.rules, seed);
+      }
       const Problem problem(draft);
       RandomSource random(seed);
       const auto plan = plan_of_placement(problem, random_placement(problem, random));
@@ -80,6 +93,69 @@ TEST(Simulate, PeakIsWhatTheVerifierFinds) {
         EXPECT_TRUE(exceeds_peak(Problem(tight), *plan)) << "seed " << seed;
         EXPECT_EQ(device_over_peak(Problem(tight), simulation), device);
       }
+    }
+  }
+  EXPECT_GT(tightened, 500U);
+}
+
+TEST(Simulate, InterleavedStagesHoldWhatTheEngineDoes) {
+  // By torch.distributed.pipelining's ScheduleInterleaved1F1B: spaces, stages, micro-batches, samples.
+  struct Case {
+    std::size_t loop;
+    std::size_t stages;
+    int micro_batches;
+    std::vector<double> samples;
+  };
+  const Case cases[] = {{2, 4, 4, {4, 3, 2, 1}},
+                        {2, 4, 2, {2, 2, 2, 1}},
+                        {2, 6, 8, {4, 4, 3, 2, 2, 1}},
+                        {4, 8, 8, {8, 8, 7, 5, 4, 4, 3, 1}},
+                        {4, 8, 4, {4, 4, 4, 4, 4, 4, 3, 1}}};
+  for (const Case& known : cases) {
+    ProblemDraft draft = random_draft({.objective = Objective::throughput, .training = true}, 1);
+    draft.rules.schedule = PipelineSchedule::interleaved;
+    draft.rules.micro_batches = known.micro_batches;
+    const Problem problem(draft);
+    for (std::size_t i = 0; i < known.stages; ++i) {
+      EXPECT_EQ(samples_in_flight(problem, {i, known.stages, known.loop}), known.samples[i])
+          << known.loop << " spaces, stage " << i << " of " << known.stages;
+    }
+  }
+}
+
+// Stages of one space under `interleaved`: simulation and verifier count the same bytes.
+TEST(Simulate, StagesOfOneSpaceHoldWhatTheVerifierCounts) {
+  std::size_t tightened = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    RandomProblemOptions options{.objective = Objective::throughput,
+                                 .interconnect = InterconnectKind::links,
+                                 .ops = 12,
+                                 .devices = 6,
+                                 .training = true,
+                                 .spaces = true};
+    ProblemDraft draft = random_draft(options, seed);
+    draft.rules.contiguity = Contiguity::none;
+    draft.rules.memory = MemoryModel::peak;
+    draft.rules = with_schedule(draft.rules, seed);
+    for (Space& space : draft.cluster.spaces) space.memory = kInfinity;
+    for (Device& device : draft.cluster.devices) device.memory = kInfinity;
+    const Problem problem(draft);
+    RandomSource random(seed);
+    const auto plan = plan_of_placement(problem, random_placement(problem, random));
+    ASSERT_TRUE(plan);
+    const Simulation simulation = simulate(problem, *plan);
+    for (const DeviceId device : problem.devices()) {
+      const DeviceSummary& summary = simulation.devices[device];
+      if (summary.peak <= summary.resident) continue;
+      const SpaceId named = problem.device(device).space;
+      ProblemDraft tight = draft;
+      double& memory = named.valid() ? tight.cluster.spaces[named.index()].memory
+                                     : tight.cluster.devices[device.index()].memory;
+      memory = summary.peak;
+      EXPECT_FALSE(exceeds_peak(Problem(tight), *plan)) << "seed " << seed;
+      memory = std::max(summary.resident, summary.peak * (1 - 1e-6));
+      EXPECT_TRUE(exceeds_peak(Problem(tight), *plan)) << "seed " << seed;
+      ++tightened;
     }
   }
   EXPECT_GT(tightened, 500U);

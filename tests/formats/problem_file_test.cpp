@@ -207,7 +207,9 @@ ProblemDraft elaborate_draft() {
                  false,
                  3,
                  2,
-                 1.0 / 3};
+                 1.0 / 3,
+                 PipelineSchedule::gpipe,
+                 7};
   draft.cluster.kinds = {{"gpu", false}, {"host", true}};
   draft.cluster.devices = {
       {"g0", KindId{0}, 1e9, 2, 0.1, 0.2}, {"g1", KindId{0}}, {"h", KindId{1}, 0.1 + 0.2}};

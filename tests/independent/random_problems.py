@@ -160,6 +160,10 @@ class Draft:
             if self.chance(0.3):
                 rules["max_replicas"] = self.dice.randint(2, 3)
                 rules["replica_bandwidth"] = self.dice.choice([0, 1, 2]) / self.unit
+            if self.chance(0.5):
+                self.document["version"] = 3
+                rules["schedule"] = self.dice.choice(["1f1b", "gpipe", "interleaved"])
+                rules["micro_batches"] = self.dice.randint(1 if rules["schedule"] == "gpipe" else 0, 6)
         elif self.objective == "call-latency":
             rules["calls_per_device"] = self.dice.randint(1, 3)
         else:
@@ -168,7 +172,7 @@ class Draft:
 
     def share(self):
         """What version 2 of the format has: resources, memory spaces, overheads by tensor."""
-        self.document["version"] = 2
+        self.document["version"] = max(2, self.document["version"])
         if self.chance(0.6):
             self.join_spaces()
         if self.chance(0.7):

@@ -21,6 +21,8 @@ DEFAULT_RULES = {
     "calls_per_device": 1,
     "max_replicas": 1,
     "replica_bandwidth": 0,
+    "schedule": "1f1b",
+    "micro_batches": 0,
 }
 
 
@@ -668,8 +670,43 @@ def contiguity_faults(problem, place, listed):
                 yield f"a path leaves stage {home[a]} at {a} and comes back"
 
 
+def interleaved_actions(stages, turn, ahead, count):
+    """What a space of an interleaved pipeline does: pairs of +1 (forward) or -1 (backward) and the stage."""
+    forward = [(+1, action // turn % stages) for action in range(count)]
+    backward = [(-1, stages - 1 - action // turn % stages) for action in range(count)]
+    yield from forward[:ahead]
+    for action in range(ahead, count):
+        yield forward[action]
+        yield backward[action - ahead]
+
+
+def samples_in_flight(problem, stages):
+    """Of each stage."""
+    if not problem.training:
+        return [1] * len(stages)
+    schedule, most = problem.rules["schedule"], problem.rules["micro_batches"] or math.inf
+    if schedule == "gpipe":
+        return [most] * len(stages)
+    if schedule == "1f1b":
+        return [min(most, len(stages) - number) for number in range(len(stages))]
+    loop = len({problem.space(stage.devices[0]) for stage in stages})
+    own = math.ceil(len(stages) / loop)
+    turn = loop if most == math.inf else most // max(1, most // loop)
+    samples = 4 * turn if most == math.inf else most
+    held = []
+    for number in range(len(stages)):
+        ahead = min((own - 1) * turn + 2 * (loop - 1 - number % loop), samples * own)
+        now, peak = 0, 0
+        for change, stage in interleaved_actions(own, turn, ahead, samples * own):
+            now += change if stage == number // loop else 0
+            peak = max(peak, now)
+        held.append(min(peak, most))
+    return held
+
+
 def pipeline_memory_faults(problem, stages):
     place = stage_of(problem, stages)
+    held = samples_in_flight(problem, stages)
     for space, memory in enumerate(problem.space_memory):
         here = {number for number, stage in enumerate(stages) if space in stage.spaces(problem)}
         needed = problem.resident(op for number in here for op in stages[number].ops)
@@ -677,8 +714,7 @@ def pipeline_memory_faults(problem, stages):
                                                          for device in problem.space_devices(space)):
             for tensor in problem.tensors:
                 touching = here & {place[op] for op in (tensor.producer, *tensor.consumers)}
-                samples = [len(stages) - number if problem.training else 1 for number in touching]
-                needed += max(samples, default=0) * tensor.bytes
+                needed += max((held[number] for number in touching), default=0) * tensor.bytes
         if not at_most(needed, memory):
             yield f"space {space} holds {needed} bytes"
 

@@ -20,8 +20,8 @@ template <class Enum>
 class SpelledEnum : public ::testing::Test {};
 
 using AllSpelled =
-    ::testing::Types<Objective, TransferMode, TrainingMode, Contiguity, MemoryModel, TimeUnit,
-                     InterconnectKind, Leg, Status, Strength, CoarsenMethod>;
+    ::testing::Types<Objective, TransferMode, TrainingMode, PipelineSchedule, Contiguity,
+                     MemoryModel, TimeUnit, InterconnectKind, Leg, Status, Strength, CoarsenMethod>;
 TYPED_TEST_SUITE(SpelledEnum, AllSpelled);
 
 // The values of each of these are 0, 1, 2, …: a value that was left out of its table leaves a gap, or

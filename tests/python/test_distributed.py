@@ -23,6 +23,7 @@ except ImportError:
 from distributed_worker import TiedWithSkips, equal_stages, transformer
 from placewright.torch.chain import Chain, chain_document, chain_of
 from placewright.torch.distributed import CannotPipeline, StagePlan, predicted_step, refuse_schedule, stage_plans
+from torch.distributed.pipelining import ScheduleInterleaved1F1B
 
 WORKER = Path(__file__).with_name("distributed_worker.py")
 
@@ -184,26 +185,58 @@ def test_a_step_fills_the_pipeline_and_runs_it_empty(chain: Chain) -> None:
     assert predicted_step(plan, stages, order) == pytest.approx(first + 5 * second)
 
 
-def test_gpipe_holds_all_micro_batches_and_1f1b_as_many_as_stages_follow(chain: Chain) -> None:
-    count = len(chain.atoms.atoms)
-    device = {"name": "a", "kind": "a"}
-    times = [[1.0] * count]
-    links = {"kind": "links", "all": {"latency": 0.0}}
+def stages_over(ranks: int, stages: int, rules: dict[str, object]) -> list[float]:
+    """What each rank holds of a training pipeline whose stages go round the ranks; stage c of a rank keeps 100^c bytes
+    of a micro-batch, so that two digits each are what the stages hold."""
+    devices = [{"name": f"d{n}", "kind": "k", "space": f"rank{n % ranks}"} for n in range(stages)]
+    ops, tensors = [], []
+    for n in range(stages):
+        ops += [{"name": f"f{n}", "time": [1]}, {"name": f"b{n}", "time": [1], "backward": True}]
+        tensors.append({"from": f"f{n}", "to": [f"b{n}"], "bytes": 100 ** (n // ranks)})
+    for n in range(stages - 1):
+        tensors += [{"from": f"f{n}", "to": [f"f{n + 1}"]}, {"from": f"b{n + 1}", "to": [f"b{n}"]}]
+    document = {
+        "placewright": "problem",
+        "version": 3,
+        "objective": "throughput",
+        "rules": {"memory": "peak", **rules},
+        "kinds": [{"name": "k"}],
+        "spaces": [{"name": f"rank{n}"} for n in range(ranks)],
+        "devices": devices,
+        "interconnect": {"kind": "links", "all": {"latency": 0}},
+        "ops": ops,
+        "tensors": tensors,
+        "colocate": [[f"f{n}", f"b{n}"] for n in range(stages)],
+    }
+    plan = placewright.Problem.from_document(document).plan_for([n for n in range(stages) for _ in range(2)])
+    return [float(row["peak"]) for row in plan.simulate()[:ranks]]
 
-    def held(samples: int, memory: str) -> float:
-        document = chain_document(
-            "tied", chain, [device], links, times, backward_times=times, rules={"memory": memory},
-            resident_samples=samples,
-        )  # fmt: skip
-        (row,) = placewright.Problem.from_document(document).plan_for([0] * (2 * count)).simulate()
-        return float(row["resident"] if memory == "resident" else row["peak"])
 
-    weights = held(0, "resident")
-    kept = (held(4, "resident") - weights) / 4
-    assert kept == sum(t["bytes"] for t in _between_passes(chain, device, links, times))
-    assert held(0, "peak") >= weights + kept  # one stage: one sample
+def held_by(actions: list[tuple[int, str]], ranks: int) -> float:
+    """The same of a list of actions: the most that each stage has begun and not returned."""
+    now: dict[int, int] = {}
+    most: dict[int, int] = {}
+    for stage, kind in actions:
+        now[stage] = now.get(stage, 0) + (1 if kind == "F" else -1)
+        most[stage] = max(most.get(stage, 0), now[stage])
+    return float(sum(count * 100 ** (stage // ranks) for stage, count in most.items()))
 
 
-def _between_passes(chain: Chain, device: dict[str, str], links: object, times: list[list[float]]) -> list[dict]:
-    document = chain_document("tied", chain, [device], links, times, backward_times=times)  # type: ignore[arg-type]
-    return [t for t in document["tensors"] if not t["from"].endswith("backward") and t["to"][0].endswith("backward")]
+@pytest.mark.parametrize(("ranks", "own", "micro_batches"), [(1, 2, 3), (2, 2, 2), (2, 3, 8), (3, 2, 5), (4, 2, 16)])
+def test_interleaved_stages_hold_what_the_engine_holds(ranks: int, own: int, micro_batches: int) -> None:
+    engine = object.__new__(ScheduleInterleaved1F1B)  # its order of actions needs no process group
+    engine.pp_group_size, engine.n_local_stages, engine._n_microbatches = ranks, own, micro_batches
+    engine.number_of_rounds = max(1, micro_batches // ranks)
+    engine.microbatches_per_round = micro_batches // engine.number_of_rounds
+    orders = [engine._calculate_single_rank_operations(rank) for rank in range(ranks)]
+    expected = [
+        held_by([(a.stage_index, a.computation_type.value) for a in order if a is not None], ranks) for order in orders
+    ]
+    assert stages_over(ranks, ranks * own, {"schedule": "interleaved", "micro_batches": micro_batches}) == expected
+
+
+def test_gpipe_holds_all_micro_batches_and_1f1b_as_many_as_stages_follow() -> None:
+    assert stages_over(3, 3, {"schedule": "gpipe", "micro_batches": 8}) == [8, 8, 8]
+    assert stages_over(3, 3, {"schedule": "1f1b", "micro_batches": 8}) == [3, 2, 1]
+    assert stages_over(3, 3, {"schedule": "1f1b", "micro_batches": 2}) == [2, 2, 1]
+    assert stages_over(3, 3, {}) == [3, 2, 1]

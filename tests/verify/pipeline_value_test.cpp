@@ -246,6 +246,34 @@ TEST(PipelineValue, PeakMemoryHoldsTheSamplesInFlight) {
   EXPECT_THAT(codes_of(sample), ::testing::ElementsAre("peak-memory-exceeded"));
 }
 
+TEST(PipelineValue, TheScheduleSaysHowManyMicroBatchesAreHeld) {
+  Sample sample = training();
+  sample.draft.rules.memory = MemoryModel::peak;
+  sample.draft.rules.schedule = PipelineSchedule::gpipe;
+  sample.draft.rules.micro_batches = 5;
+  const auto with_memory = [&](double first, double second) {
+    sample.draft.cluster.devices[0].memory = first;
+    sample.draft.cluster.devices[1].memory = second;
+    return codes_of(sample);
+  };
+  // All of the step: five of each tensor on both devices.
+  EXPECT_THAT(with_memory(40 + 5 * 2, 20 + 5 * 3), ::testing::IsEmpty());
+  EXPECT_THAT(with_memory(40 + 5 * 2 - 1, 20 + 5 * 3),
+              ::testing::ElementsAre("peak-memory-exceeded"));
+  EXPECT_THAT(with_memory(40 + 5 * 2, 20 + 5 * 3 - 1),
+              ::testing::ElementsAre("peak-memory-exceeded"));
+  // A step of one micro-batch leaves nothing to hold back.
+  sample.draft.rules.schedule = PipelineSchedule::one_forward_one_backward;
+  sample.draft.rules.micro_batches = 1;
+  EXPECT_THAT(with_memory(40 + 2, 20 + 3), ::testing::IsEmpty());
+  EXPECT_THAT(with_memory(40 + 1, 20 + 3), ::testing::ElementsAre("peak-memory-exceeded"));
+  // One stage on each device: the first runs three forward actions before its first backward one.
+  sample.draft.rules.schedule = PipelineSchedule::interleaved;
+  sample.draft.rules.micro_batches = 0;
+  EXPECT_THAT(with_memory(40 + 3 * 2, 20 + 3), ::testing::IsEmpty());
+  EXPECT_THAT(with_memory(40 + 3 * 2 - 1, 20 + 3), ::testing::ElementsAre("peak-memory-exceeded"));
+}
+
 // load(S) of the paper, by sets: times in S + tensors from outside read in S + tensors of S read
 // outside.
 double load_by_sets(const Problem& problem, const Placement& placement, DeviceId device) {

@@ -55,6 +55,9 @@ struct Device {
   double receive_overhead = 0;  // ... and for each that it receives
   std::vector<ResourceUse> uses = {};
   SpaceId space = {};  // not valid: a memory space of its own
+  // The machine it is in, where there are several; empty: not stated. Links say what that costs.
+  std::string node = {};
+  double price = 0;  // per hour; 0: not stated. No objective counts it
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -35,6 +35,16 @@ inline constexpr auto kSpellings<TrainingMode> = std::to_array<Spelling<Training
     {TrainingMode::phased, "phased", "max of forward + max of backward, as GPipe"},
 });
 
+// In which order the stages of a training pipeline work on the micro-batches of a step, and so how many
+// of them a stage holds at once.
+enum class PipelineSchedule { one_forward_one_backward, gpipe, interleaved };
+template <>
+inline constexpr auto kSpellings<PipelineSchedule> = std::to_array<Spelling<PipelineSchedule>>({
+    {PipelineSchedule::one_forward_one_backward, "1f1b", "as many as stages follow, and one more"},
+    {PipelineSchedule::gpipe, "gpipe", "all micro-batches of a step"},
+    {PipelineSchedule::interleaved, "interleaved", "1F1B with several stages in each memory space"},
+});
+
 // Which sets of ops a device of a pipeline may have.
 enum class Contiguity { none, joint, per_device };
 template <>
@@ -71,6 +81,9 @@ struct Rules {
   int max_replicas = 1;                               // throughput: devices that may share a stage
   double replica_bandwidth = 0;                       // throughput: bytes per time unit for
                                                       // gradient exchange; 0 = costs nothing
+  // throughput, peak memory: micro-batches that a stage holds; 0 in a step: a stream without end
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  int micro_batches = 0;
 
   friend bool operator==(const Rules&, const Rules&) = default;
 };

@@ -242,15 +242,13 @@ def chain_document(
     backward_times: Sequence[Sequence[float]] | None = None,
     rules: Mapping[str, Any] | None = None,
     weight_copies: int = 1,
-    resident_samples: int = 0,
 ) -> dict[str, Any]:
     """What a problem file about the chain holds, for the throughput of a pipeline. `devices` are those of a cluster
     file, each a kind of its own; `times` are microseconds by device and atom. With `backward_times` it is training:
     each atom has a backward op on the same device, and weights count `weight_copies` times (gradients, moments).
 
     What the forward pass keeps for the backward one is a tensor between the two, so that under the rule `peak` a stage
-    holds it for as many samples as stages follow: 1F1B. GPipe holds all micro-batches of a step whatever the stage:
-    with `resident_samples` they count as resident memory of the atom."""
+    holds it for as many samples as the rules `schedule` and `micro_batches` say."""
     atoms = chain.atoms.atoms
     shared = chain.shared_weights()
     own = [
@@ -262,7 +260,7 @@ def chain_document(
         {
             "name": atom.name,
             "type": "+".join(str(getattr(node.target, "__name__", node.target)) for node in atom.nodes),
-            "memory": weight_copies * own[atom.index] + resident_samples * kept[atom.index],
+            "memory": weight_copies * own[atom.index],
             "flops": atom.flops,
             "time": [row[atom.index] for row in times],
         }
@@ -286,7 +284,7 @@ def chain_document(
             tensors.append({**edge, "bytes": gradients})
     return {
         "placewright": "problem",
-        "version": 2,
+        "version": 3,
         "name": name,
         "unit": "us",
         "objective": "throughput",

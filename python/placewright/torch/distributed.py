@@ -56,6 +56,9 @@ SCHEDULES: Mapping[str, Any] = {
 }
 # Optimizer states by the names of weights: lists of them would differ from rank to rank.
 _CHECKPOINT = StateDictOptions(flatten_optimizer_state_dict=True)
+# How many micro-batches a stage holds, by the semantics. Zero-bubble delays the gradients of weights, and holds what they
+# need until then: at most the whole step.
+_MEMORY_RULES = {"gpipe": "gpipe", "1f1b": "1f1b", "interleaved": "interleaved", "zero-bubble": "gpipe"}
 # Those whose ranks have several stages each.
 _LOOPED = ("interleaved", "zero-bubble")
 
@@ -143,10 +146,11 @@ def measure_ranks(
     if len(set(names)) < len(names):
         raise ValueError("two ranks have devices of one name: " + ", ".join(sorted(names)))
     latency, bandwidth = _measure_links()
-    phased = schedule == "gpipe"
     rules: dict[str, Any] = {
-        "training": "phased" if phased else "interleaved",
-        "memory": "resident" if phased or memory is None else "peak",
+        "training": "phased" if schedule == "gpipe" else "interleaved",
+        "memory": "resident" if memory is None else "peak",
+        "schedule": _MEMORY_RULES[schedule],
+        "micro_batches": micro_batches,
     }
     if max_replicas > 1:
         rules.update(max_replicas=max_replicas, replica_bandwidth=bandwidth)
@@ -159,7 +163,6 @@ def measure_ranks(
         backward_times=[entry[2] for entry in everyone] if training else None,
         rules=rules,
         weight_copies=2 + optimizer_states if training else 1,
-        resident_samples=micro_batches if training and phased else 0,
     )
     return placewright.Problem.from_document(document)
 
