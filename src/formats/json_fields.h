@@ -61,10 +61,16 @@ struct Field {
   Lines lines = Lines::one;
   bool null_is_absent = false;
   std::string_view if_missing = {};  // what it means that a required field is missing
+  bool zero_counts = false;          // of an int: 0 is a value too
 
   [[nodiscard]] constexpr Field or_null() const {
     Field field = *this;
     field.null_is_absent = true;
+    return field;
+  }
+  [[nodiscard]] constexpr Field or_zero() const {
+    Field field = *this;
+    field.zero_counts = true;
     return field;
   }
   [[nodiscard]] constexpr Field on_line() const {
@@ -125,6 +131,13 @@ void read_fields(JsonValue object, Record& record, const std::tuple<Fields...>& 
     if (!json && !field.if_missing.empty()) object.fail(std::string(field.if_missing));
     if (!json && field.presence == Presence::required) json = object.at(field.key);  // throws
     if (!json || (field.null_is_absent && json->is_null())) return;
+    if constexpr (std::is_same_v<Member, int Record::*>) {
+      if (field.zero_counts) {
+        std::invoke(field.member, record) =
+            static_cast<int>(json->integer(0, std::numeric_limits<int>::max()));
+        return;
+      }
+    }
     if constexpr (requires { context.read(field.form, *json, record); }) {
       context.read(field.form, *json, record);
     } else if constexpr (!std::is_same_v<Member, Computed>) {

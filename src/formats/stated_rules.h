@@ -21,7 +21,7 @@ inline constexpr auto kFields<Rules> =
                optional("max_replicas", &Rules::max_replicas),
                optional("replica_bandwidth", &Rules::replica_bandwidth),
                optional("schedule", &Rules::schedule),
-               optional("micro_batches", &Rules::micro_batches)};
+               optional("micro_batches", &Rules::micro_batches).or_zero()};
 
 // What a file states of the rules; the others stay as they are.
 class StatedRules {

@@ -180,8 +180,8 @@ const std::vector<BadInput>& bad_problems() {
        native(kOps, R"(, "objective": "call-latency")"), "",
        "the objective call-latency is defined for a host interconnect only, and this problem has "
        "links"},
-      {"another version", native(kOps, "", "3"), "/version",
-       "the version of this problem file is not known: versions 1 to 2 are read"},
+      {"another version", native(kOps, "", "4"), "/version",
+       "the version of this problem file is not known: versions 1 to 3 are read"},
       {"resources in version 1", native(kOps, R"(, "resources": [{"name": "r"}])"), "/version",
        "resources, memory spaces, shares and cuts need version 2 of the file"},
       {"shares in version 1", native(R"({"name": "x", "time": [1], "share": [0.5]})"), "/version",

@@ -97,7 +97,7 @@ class Names(SchemaTest):
         enumerations = {name: definitions[name]["enum"] for name in ("objective", "format")}
         enumerations |= {name: rule["enum"] for name, rule in definitions["rules"]["properties"].items()
                          if "enum" in rule}
-        self.assertEqual(len(enumerations), 6)
+        self.assertEqual(len(enumerations), 7)
         for name, values in enumerations.items():
             with self.subTest(name):
                 offered = re.search(rf"--{name}\) COMPREPLY=\(\$\(compgen -W '([^']*)'", plan)
@@ -428,7 +428,7 @@ class Refusals(SchemaTest):
     def test_named_mistakes(self):
         cases = [
             ("problem", self.read_problem, EVERY_KEY, [
-                (("version",), 3), (("placewright",), "plan"), (("unit",), "hours"), (("objective",), "speed"),
+                (("version",), 4), (("placewright",), "plan"), (("unit",), "hours"), (("objective",), "speed"),
                 (("ops",), "remove"), (("ops", 0, "time"), "remove"), (("ops", 0, "time", 0), -1), (("ops", 0, "memory"), "much"),
                 (("rules", "calls_per_device"), 0), (("rules", "training"), "none"), (("devices", 0, "lanes"), 0),
                 (("devices", 0, "kind"), "remove"), (("kinds",), "remove"), (("interconnect", "kind"), "bus"),
