@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 import warnings
 from pathlib import Path
@@ -14,13 +13,12 @@ torch = pytest.importorskip("torch")
 from torch._dynamo.backends import registry
 
 import models
-import placewright
+import needs
 import placewright.torch as placed_torch
 from placewright.torch import placed
 from placewright.torch.kernels import eager
 
 ROOT = Path(__file__).resolve().parents[2]
-CORES = sorted(os.sched_getaffinity(0))
 
 
 def warned(model, inputs, **keywords) -> str:
@@ -75,17 +73,13 @@ def installed(tmp_path, monkeypatch) -> None:
 
 
 def test_by_name_every_graph_gets_a_plan(installed, monkeypatch) -> None:
-    try:
-        placewright.version()
-    except ImportError:
-        pytest.skip("the extension module is not built")
-    if len(CORES) < 2:
-        pytest.skip("two cores are needed")
+    needs.extension()
+    devices = needs.two_cores()
     made = []
     original = placed.compile
     monkeypatch.setattr(placed, "compile", lambda *a, **k: made.append(original(*a, **k)) or made[-1])
     model, x = Breaks().eval().requires_grad_(False), torch.randn(4, 8)
-    options = {"devices": [f"cpu:{CORES[0]}", f"cpu:{CORES[1]}"], "compiler": eager}
+    options = {"devices": devices, "compiler": eager}
     compiled = torch.compile(model, backend="placewright", options=options)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="placewright")

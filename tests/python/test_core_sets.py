@@ -11,13 +11,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import models
+import needs
 from placewright.torch.atoms import split_into_atoms
 from placewright.torch.capture import capture
 from placewright.torch.core_sets import CoreSetRun, cores_of
 from placewright.torch.kernels import compile_atoms, eager
 from placewright.torch.pipeline import CoreStage, StageThreads
-
-CORES = sorted(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize("make", models.ALL)
@@ -25,7 +24,7 @@ def test_two_workers_compute_what_the_model_computes(make) -> None:
     model, inputs = make()
     program = compile_atoms(split_into_atoms(capture(model, inputs)), eager)
     steps = tuple((atom.index, atom.index % 2) for atom in program.atoms.atoms)
-    run = CoreSetRun(program, steps, [CORES[:1], CORES[-1:]])
+    run = CoreSetRun(program, steps, [needs.CORES[:1], needs.CORES[-1:]])
     for _ in range(5):
         fresh = tuple(torch.randn_like(value) for value in inputs)
         expected = model(*(value.clone() for value in fresh))
@@ -47,9 +46,9 @@ def test_workers_are_pinned_and_the_caller_is_not() -> None:
 
     program = compile_atoms(split_into_atoms(capture(model, inputs)), watching)
     seen.clear()
-    CoreSetRun(program, tuple((a.index, 0) for a in program.atoms.atoms), [CORES[:1]])(*inputs)
-    assert seen and all(entry == ({CORES[0]}, 1) for entry in seen)
-    assert os.sched_getaffinity(0) == set(CORES)
+    CoreSetRun(program, tuple((a.index, 0) for a in program.atoms.atoms), [needs.CORES[:1]])(*inputs)
+    assert seen and all(entry == ({needs.CORES[0]}, 1) for entry in seen)
+    assert os.sched_getaffinity(0) == set(needs.CORES)
 
 
 def test_workers_end_before_their_run_is_gone() -> None:
@@ -57,8 +56,10 @@ def test_workers_end_before_their_run_is_gone() -> None:
     model, inputs = models.branches()
     program = compile_atoms(split_into_atoms(capture(model, inputs)), eager)
     others = set(threading.enumerate())
-    run = CoreSetRun(program, tuple((a.index, a.index % 2) for a in program.atoms.atoms), [CORES[:1], CORES[-1:]])
-    stages = StageThreads([CoreStage(program, [0], CORES[:1]), CoreStage(program, [1], CORES[-1:])])
+    run = CoreSetRun(
+        program, tuple((a.index, a.index % 2) for a in program.atoms.atoms), [needs.CORES[:1], needs.CORES[-1:]]
+    )
+    stages = StageThreads([CoreStage(program, [0], needs.CORES[:1]), CoreStage(program, [1], needs.CORES[-1:])])
     run(*inputs)
     workers = set(threading.enumerate()) - others
     assert len(workers) == 4
@@ -80,7 +81,7 @@ def test_a_failing_atom_reaches_the_caller_and_the_next_call_works() -> None:
     kernels = list(program.kernels)
     kernels[3] = sometimes
     steps = tuple((atom.index, atom.index % 2) for atom in program.atoms.atoms)
-    run = CoreSetRun(program.with_kernels(kernels), steps, [CORES[:1], CORES[-1:]])
+    run = CoreSetRun(program.with_kernels(kernels), steps, [needs.CORES[:1], needs.CORES[-1:]])
     with pytest.raises(RuntimeError, match="out of luck"):
         run(*inputs)
     failing[0] = False
@@ -88,7 +89,7 @@ def test_a_failing_atom_reaches_the_caller_and_the_next_call_works() -> None:
 
 
 def test_names_of_core_sets() -> None:
-    assert cores_of(f"cpu:{CORES[0]}") == (CORES[0],)
-    for wrong in ("gpu:0", "cpu", "cpu:x", "cpu:99999", f"cpu:{CORES[0]},{CORES[0]}"):
+    assert cores_of(f"cpu:{needs.CORES[0]}") == (needs.CORES[0],)
+    for wrong in ("gpu:0", "cpu", "cpu:x", "cpu:99999", f"cpu:{needs.CORES[0]},{needs.CORES[0]}"):
         with pytest.raises(ValueError, match=r"names no cores|cannot use"):
             cores_of(wrong)

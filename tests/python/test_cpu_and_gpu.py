@@ -9,16 +9,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import models
+import needs
 import placewright
 from placewright.torch.atoms import split_into_atoms
 from placewright.torch.capture import capture
 from placewright.torch.cpu_and_gpu import CPU, GPU, eager_on_the_cpu, problem_with_ends, segments_of
 from placewright.torch.documents import Site
 
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
+needs.extension()
 
 
 @pytest.mark.parametrize("make", models.ALL)

@@ -9,12 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import placewright
+import needs
 
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
+needs.extension()
 
 from torch import nn
 

@@ -13,12 +13,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import needs
 import placewright
 
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
+needs.extension()
 
 from distributed_worker import TiedWithSkips, equal_stages, transformer
 from placewright.torch.chain import Chain, chain_document, chain_of

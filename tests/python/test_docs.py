@@ -10,12 +10,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-import placewright
+import needs
 
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
+needs.extension()
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import models
+import needs
 import placewright
 import placewright.torch as placed_torch
 from placewright.torch.atoms import split_into_atoms
@@ -18,12 +17,7 @@ from placewright.torch.kernels import eager
 from placewright.torch.schedules import Costs, chains, simulate
 from placewright.torch.stream_search import devices_of, stream_site
 
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
-
-CORES = sorted(os.sched_getaffinity(0))
+needs.extension()
 
 
 class Two(torch.nn.Module):
@@ -70,13 +64,13 @@ def test_the_plan_of_a_schedule_takes_about_as_long_as_its_simulation(share: flo
     assert plan.value == pytest.approx(simulate(steps, costs), rel=0.25)
 
 
-@pytest.mark.skipif(len(CORES) < 2, reason="two cores are needed")
+@pytest.mark.skipif(len(needs.CORES) < 2, reason="two cores are needed")
 def test_core_sets_may_have_cores_in_common() -> None:
     model, inputs = models.branches()
-    devices = [f"cpu:{CORES[0]}", f"cpu:{CORES[1]}", f"cpu:{CORES[0]},{CORES[1]}"]
+    devices = [f"cpu:{needs.CORES[0]}", f"cpu:{needs.CORES[1]}", f"cpu:{needs.CORES[0]},{needs.CORES[1]}"]
     fast = placed_torch.compile(model, inputs, devices=devices, compiler=eager)
     document = fast.problem_document()
-    assert [entry["name"] for entry in document["resources"]] == [f"core {core}" for core in CORES[:2]]
+    assert [entry["name"] for entry in document["resources"]] == [f"core {core}" for core in needs.CORES[:2]]
     assert fast.plan.check() == []
     torch.testing.assert_close(fast.variants["planned"](*inputs)[0], model(*inputs))
 

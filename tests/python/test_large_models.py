@@ -6,12 +6,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import needs
 import placewright
 
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
+needs.extension()
 
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode

@@ -10,19 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import models
+import needs
 import placewright
 import placewright.torch as placed_torch
 from placewright.torch.kernels import eager
 
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
-
-CORES = sorted(os.sched_getaffinity(0))
-if len(CORES) < 2:
-    pytest.skip("two cores are needed", allow_module_level=True)
-DEVICES = [f"cpu:{CORES[0]}", f"cpu:{CORES[1]}"]
+needs.extension()
+DEVICES = needs.two_cores()
 
 
 @pytest.mark.parametrize("make", models.ALL)

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-placewright = pytest.importorskip("placewright")
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
+import needs
+import placewright
+
+needs.extension()
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 GOOGLENET = EXAMPLES / "moirai" / "GoogLeNet.json"

@@ -10,19 +10,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import models
-import placewright
+import needs
 import placewright.torch as placed_torch
 from placewright.torch import profiles
 from placewright.torch.atoms import split_into_atoms
 from placewright.torch.capture import capture
 from placewright.torch.kernels import compile_atoms, eager
 
-try:
-    placewright.version()
-except ImportError:
-    pytest.skip("the extension module is not built", allow_module_level=True)
-
-CORES = sorted(os.sched_getaffinity(0))
+needs.extension()
 
 
 def program_of(width: int = 16, compiler=eager):
@@ -107,10 +102,10 @@ def test_no_cache_where_it_is_off_or_cannot_be_written(monkeypatch, tmp_path) ->
         assert profiles.cached(program_of(), "a", {}, measure, fresh=False) == {"times": [count]}
 
 
-@pytest.mark.skipif(len(CORES) < 2, reason="two cores are needed")
+@pytest.mark.skipif(len(needs.CORES) < 2, reason="two cores are needed")
 def test_compile_measures_a_model_once() -> None:
     model, inputs = models.branches()
-    devices = [f"cpu:{CORES[0]}", f"cpu:{CORES[1]}"]
+    devices = [f"cpu:{needs.CORES[0]}", f"cpu:{needs.CORES[1]}"]
     first, second = (placed_torch.compile(model, inputs, devices=devices, compiler=eager) for _ in range(2))
     assert second.site.times == first.site.times
     again = placed_torch.compile(model, inputs, devices=devices, compiler=eager, fresh=True)
