@@ -77,11 +77,27 @@ def citations_of_missing_pages():
                 yield f"{path.relative_to(ROOT)} names {page}, which is not in the repository"
 
 
+def unknown_flags():
+    """Of commands that pages and examples/demo.sh show: every flag is in the help of its verb."""
+    help_of = {}
+    for path in [*all_pages(), ROOT / "examples/demo.sh"]:
+        text = path.read_text().replace("\\\n", " ")
+        for verb, words in re.findall(r"(?:placewright|step|measured) ([a-z-]+)((?: +[^\s`|>;&()]+)+)", text):
+            flags = re.findall(r" (--[a-z][a-z-]*)", words)
+            if not flags or not (ROOT / f"docs/verbs/{verb}.md").exists():
+                continue
+            if verb not in help_of:
+                help_of[verb] = set(re.findall(r"--[a-z][a-z-]*", printed(verb, "--help")))
+            for flag in set(flags) - help_of[verb]:
+                yield f"{path.relative_to(ROOT)} shows 'placewright {verb} {flag}', which {verb} does not take"
+    assert len(help_of) >= 7, "the pages show commands"
+
+
 def main():
     if "--commands" in sys.argv:
         return subprocess.run([sys.executable, ROOT / "scripts/refresh-docs", "--check"], check=False).returncode
     faults = [*missing_planners(), *missing_verbs(), *missing_schemas(), *long_lines(), *dead_links(),
-              *citations_of_missing_pages()]
+              *citations_of_missing_pages(), *unknown_flags()]
     print("\n".join(faults) if faults else "the docs name what there is")
     return 1 if faults else 0
 
