@@ -92,6 +92,50 @@ std::string describe_cycle(const ProblemDraft& draft, const Rows<OpId, OpId>& pr
   return text;
 }
 
+// Kahn's algorithm with a first-in first-out queue: breadth first, ties by op number.
+std::vector<OpId> order_of(const ProblemDraft& draft, const Rows<OpId, OpId>& predecessors,
+                           const Rows<OpId, OpId>& successors) {
+  const std::size_t count = draft.ops.size();
+  Table<OpId, std::size_t> missing(count, 0);
+  std::vector<OpId> order;
+  order.reserve(count);
+  for (const OpId op : missing.keys()) {
+    missing[op] = predecessors[op].size();
+    if (missing[op] == 0) order.push_back(op);
+  }
+  for (std::size_t next = 0; next < order.size(); ++next) {
+    for (const OpId successor : successors[order[next]]) {
+      if (--missing[successor] == 0) order.push_back(successor);
+    }
+  }
+  if (order.size() < count) {
+    reject(DraftPart::problem, 0,
+           fmt::format("the graph has a cycle: {}", describe_cycle(draft, predecessors, missing)));
+  }
+  return order;
+}
+
+// A tensor's own times have a row and a column for each device, and zeros where they meet.
+void check_transfer_table(const ProblemDraft& draft, TensorId id, const NumberCheck& check) {
+  const Tensor& tensor = draft.tensors[id.index()];
+  const std::vector<Device>& devices = draft.cluster.devices;
+  const std::string& producer = draft.ops[tensor.producer.index()].name;
+  if (tensor.link_times.size() != devices.size() * devices.size()) {
+    reject(DraftPart::tensor, id.index(),
+           fmt::format(
+               "the transfer table of the tensor from op '{}' has {} entries, expected {} x {}",
+               producer, tensor.link_times.size(), devices.size(), devices.size()));
+  }
+  for (const double time : tensor.link_times) check.finite_or_infinite("transfer time", time);
+  for (std::size_t device = 0; device < devices.size(); ++device) {
+    const double time = tensor.link_times[device * devices.size() + device];
+    if (time == 0) continue;
+    reject(DraftPart::tensor, id.index(),
+           fmt::format("the tensor from op '{}' takes {} from device '{}' to itself, expected 0",
+                       producer, time, devices[device].name));
+  }
+}
+
 }  // namespace
 
 Problem::Problem(ProblemDraft draft) : draft_(std::move(draft)) {
@@ -381,23 +425,7 @@ void Problem::build_graph() {
   for (auto& [from, to] : edges) std::swap(from, to);
   predecessors_ = Rows<OpId, OpId>::from_pairs(op_count(), edges);
 
-  // Kahn's algorithm with a first-in first-out queue: breadth first, ties by op number.
-  Table<OpId, std::size_t> missing(op_count(), 0);
-  for (const OpId id : ops()) missing[id] = predecessors_[id].size();
-  topological_order_.reserve(op_count());
-  for (const OpId id : ops()) {
-    if (missing[id] == 0) topological_order_.push_back(id);
-  }
-  for (std::size_t next = 0; next < topological_order_.size(); ++next) {
-    for (const OpId successor : successors_[topological_order_[next]]) {
-      if (--missing[successor] == 0) topological_order_.push_back(successor);
-    }
-  }
-  if (topological_order_.size() < op_count()) {
-    reject(
-        DraftPart::problem, 0,
-        fmt::format("the graph has a cycle: {}", describe_cycle(draft_, predecessors_, missing)));
-  }
+  topological_order_ = order_of(draft_, predecessors_, successors_);
   topological_rank_.assign(op_count(), 0);
   for (std::size_t rank = 0; rank < topological_order_.size(); ++rank) {
     topological_rank_[topological_order_[rank]] = rank;
@@ -499,25 +527,7 @@ void Problem::build_costs() {
     bytes_[id] = tensor.bytes;
     host_times_[id] = tensor.host_time;
     if (tensor.link_times.empty()) continue;
-    if (tensor.link_times.size() != device_total * device_total) {
-      reject(DraftPart::tensor, id.index(),
-             fmt::format(
-                 "the transfer table of the tensor from op '{}' has {} entries, expected {} "
-                 "x {}",
-                 op(tensor.producer).name, tensor.link_times.size(), device_total, device_total));
-    }
-    for (const DeviceId from : devices()) {
-      for (const DeviceId to : devices()) {
-        const double time = tensor.link_times[from.index() * device_total + to.index()];
-        check.finite_or_infinite("transfer time", time);
-        if (from == to && time != 0) {
-          reject(
-              DraftPart::tensor, id.index(),
-              fmt::format("the tensor from op '{}' takes {} from device '{}' to itself, expected 0",
-                          op(tensor.producer).name, time, device(from).name));
-        }
-      }
-    }
+    check_transfer_table(draft_, id, check);
     link_tables_[id] = tensor.link_times.data();
   }
 
