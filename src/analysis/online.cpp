@@ -356,10 +356,8 @@ class OnlinePlanner::State {
                          const Table<ModelId, char>& known) {
     const EventRun* best = nullptr;
     double least = kInfinity;
-    const Placement old_placement = placement;  // both may be those of a run
-    const Schedule old_schedule = before;
     for (std::size_t i = 0; i < rules_.size(); ++i) {
-      runs_[i].resume(old_placement, old_schedule, now, known);
+      runs_[i].resume(placement, before, now, known);
       if (!play_to_end(runs_[i], *rules_[i], known, least)) continue;
       const double total = predicted_total(runs_[i], known);
       if (total >= least) continue;
@@ -576,7 +574,7 @@ class OnlineMachine {
     result_.lower_bound = best_lower_bound(done).lower_bound;
     const auto violations = verify(done, plan);
     if (!violations.empty()) result_.fault = violations.front().message;
-    result_.schedule.emplace(std::move(done), std::move(plan));
+    result_.schedule = OnlineSchedule{std::move(done), std::move(plan)};
   }
 
   static bool needed(const Problem& done, const Placement& placement, const Transfer& transfer) {

@@ -115,7 +115,8 @@ class OnlinePlanner {
     const Schedule& schedule;
   };
   // What has begun before `now` stays, and the other ops of the known models are planned to the end.
-  // Nullopt if no device has room for one of them.
+  // `placement` and `before` are the caller's own, not those of a decision. Nullopt if no device
+  // has room for one of the ops.
   std::optional<Decision> decide(const Placement& placement, const Schedule& before, double now,
                                  const Table<ModelId, char>& known);
 
