@@ -115,6 +115,70 @@ std::vector<OpId> order_of(const ProblemDraft& draft, const Rows<OpId, OpId>& pr
   return order;
 }
 
+void check_rules(const ProblemDraft& draft) {
+  const Rules& rules = draft.rules;
+  if (rules.calls_per_device < 1) {
+    reject(DraftPart::problem, 0,
+           fmt::format("calls per device is {}, expected at least 1", rules.calls_per_device));
+  }
+  if (rules.max_replicas < 1) {
+    reject(DraftPart::problem, 0,
+           fmt::format("the number of replicas is {}, expected at least 1", rules.max_replicas));
+  }
+  if (rules.micro_batches < 0) {
+    reject(
+        DraftPart::problem, 0,
+        fmt::format("the number of micro-batches is {}, expected at least 0", rules.micro_batches));
+  }
+  if (rules.schedule == PipelineSchedule::gpipe && rules.micro_batches == 0) {
+    reject(DraftPart::problem, 0, "the schedule 'gpipe' needs the number of micro-batches");
+  }
+  NumberCheck{DraftPart::problem, 0, "problem", draft.name}.finite("replica bandwidth",
+                                                                   rules.replica_bandwidth);
+}
+
+void check_op(const ProblemDraft& draft, std::size_t i) {
+  const Op& op = draft.ops[i];
+  const NumberCheck check{DraftPart::op, i, "op", op.name};
+  check.finite("memory", op.memory);
+  if (op.model.index() >= draft.models.size()) {
+    reject(DraftPart::op, i, fmt::format("op '{}' belongs to no model", op.name));
+  }
+  if (op.time.size() != draft.cluster.kinds.size()) {
+    reject(DraftPart::op, i,
+           fmt::format("op '{}' has {} times for {} device kinds", op.name, op.time.size(),
+                       draft.cluster.kinds.size()));
+  }
+  for (const double time : op.time) check.finite_or_infinite("time", time);
+  if (!op.share.empty() && op.share.size() != draft.cluster.kinds.size()) {
+    reject(DraftPart::op, i,
+           fmt::format("op '{}' has {} shares for {} device kinds", op.name, op.share.size(),
+                       draft.cluster.kinds.size()));
+  }
+  for (const double share : op.share) {
+    if (share > 0 && share <= 1) continue;
+    reject(DraftPart::op, i,
+           fmt::format("share of op '{}' is {}, expected a number above 0 and at most 1", op.name,
+                       share));
+  }
+  if (op.pinned_to.valid() && op.pinned_to.index() >= draft.cluster.devices.size()) {
+    reject(DraftPart::op, i, fmt::format("op '{}' is pinned to no device", op.name));
+  }
+}
+
+void check_shared_weights(const ProblemDraft& draft) {
+  for (std::size_t i = 0; i < draft.shared_weights.size(); ++i) {
+    const SharedWeight& weight = draft.shared_weights[i];
+    NumberCheck{DraftPart::shared_weight, i, "weight", weight.name}.finite("size", weight.bytes);
+    for (const OpId op : weight.ops) {
+      if (op.index() >= draft.ops.size()) {
+        reject(DraftPart::shared_weight, i,
+               fmt::format("weight '{}' is read by an op that does not exist", weight.name));
+      }
+    }
+  }
+}
+
 // A tensor's own times have a row and a column for each device, and zeros where they meet.
 void check_transfer_table(const ProblemDraft& draft, TensorId id, const NumberCheck& check) {
   const Tensor& tensor = draft.tensors[id.index()];
@@ -180,26 +244,7 @@ void Problem::check_names_and_numbers() const {
   check_unique_names(draft_.models, DraftPart::model, "model");
   check_unique_names(draft_.ops, DraftPart::op, "op");
 
-  const Rules& rules = draft_.rules;
-  if (rules.calls_per_device < 1) {
-    reject(DraftPart::problem, 0,
-           fmt::format("calls per device is {}, expected at least 1", rules.calls_per_device));
-  }
-  if (rules.max_replicas < 1) {
-    reject(DraftPart::problem, 0,
-           fmt::format("the number of replicas is {}, expected at least 1", rules.max_replicas));
-  }
-  if (rules.micro_batches < 0) {
-    reject(
-        DraftPart::problem, 0,
-        fmt::format("the number of micro-batches is {}, expected at least 0", rules.micro_batches));
-  }
-  if (rules.schedule == PipelineSchedule::gpipe && rules.micro_batches == 0) {
-    reject(DraftPart::problem, 0, "the schedule 'gpipe' needs the number of micro-batches");
-  }
-  NumberCheck{DraftPart::problem, 0, "problem", draft_.name}.finite("replica bandwidth",
-                                                                    rules.replica_bandwidth);
-
+  check_rules(draft_);
   for (std::size_t i = 0; i < draft_.models.size(); ++i) {
     const Model& model = draft_.models[i];
     const NumberCheck check{DraftPart::model, i, "model", model.name};
@@ -207,44 +252,8 @@ void Problem::check_names_and_numbers() const {
     check.finite("weight", model.weight);
     if (model.deadline) check.finite("deadline", *model.deadline);
   }
-  for (std::size_t i = 0; i < draft_.ops.size(); ++i) {
-    const Op& op = draft_.ops[i];
-    const NumberCheck check{DraftPart::op, i, "op", op.name};
-    check.finite("memory", op.memory);
-    if (op.model.index() >= draft_.models.size()) {
-      reject(DraftPart::op, i, fmt::format("op '{}' belongs to no model", op.name));
-    }
-    if (op.time.size() != draft_.cluster.kinds.size()) {
-      reject(DraftPart::op, i,
-             fmt::format("op '{}' has {} times for {} device kinds", op.name, op.time.size(),
-                         draft_.cluster.kinds.size()));
-    }
-    for (const double time : op.time) check.finite_or_infinite("time", time);
-    if (!op.share.empty() && op.share.size() != draft_.cluster.kinds.size()) {
-      reject(DraftPart::op, i,
-             fmt::format("op '{}' has {} shares for {} device kinds", op.name, op.share.size(),
-                         draft_.cluster.kinds.size()));
-    }
-    for (const double share : op.share) {
-      if (share > 0 && share <= 1) continue;
-      reject(DraftPart::op, i,
-             fmt::format("share of op '{}' is {}, expected a number above 0 and at most 1", op.name,
-                         share));
-    }
-    if (op.pinned_to.valid() && op.pinned_to.index() >= draft_.cluster.devices.size()) {
-      reject(DraftPart::op, i, fmt::format("op '{}' is pinned to no device", op.name));
-    }
-  }
-  for (std::size_t i = 0; i < draft_.shared_weights.size(); ++i) {
-    const SharedWeight& weight = draft_.shared_weights[i];
-    NumberCheck{DraftPart::shared_weight, i, "weight", weight.name}.finite("size", weight.bytes);
-    for (const OpId op : weight.ops) {
-      if (op.index() >= draft_.ops.size()) {
-        reject(DraftPart::shared_weight, i,
-               fmt::format("weight '{}' is read by an op that does not exist", weight.name));
-      }
-    }
-  }
+  for (std::size_t i = 0; i < draft_.ops.size(); ++i) check_op(draft_, i);
+  check_shared_weights(draft_);
 }
 
 void Problem::check_cluster() const {
