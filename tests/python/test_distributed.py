@@ -18,10 +18,11 @@ import placewright
 
 needs.extension()
 
+from torch.distributed.pipelining import ScheduleInterleaved1F1B
+
 from distributed_worker import TiedWithSkips, equal_stages, transformer
 from placewright.torch.chain import Chain, chain_document, chain_of
 from placewright.torch.distributed import CannotPipeline, StagePlan, predicted_step, refuse_schedule, stage_plans
-from torch.distributed.pipelining import ScheduleInterleaved1F1B
 
 WORKER = Path(__file__).with_name("distributed_worker.py")
 

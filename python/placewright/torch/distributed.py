@@ -56,8 +56,8 @@ SCHEDULES: Mapping[str, Any] = {
 }
 # Optimizer states by the names of weights: lists of them would differ from rank to rank.
 _CHECKPOINT = StateDictOptions(flatten_optimizer_state_dict=True)
-# How many micro-batches a stage holds, by the semantics. Zero-bubble delays the gradients of weights, and holds what they
-# need until then: at most the whole step.
+# How many micro-batches a stage holds, by the semantics. Zero-bubble delays the gradients of weights, and holds what
+# they need until then: at most the whole step.
 _MEMORY_RULES = {"gpipe": "gpipe", "1f1b": "1f1b", "interleaved": "interleaved", "zero-bubble": "gpipe"}
 # Those whose ranks have several stages each.
 _LOOPED = ("interleaved", "zero-bubble")
