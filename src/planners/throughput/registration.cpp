@@ -11,6 +11,7 @@ void register_throughput(Registry& registry) {
   registry.add(refine());
   registry.add(exhaustive_throughput());
   registry.add(shared_stages());
+  registry.add(nodes());
 }
 
 }  // namespace placewright

@@ -13,5 +13,6 @@ PlannerEntry cpsat_throughput();
 PlannerEntry refine();
 PlannerEntry exhaustive_throughput();
 PlannerEntry shared_stages();
+PlannerEntry nodes();
 
 }  // namespace placewright
