@@ -1,7 +1,9 @@
 #include "analysis/variation.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -223,6 +225,109 @@ ProblemDraft with_resource_count(ProblemDraft draft, std::size_t count) {
 }
 
 }  // namespace
+
+namespace {
+
+// Which device stands for the copy where the two are joined: one that is joined to the original both
+// ways, best of its node, then of its kind.
+std::optional<std::size_t> twin_of(const Cluster& cluster, std::size_t device) {
+  const Device& original = cluster.devices[device];
+  const auto joined = [&](std::size_t other) {
+    const auto has = [&](std::size_t from, std::size_t to) {
+      return std::ranges::any_of(cluster.links, [&](const Link& link) {
+        return link.from.index() == from && link.to.index() == to;
+      });
+    };
+    return has(device, other) && has(other, device);
+  };
+  std::optional<std::size_t> best;
+  int best_rank = -1;
+  for (std::size_t other = 0; other < cluster.devices.size(); ++other) {
+    if (other == device || !joined(other)) continue;
+    const Device& candidate = cluster.devices[other];
+    const int rank = (!original.node.empty() && candidate.node == original.node ? 2 : 0) +
+                     (candidate.kind == original.kind ? 1 : 0);
+    if (rank > best_rank) std::tie(best, best_rank) = std::pair(other, rank);
+  }
+  return best;
+}
+
+void copy_links(Cluster& cluster, DeviceId device, DeviceId copy, DeviceId twin) {
+  const std::vector<Link> links = cluster.links;
+  const auto add = [&](Link link, DeviceId from, DeviceId to) {
+    link.from = from;
+    link.to = to;
+    cluster.links.push_back(link);
+  };
+  for (const Link& link : links) {
+    if (link.from == device) add(link, copy, link.to);
+    if (link.to == device) add(link, link.from, copy);
+    if (link.from == device && link.to == twin) add(link, device, copy);
+    if (link.from == twin && link.to == device) add(link, copy, device);
+  }
+}
+
+// A table of link times with a row and a column more.
+std::vector<double> with_copied_entries(const std::vector<double>& table, std::size_t devices,
+                                        std::size_t device, std::size_t twin) {
+  if (table.empty()) return {};
+  const auto original = [&](std::size_t number) { return number == devices ? device : number; };
+  const auto entry = [&](std::size_t from, std::size_t to) {
+    const bool joined = from != to && original(from) == original(to);
+    if (joined)
+      return from == device ? table[device * devices + twin] : table[twin * devices + device];
+    return table[original(from) * devices + original(to)];
+  };
+  std::vector<double> entries;
+  for (std::size_t from = 0; from <= devices; ++from) {
+    for (std::size_t to = 0; to <= devices; ++to) entries.push_back(entry(from, to));
+  }
+  return entries;
+}
+
+}  // namespace
+
+ProblemDraft with_copy_of(ProblemDraft draft, DeviceId device) {
+  Cluster& cluster = draft.cluster;
+  Device copy = cluster.devices[device.index()];
+  if (!copy.uses.empty()) {
+    throw std::invalid_argument(
+        fmt::format("device '{}' shares resources with others: vary their number", copy.name));
+  }
+  const std::size_t count = cluster.devices.size();
+  if (cluster.interconnect == InterconnectKind::links) {
+    const std::optional<std::size_t> twin = twin_of(cluster, device.index());
+    if (!twin) {
+      throw std::invalid_argument(
+          fmt::format("another '{}' would need links that the problem does not state", copy.name));
+    }
+    copy_links(cluster, device, DeviceId{count}, DeviceId{*twin});
+    for (Tensor& tensor : draft.tensors) {
+      tensor.link_times = with_copied_entries(tensor.link_times, count, device.index(), *twin);
+    }
+  }
+  copy.name = name_of_copy(draft, copy.name);
+  cluster.devices.push_back(std::move(copy));
+  return draft;
+}
+
+ProblemDraft with_links(ProblemDraft draft, double latency, double bandwidth) {
+  Cluster& cluster = draft.cluster;
+  const auto has_table = [](const Tensor& tensor) { return !tensor.link_times.empty(); };
+  if (cluster.links.empty() || std::ranges::any_of(draft.tensors, has_table)) {
+    throw std::invalid_argument("the transfer times of this problem do not come from links");
+  }
+  const bool nodes = std::ranges::any_of(cluster.devices,
+                                         [](const Device& device) { return !device.node.empty(); });
+  for (Link& link : cluster.links) {
+    const std::string& node = cluster.devices[link.from.index()].node;
+    const bool inside = !node.empty() && node == cluster.devices[link.to.index()].node;
+    if (nodes && !inside) continue;
+    link.latency = latency;
+    link.bandwidth = bandwidth;
+  }
+  return draft;
+}
 
 std::size_t countable_devices(const ProblemDraft& draft) {
   if (are_sets_of_resources(draft.cluster)) return used_resources(draft.cluster);

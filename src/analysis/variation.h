@@ -38,6 +38,15 @@ ProblemDraft with_batch(ProblemDraft draft, double factor);
 // pinned to a device that is gone.
 ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& kept);
 
+// One more device like this one, with the links that it has; the two are joined as the device and
+// another of its node, else of its kind, else any. Throws std::invalid_argument where the device shares
+// resources, or is joined to none.
+ProblemDraft with_copy_of(ProblemDraft draft, DeviceId device);
+
+// Every link has this cost; where devices state nodes, every link inside a node. Throws
+// std::invalid_argument where no transfer time comes from a link.
+ProblemDraft with_links(ProblemDraft draft, double latency, double bandwidth);
+
 // How many devices `with_device_count` counts: the accelerators of a host interconnect, else all.
 // Where every device is a set of shared resources, as of cores, it counts those.
 std::size_t countable_devices(const ProblemDraft& draft);

@@ -12,11 +12,18 @@
 #include "analysis/carried_plan.h"
 #include "analysis/variation.h"
 #include "planners/fan_out.h"
+#include "problem/time_unit.h"
 
 namespace placewright {
 namespace {
 
 ProblemDraft varied(ProblemDraft draft, const WhatIfPoint& point) {
+  if (const auto& purchase = point.purchase) {
+    if (purchase->copy_of) draft = with_copy_of(std::move(draft), *purchase->copy_of);
+    if (purchase->links) {
+      draft = with_links(std::move(draft), purchase->links->first, purchase->links->second);
+    }
+  }
   if (point.set) draft = with_devices(std::move(draft), point.set->devices);
   if (point.devices > 0) draft = with_device_count(std::move(draft), point.devices);
   if (point.memory != 1) draft = with_memory(std::move(draft), point.memory);
@@ -114,6 +121,8 @@ class GridRun {
       return;
     }
     answer.devices = countable_devices(problems_[i]->draft());
+    answer.price = answer.point.purchase ? answer.point.purchase->price : 0;
+    for (const Device& device : problems_[i]->draft().cluster.devices) answer.price += device.price;
     answer.outcome = make_plan(*problems_[i], registry_, request_, interrupted_);
     answer.plan = answer.outcome.answer.plan;
   }
@@ -178,6 +187,23 @@ std::vector<DeviceSet> sets_without(const ProblemDraft& draft,
   return sets;
 }
 
+std::vector<Purchase> one_more_of(const ProblemDraft& draft,
+                                  const std::vector<std::string>& names) {
+  const Cluster& cluster = draft.cluster;
+  std::vector<Purchase> purchases;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find_if(cluster.devices, [&](const Device& device) {
+      return device.name == name || cluster.kinds[device.kind.index()].name == name;
+    });
+    if (found == cluster.devices.end()) {
+      throw std::invalid_argument(fmt::format("no device and no kind is called '{}'", name));
+    }
+    const auto device = static_cast<std::size_t>(found - cluster.devices.begin());
+    purchases.push_back({fmt::format("one more {}", name), DeviceId{device}});
+  }
+  return purchases;
+}
+
 std::vector<DeviceSet> all_device_sets(const ProblemDraft& draft, std::size_t most) {
   std::map<KindId, std::vector<std::size_t>> by_kind;
   for (std::size_t i = 0; i < draft.cluster.devices.size(); ++i) {
@@ -222,15 +248,19 @@ std::vector<double> WhatIfGrid::values(Axis axis) const {
 std::vector<WhatIfPoint> WhatIfGrid::points() const {
   std::vector<std::optional<DeviceSet>> chosen(sets.begin(), sets.end());
   if (chosen.empty()) chosen.emplace_back();
+  std::vector<std::optional<Purchase>> bought = {std::nullopt};
+  bought.insert(bought.end(), purchases.begin(), purchases.end());
   std::vector<WhatIfPoint> points;
-  for (const auto& set : chosen) {
-    for (const std::size_t count : or_as_it_is<std::size_t>(devices, 0)) {
-      for (const double memory_factor : or_as_it_is(memory, 1.0)) {
-        for (const double bandwidth_factor : or_as_it_is(bandwidth, 1.0)) {
-          for (const double speed_factor : or_as_it_is(speed, 1.0)) {
-            for (const double batch_factor : or_as_it_is(batch, 1.0)) {
-              points.push_back(
-                  {count, memory_factor, bandwidth_factor, speed_factor, batch_factor, set});
+  for (const auto& purchase : bought) {
+    for (const auto& set : chosen) {
+      for (const std::size_t count : or_as_it_is<std::size_t>(devices, 0)) {
+        for (const double memory_factor : or_as_it_is(memory, 1.0)) {
+          for (const double bandwidth_factor : or_as_it_is(bandwidth, 1.0)) {
+            for (const double speed_factor : or_as_it_is(speed, 1.0)) {
+              for (const double batch_factor : or_as_it_is(batch, 1.0)) {
+                points.push_back({count, memory_factor, bandwidth_factor, speed_factor,
+                                  batch_factor, set, purchase});
+              }
             }
           }
         }
@@ -238,6 +268,12 @@ std::vector<WhatIfPoint> WhatIfGrid::points() const {
     }
   }
   return points;
+}
+
+double WhatIfAnswer::cost_per_sample(TimeUnit unit) const {
+  if (unit == TimeUnit::none) return kInfinity;
+  constexpr double kMillisecondsOfAnHour = 3.6e6;
+  return price * per_sample() * milliseconds_in(unit) / kMillisecondsOfAnHour;
 }
 
 Status WhatIfAnswer::status() const {

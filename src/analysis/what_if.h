@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planning/service.h"
@@ -49,6 +50,18 @@ std::vector<DeviceSet> sets_without(const ProblemDraft& draft,
 // there are more.
 std::vector<DeviceSet> all_device_sets(const ProblemDraft& draft, std::size_t most);
 
+// What is bought: one more device like one that is there, or other links.
+struct Purchase {
+  std::string name;
+  std::optional<DeviceId> copy_of = {};
+  std::optional<std::pair<double, double>> links = {};  // latency and bandwidth
+  double price = 0;                                     // per hour, beside the prices of devices
+};
+
+// One more device of each name, which is a device's or a kind's. Throws std::invalid_argument for a
+// name that neither has.
+std::vector<Purchase> one_more_of(const ProblemDraft& draft, const std::vector<std::string>& names);
+
 // One point. `devices` is a count (0: as they are), `set` names the devices (nullopt: all), the
 // others are factors.
 struct WhatIfPoint {
@@ -58,6 +71,7 @@ struct WhatIfPoint {
   double speed = 1;
   double batch = 1;
   std::optional<DeviceSet> set = {};
+  std::optional<Purchase> purchase = {};
 
   [[nodiscard]] double at(Axis axis) const;
 };
@@ -70,6 +84,7 @@ struct WhatIfGrid {
   std::vector<double> speed = {};
   std::vector<double> batch = {};
   std::vector<DeviceSet> sets = {};
+  std::vector<Purchase> purchases = {};  // one at a time, and before them none
 
   [[nodiscard]] std::vector<WhatIfPoint> points() const;
   [[nodiscard]] std::vector<double> values(Axis axis) const;
@@ -78,6 +93,7 @@ struct WhatIfGrid {
 struct WhatIfAnswer {
   WhatIfPoint point;
   std::size_t devices = 0;        // of the point's problem, host devices not counted
+  double price = 0;               // per hour, of all its devices and of what is bought
   PlanOutcome outcome = {};       // without a plan: the reason says why
   std::optional<Plan> plan = {};  // the best for the point
   bool carried = false;           // it is the plan of another point
@@ -85,6 +101,8 @@ struct WhatIfAnswer {
   [[nodiscard]] double value() const { return plan ? plan->value : kInfinity; }
   // Time for one sample: the value shared by the samples of the batch.
   [[nodiscard]] double per_sample() const { return value() / point.batch; }
+  // Price of the cluster for the time of one sample; infinite without a plan or a unit of time.
+  [[nodiscard]] double cost_per_sample(TimeUnit unit) const;
   [[nodiscard]] double lower_bound() const { return outcome.answer.certificate.lower_bound; }
   [[nodiscard]] Status status() const;
 };

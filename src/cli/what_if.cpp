@@ -19,10 +19,12 @@
 #include "cli/status_line.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "formats/catalogue.h"
 #include "formats/cluster_json.h"
 #include "formats/text_file.h"
 #include "planning/portfolio.h"
 #include "problem/cost_source.h"
+#include "problem/time_unit.h"
 #include "report/what_if_chart.h"
 
 namespace placewright::cli {
@@ -37,6 +39,7 @@ constexpr const char* kExamples =
     "  placewright whatif model.json --devices 1-8 --planner heft --threads 4\n"
     "  placewright whatif model.json --without T4       a device, or all of a kind\n"
     "  placewright whatif model.json --device-sets      which devices are worth having\n"
+    "  placewright whatif model.json --add A100-80GB --link NVLink-3=0.4    what to buy\n"
     "\n"
     "Values are separated by commas; 1-4 stands for 1,2,3,4. --devices counts devices (of a host\n"
     "interconnect: accelerators), the others are factors. --time-limit is for each point.";
@@ -55,6 +58,8 @@ struct WhatIfOptions {
   std::string speed;
   std::string batch;
   std::vector<std::string> without;
+  std::vector<std::string> add;
+  std::vector<std::string> links;  // NAME or NAME=PRICE
   bool device_sets = false;
   std::string csv;
   std::string chart;
@@ -96,8 +101,41 @@ std::vector<DeviceSet> sets_of(const WhatIfOptions& options, const ProblemDraft&
   return {};
 }
 
+// NAME or NAME=PRICE: all links as the catalogue's of that name, for so much an hour.
+Purchase link_purchase(const std::string& text, TimeUnit unit) {
+  const std::size_t split = text.find('=');
+  const std::string name = text.substr(0, split);
+  const CatalogueLink* known = catalogue().link(name);
+  if (known == nullptr) {
+    throw UsageError(fmt::format(
+        "--link: the catalogue has no link '{}' ('placewright devices --catalogue')", name));
+  }
+  if (unit == TimeUnit::none) {
+    throw UsageError("--link: the times of this problem have no unit");
+  }
+  const double seconds = milliseconds_in(unit) / 1000;
+  Purchase purchase{name, {}, std::pair(known->latency / seconds, known->bandwidth * seconds)};
+  if (split != std::string::npos) {
+    purchase.price = parse_number("--link", text.substr(split + 1), NumberRange<double>{0, 1e12});
+  }
+  return purchase;
+}
+
+std::vector<Purchase> purchases_of(const WhatIfOptions& options, const ProblemDraft& draft) {
+  std::vector<Purchase> purchases;
+  try {
+    purchases = one_more_of(draft, options.add);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--add: {}", error.what()));
+  }
+  for (const std::string& link : options.links) {
+    purchases.push_back(link_purchase(link, draft.unit));
+  }
+  return purchases;
+}
+
 void require_few_points(const WhatIfGrid& grid) {
-  std::size_t points = std::max<std::size_t>(grid.sets.size(), 1);
+  std::size_t points = std::max<std::size_t>(grid.sets.size(), 1) * (grid.purchases.size() + 1);
   for (const Axis axis : values_of<Axis>()) {
     points *= std::max<std::size_t>(grid.values(axis).size(), 1);
     if (points > kMostPoints) {
@@ -115,8 +153,12 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
   if (sets && !options.devices.empty()) {
     throw UsageError("--devices: give a number of devices or sets of them, not both");
   }
-  if (sets && !options.chart.empty()) {
-    throw UsageError("--chart draws numbers: leave out --without and --device-sets");
+  const bool purchases = !options.add.empty() || !options.links.empty();
+  if ((sets || purchases) && !options.chart.empty()) {
+    throw UsageError("--chart draws numbers: leave out --without, --device-sets, --add and --link");
+  }
+  if (sets && purchases) {
+    throw UsageError("--add and --link: buy something or leave devices out, not both");
   }
   WhatIfGrid grid;
   const NumberRange<double> counts{1, static_cast<double>(kMostDevices)};
@@ -132,10 +174,10 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
   grid.batch = parse_values("--batch", options.batch);
   const bool any =
       std::ranges::any_of(values_of<Axis>(), [&](Axis axis) { return !grid.values(axis).empty(); });
-  if (!any && !sets) {
+  if (!any && !sets && !purchases) {
     throw UsageError(
-        "nothing to vary: give --devices, --without, --device-sets, --memory-factor, --bandwidth, "
-        "--speed or --batch");
+        "nothing to vary: give --devices, --without, --device-sets, --add, --link, "
+        "--memory-factor, --bandwidth, --speed or --batch");
   }
   require_few_points(grid);
   return grid;
@@ -167,7 +209,8 @@ std::string found_by(const WhatIfAnswer& answer) {
 }
 
 // Everything about a point; the text has the columns that differ between the points asked for.
-RecordTable<WhatIfAnswer> point_table(const WhatIfGrid& grid, TimeUnit unit) {
+RecordTable<WhatIfAnswer> point_table(const WhatIfGrid& grid,
+                                      const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
   const auto varied = [&](Axis axis) {
     return grid.values(axis).empty() ? std::nullopt : std::optional<std::string>(name_of(axis));
   };
@@ -179,7 +222,13 @@ RecordTable<WhatIfAnswer> point_table(const WhatIfGrid& grid, TimeUnit unit) {
        [](const auto& answer) { return answer.devices; }},
       {"set", shown(!grid.sets.empty(), "devices"), words(),
        [](const auto& answer) { return answer.point.set ? answer.point.set->name : "all"; }},
+      {"bought", shown(!grid.purchases.empty(), "bought"), words(),
+       [](const auto& answer) {
+         return answer.point.purchase ? answer.point.purchase->name : "nothing";
+       }},
   };
+  const bool priced =
+      std::ranges::any_of(answers, [](const WhatIfAnswer& answer) { return answer.price > 0; });
   for (const Axis axis : values_of<Axis>()) {
     if (axis == Axis::devices) continue;
     fields.push_back({std::string{name_of(axis)}, varied(axis), number("{:g}"),
@@ -189,6 +238,12 @@ RecordTable<WhatIfAnswer> point_table(const WhatIfGrid& grid, TimeUnit unit) {
       {"value", "value", time_in(unit), [](const auto& answer) { return answer.value(); }},
       {"per_sample", shown(!grid.batch.empty(), "per sample"), time_in(unit),
        [](const auto& answer) { return answer.per_sample(); }},
+      {"price", shown(priced, "price/hour"), number("{:.4g}"),
+       [priced](const auto& answer) { return priced ? answer.price : kInfinity; }},
+      {"cost_per_sample", shown(priced, "cost/sample"), number("{:.4g}"),
+       [priced, unit](const auto& answer) {
+         return priced ? answer.cost_per_sample(unit) : kInfinity;
+       }},
       {"lower_bound", "lower bound", time_in(unit),
        [](const auto& answer) { return answer.lower_bound(); }},
       {"gap", "gap", percent(),
@@ -204,7 +259,7 @@ RecordTable<WhatIfAnswer> point_table(const WhatIfGrid& grid, TimeUnit unit) {
 }
 
 void print_text(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
-  fmt::print("{}", point_table(grid, unit).text(answers));
+  fmt::print("{}", point_table(grid, answers, unit).text(answers));
   for (const WhatIfAnswer& answer : answers) {
     if (answer.plan) continue;
     fmt::print("{}: {}\n", name_of(answer.status()), printable(answer.outcome.answer.reason));
@@ -214,7 +269,7 @@ void print_text(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers
 
 void print_document(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers,
                     const ProblemDraft& draft) {
-  Json points = point_table(grid, draft.unit).json(answers);
+  Json points = point_table(grid, answers, draft.unit).json(answers);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (!answers[i].plan) points[i]["reason"] = answers[i].outcome.answer.reason;
   }
@@ -241,6 +296,7 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
   // Errors in the file itself are reported once, not for each point.
   static_cast<void>(build_problem(std::move(file)));
   grid.sets = sets_of(options, draft);
+  grid.purchases = purchases_of(options, draft);
   require_few_points(grid);
   std::vector<WhatIfAnswer> answers;
   {
@@ -261,7 +317,7 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
     print_text(grid, answers, draft.unit);
   }
   if (!options.csv.empty()) {
-    write_whole(options.csv, point_table(grid, draft.unit).csv(answers));
+    write_whole(options.csv, point_table(grid, answers, draft.unit).csv(answers));
   }
   if (!options.chart.empty()) {
     write_whole(options.chart,
@@ -289,6 +345,20 @@ void add_what_if(CLI::App& program, Action& action) {
                    "All devices, and all but this one or those of this kind; may be given again")
       ->group("Grid")
       ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->take_all();
+  verb->add_option("--add", options->add,
+                   "As it is, and with one more device like this one or of this kind; may be "
+                   "given again")
+      ->group("Grid")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->take_all();
+  verb->add_option("--link", options->links,
+                   "As it is, and with all links (of nodes: all inside) as this one of the "
+                   "catalogue, for so much an hour; may be given again")
+      ->group("Grid")
+      ->type_name("NAME[=PRICE]")
       ->allow_extra_args(false)
       ->take_all();
   verb->add_flag("--device-sets", options->device_sets,

@@ -64,6 +64,78 @@ TEST(Variation, CopiesAcceleratorsBehindAHost) {
   EXPECT_EQ(more.device_count(), draft.cluster.devices.size() + 2);
 }
 
+// Two nodes of two devices; the link between 0 and 1 is the one inside node a.
+ProblemDraft two_nodes() {
+  ProblemDraft draft;
+  draft.objective = Objective::throughput;
+  draft.models = {{"model", 0, 1, {}}};
+  draft.cluster.kinds = {{"gpu"}};
+  for (const char* name : {"a0", "a1", "b0", "b1"}) {
+    Device device{name, KindId{0}};
+    device.node = std::string(name, 1);
+    draft.cluster.devices.push_back(device);
+  }
+  for (const DeviceId from : ids<DeviceId>(4)) {
+    for (const DeviceId to : ids<DeviceId>(4)) {
+      if (from == to) continue;
+      const bool inside = from.index() / 2 == to.index() / 2;
+      draft.cluster.links.push_back({from, to, inside ? 1.0 : 5.0, 10});
+    }
+  }
+  Op op;
+  op.time = {1};
+  for (const char* name : {"first", "second"}) {
+    op.name = name;
+    draft.ops.push_back(op);
+  }
+  Tensor tensor;
+  tensor.producer = OpId{0};
+  tensor.consumers = {OpId{1}};
+  draft.tensors = {tensor};
+  return draft;
+}
+
+TEST(Variation, OneMoreDeviceIsJoinedAsTheOneItIsLike) {
+  const ProblemDraft draft = two_nodes();
+  const Problem more(with_copy_of(draft, DeviceId{0}));
+  ASSERT_EQ(more.device_count(), 5U);
+  EXPECT_EQ(more.device(DeviceId{4}).name, "a0-2");
+  EXPECT_EQ(more.device(DeviceId{4}).node, "a");
+  const double times[] = {1, 1, 5, 5};  // to and from a0, a1, b0, b1
+  for (const DeviceId other : ids<DeviceId>(4)) {
+    EXPECT_EQ(more.link_time(TensorId{0}, DeviceId{4}, other), times[other.index()]);
+    EXPECT_EQ(more.link_time(TensorId{0}, other, DeviceId{4}), times[other.index()]);
+  }
+  // The same where the tensor states its times itself.
+  ProblemDraft tables = draft;
+  const Problem same(draft);
+  for (const DeviceId from : same.devices()) {
+    for (const DeviceId to : same.devices()) {
+      tables.tensors[0].link_times.push_back(
+          from == to ? 0 : 10 * same.link_time(TensorId{0}, from, to) + (from < to ? 1 : 2));
+    }
+  }
+  const Problem by_table(with_copy_of(tables, DeviceId{0}));
+  EXPECT_EQ(by_table.link_time(TensorId{0}, DeviceId{4}, DeviceId{2}), 51);
+  EXPECT_EQ(by_table.link_time(TensorId{0}, DeviceId{2}, DeviceId{4}), 52);
+  EXPECT_EQ(by_table.link_time(TensorId{0}, DeviceId{0}, DeviceId{4}), 11);
+  EXPECT_EQ(by_table.link_time(TensorId{0}, DeviceId{4}, DeviceId{0}), 12);
+  ProblemDraft alone = with_devices(draft, {0});
+  EXPECT_THROW(with_copy_of(alone, DeviceId{0}), std::invalid_argument);
+}
+
+TEST(Variation, OtherLinksAreThoseInsideNodes) {
+  const Problem other(with_links(two_nodes(), 0.5, 100));
+  EXPECT_EQ(other.link_time(TensorId{0}, DeviceId{0}, DeviceId{1}), 0.5);
+  EXPECT_EQ(other.link_time(TensorId{0}, DeviceId{0}, DeviceId{2}), 5);
+  ProblemDraft flat = two_nodes();
+  for (Device& device : flat.cluster.devices) device.node = "";
+  EXPECT_EQ(Problem(with_links(flat, 0.5, 100)).link_time(TensorId{0}, DeviceId{0}, DeviceId{2}),
+            0.5);
+  const ProblemDraft tables = published_file("moirai/example-1.json", Objective::latency).draft;
+  EXPECT_THROW(with_links(tables, 1, 1), std::invalid_argument);
+}
+
 TEST(Variation, OfSetsOfCoresTheCoresAreCounted) {
   GenerateOptions options;
   options.ops = 8;

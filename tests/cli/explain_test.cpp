@@ -81,7 +81,41 @@ TEST(WhatIfVerb, TheCsvHasTheFieldsOfTheJsonInTheirOrder) {
   const auto point = nlohmann::ordered_json::parse(result.out)["points"][1];
   std::string titles;
   for (const auto& field : point.items()) titles += (titles.empty() ? "" : ",") + field.key();
-  EXPECT_THAT(folder.read("out.csv"), ::testing::StartsWith(titles + "\n2,all,1,1,1,1,"));
+  EXPECT_THAT(folder.read("out.csv"), ::testing::StartsWith(titles + "\n2,all,nothing,1,1,1,1,"));
+}
+
+// Ten equal ops on two devices of 1 and 3 an hour: 5 ms and 4 an hour for a sample, and with a third of
+// price 1 (4 ops at most) 4 ms and 5.
+TEST(WhatIfVerb, SaysWhatASampleCostsWithWhatIsBought) {
+  const Folder folder;
+  std::string ops;
+  for (int i = 0; i < 10; ++i) {
+    ops += (i > 0 ? "," : "") + std::string(R"({"time": [1], "name": "op)") + std::to_string(i) +
+           "\"}";
+  }
+  folder.write("problem.json", R"({"placewright": "problem", "version": 1, "unit": "ms",
+      "objective": "throughput", "rules": {"contiguity": "none"}, "kinds": [{"name": "gpu"}],
+      "devices": [{"name": "a", "kind": "gpu", "price": 1}, {"name": "b", "kind": "gpu", "price": 3}],
+      "interconnect": {"kind": "links", "all": "PCIe-4.0-x16"}, "ops": [)" +
+                                   ops + "]}");
+  const auto result = run({"whatif", folder.file("problem.json"), "--add", "gpu", "--link",
+                           "NVLink-3=0.5", "--planner", "refine", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto points = result.json()["points"];
+  ASSERT_EQ(points.size(), 3U);
+  const auto expect = [&](std::size_t at, const char* bought, double value, double price) {
+    EXPECT_EQ(points[at]["bought"], bought);
+    EXPECT_DOUBLE_EQ(points[at]["value"], value);
+    EXPECT_DOUBLE_EQ(points[at]["price"], price);
+    EXPECT_DOUBLE_EQ(points[at]["cost_per_sample"], price * value / 3.6e6);
+  };
+  expect(0, "nothing", 5, 4);
+  expect(1, "one more gpu", 4, 5);
+  expect(2, "NVLink-3", 5, 4.5);
+  const auto text =
+      run({"whatif", folder.file("problem.json"), "--add", "b", "--planner", "refine"});
+  EXPECT_THAT(text.out, HasSubstr("cost/sample"));
+  EXPECT_THAT(text.out, HasSubstr("one more b"));
 }
 
 TEST(WhatIfVerb, RefusesGridsThatMakeNoSense) {
@@ -90,6 +124,9 @@ TEST(WhatIfVerb, RefusesGridsThatMakeNoSense) {
   }
   EXPECT_EQ(run({"whatif", kExample1}).exit_code, 2);
   EXPECT_EQ(run({"whatif", kExample1, "--devices", "1.5"}).exit_code, 2);
+  EXPECT_EQ(run({"whatif", kExample1, "--add", "nobody"}).exit_code, 2);
+  EXPECT_EQ(run({"whatif", kExample1, "--link", "string"}).exit_code, 2);
+  EXPECT_EQ(run({"whatif", kExample1, "--add", "d0", "--device-sets"}).exit_code, 2);
 }
 
 TEST(ExportVerb, WritesEveryTarget) {
