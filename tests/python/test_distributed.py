@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ needs.extension()
 
 from torch.distributed.pipelining import ScheduleInterleaved1F1B
 
+from torch.distributed.pipelining import ScheduleInterleaved1F1B
+
 from distributed_worker import TiedWithSkips, equal_stages, transformer
 from placewright.torch.chain import Chain, chain_document, chain_of
 from placewright.torch.distributed import CannotPipeline, StagePlan, predicted_step, refuse_schedule, stage_plans
@@ -27,10 +31,11 @@ from placewright.torch.distributed import CannotPipeline, StagePlan, predicted_s
 WORKER = Path(__file__).with_name("distributed_worker.py")
 
 
-def torchrun(*arguments: str, scenario: str, folder: Path) -> subprocess.Popen[str]:
-    """Starts a job. Its ranks are told to use one thread each: there are more of them than cores."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", *arguments]
+def torchrun(*arguments: str, scenario: str, folder: Path, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """Starts a job, with a command `before` it. Its ranks are told to use one thread each: there are more of them than
+    cores. A restarted job is to have a store of its own, else its ranks find the addresses of those that died."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    command = [*before, sys.executable, "-W", "ignore", "-m", "torch.distributed.run", *arguments]
     return subprocess.Popen(
         [*command, str(WORKER), scenario, str(folder)],
         env=environment,
@@ -45,8 +50,8 @@ def outcome(job: subprocess.Popen[str]) -> tuple[int, str]:
     return job.returncode, output
 
 
-def run(ranks: int, scenario: str, folder: Path) -> tuple[int, str]:
-    arguments = ("--standalone", "--nproc-per-node", str(ranks))
+def run(ranks: int, scenario: str, folder: Path, *more: str) -> tuple[int, str]:
+    arguments = ("--standalone", "--nproc-per-node", str(ranks), *more)
     return outcome(torchrun(*arguments, scenario=scenario, folder=folder))
 
 
@@ -86,8 +91,52 @@ def test_a_rank_that_dies_on_another_host_ends_the_job_and_is_named(tmp_path: Pa
     assert said == [f"stage 1 (rank 1, device 'core 1', host '{socket.gethostname()}')"], outcomes
 
 
-def weights_after(folder: Path) -> dict[str, torch.Tensor]:
-    code, output = run(2, "training", folder)
+@pytest.fixture
+def two_hosts() -> Iterator[list[list[str]]]:
+    """Two network namespaces joined by a cable, each with a host name of its own: the commands that run others there.
+    They need the right to make networks."""
+    names = [f"placewright-{os.getpid()}-{host}" for host in range(2)]
+    ends = [f"pw{os.getpid() % 10**7}-{host}" for host in range(2)]  # names of interfaces are short
+    cable = ["link", "add", ends[0], "netns", names[0], "type", "veth", "peer", ends[1], "netns", names[1]]
+    steps = [["netns", "add", name] for name in names] + [cable]
+    for host, (name, end) in enumerate(zip(names, ends, strict=True)):
+        steps += [
+            ["-n", name, "addr", "add", f"10.111.0.{host + 1}/24", "dev", end],
+            ["-n", name, "link", "set", end, "up"],
+            ["-n", name, "link", "set", "lo", "up"],
+        ]
+    try:
+        for step in steps:
+            made = subprocess.run(["ip", *step], capture_output=True, text=True, check=False)
+            if made.returncode != 0:
+                pytest.skip(f"no network namespaces here: ip {' '.join(step)}: {made.stderr.strip()}")
+        yield [
+            ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", f'hostname host{host}; exec "$@"', "sh",
+             "env", f"GLOO_SOCKET_IFNAME={end}"]
+            for host, (name, end) in enumerate(zip(names, ends, strict=True))
+        ]  # fmt: skip
+    except FileNotFoundError as missing:
+        pytest.skip(f"no network namespaces here: {missing}")
+    finally:
+        for name in names if shutil.which("ip") else []:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def test_hosts_with_networks_of_their_own_run_one_plan(two_hosts: list[list[str]], tmp_path: Path) -> None:
+    jobs = [
+        torchrun(
+            "--nnodes=2", f"--node-rank={host}", "--nproc-per-node=1", "--master-addr=10.111.0.1",
+            "--master-port=29500", f"--local-addr=10.111.0.{host + 1}", scenario="planned", folder=tmp_path,
+            before=before,
+        )
+        for host, before in enumerate(two_hosts)
+    ]  # fmt: skip
+    outcomes = [outcome(job) for job in jobs]
+    assert all(code == 0 for code, _ in outcomes), outcomes
+
+
+def weights_after(folder: Path, *arguments: str) -> dict[str, torch.Tensor]:
+    code, output = run(2, "training", folder, *arguments)
     assert code == 0, output
     found: dict[str, torch.Tensor] = {}
     for rank in range(2):
@@ -106,6 +155,16 @@ def test_training_goes_on_from_the_last_checkpoint_when_a_rank_was_killed(tmp_pa
     (killed / "die").rename(killed / "died")
     wanted, found = weights_after(whole), weights_after(killed)
     assert wanted.keys() == found.keys() == dict(transformer().named_parameters()).keys()
+    for name, value in wanted.items():
+        torch.testing.assert_close(found[name], value, rtol=0, atol=0)
+
+
+def test_torchrun_restarts_a_job_by_itself_and_it_goes_on(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+    (killed / "die").touch()
+    wanted, found = weights_after(whole), weights_after(killed, "--max-restarts=1")
     for name, value in wanted.items():
         torch.testing.assert_close(found[name], value, rtol=0, atol=0)
 
