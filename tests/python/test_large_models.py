@@ -14,7 +14,16 @@ needs.extension()
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from placewright.torch.large_models import MODELS, LargeModel, alphafold, gpt, llama, parameters, swin
+from placewright.torch.large_models import (
+    MODELS,
+    LargeModel,
+    alphafold,
+    gpt,
+    llama,
+    parameters,
+    swin,
+    with_training,
+)
 
 SMALL = [
     gpt("gpt", 3, 32, 2, length=8, vocabulary=50),
@@ -57,6 +66,39 @@ def test_layers_are_joined() -> None:
         reached.add(op)
         waiting.extend(after.get(op, set()) - reached)
     assert last in reached
+
+
+@pytest.mark.parametrize("model", SMALL[:2], ids=lambda model: model.name)
+def test_training_has_the_flops_and_the_memory_of_a_step(model: LargeModel) -> None:
+    inference = model.document({"a": "T4", "b": "A100-40GB"}, "PCIe-4.0-x16")
+    document = with_training(inference, optimizer_states=2)
+    with torch.enable_grad(), FlopCounterMode(display=False) as counter:
+        values = list(model.inputs())
+        for module in whole(model):
+            values = [module(*values)]
+        values[0].float().sum().backward()
+    assert sum(op["flops"] for op in document["ops"]) == counter.get_total_flops()
+    size = model.dtype.itemsize
+    assert parameters(document, size) == 4 * parameters(inference, size)  # weights, gradients, two states of Adam
+    readers = {tensor["from"]: tensor["to"] for tensor in document["tensors"] if tensor["from"].endswith("backward")}
+    assert len(readers) == len(inference["ops"]) - 1  # all but the first hand a gradient back
+
+
+def test_a_pipeline_in_training_is_planned_within_what_its_schedule_holds() -> None:
+    model = gpt("gpt", 6, 32, 2, length=8, vocabulary=50)
+    rules = {"memory": "peak", "schedule": "gpipe", "micro_batches": 4}
+    problem = model.problem({"a": "T4", "b": "T4"}, "PCIe-4.0-x16", training=True, **rules)
+    plan = placewright.plan(problem, time_limit=1)
+    assert plan.check() == []
+    assert len(plan.stages) == 2
+    less = problem.to_document()
+    less["rules"] = {**less["rules"], "schedule": "1f1b"}
+    places = [problem.device_names.index(plan.placement[name]) for name in problem.op_names]
+    same = placewright.Problem.from_document(less).plan_for(places)
+    gpipe, one = ([row["peak"] - row["resident"] for row in p.simulate()] for p in (plan, same))
+    first, last = (devices[0] for devices, _, _ in plan.stages)
+    # Four micro-batches of each; 1F1B: two on the first stage, one on the last.
+    assert (gpipe[first], gpipe[last]) == (2 * one[first], 4 * one[last])
 
 
 def test_generation_reads_the_cache() -> None:

@@ -26,7 +26,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import placewright
 from placewright import catalogue
 from placewright.torch.atoms import Atom
-from placewright.torch.chain import Chain, chain_of, size_of
+from placewright.torch.chain import BACKWARD, Chain, chain_of, size_of
 
 _MATRIX_PRODUCTS = ("mm", "bmm", "linear", "convolution", "conv2d", "matmul", "attention")
 
@@ -50,10 +50,15 @@ class LargeModel:
     dtype: torch.dtype = torch.float32
 
     def problem(
-        self, devices: Mapping[str, str], link: str, *, objective: str = "latency", **rules: object
-    ) -> placewright.Problem:
-        """The problem of placing the model on devices, which are of kinds of the catalogue, joined by equal links."""
-        return placewright.Problem.from_document(self.document(devices, link, objective=objective, **rules))
+        self, devices: Mapping[str, str], link: str, *, objective: str = "latency", training: bool = False,
+        optimizer_states: int = 2, **rules: object,
+    ) -> placewright.Problem:  # fmt: skip
+        """The problem of placing the model on devices, which are of kinds of the catalogue, joined by equal links; with
+        `training` that of a pipeline in training (`with_training`)."""
+        document = self.document(devices, link, objective=objective, **rules)
+        return placewright.Problem.from_document(
+            with_training(document, optimizer_states=optimizer_states) if training else document
+        )
 
     def document(
         self, devices: Mapping[str, str], link: str, *, objective: str = "latency", **rules: object
@@ -64,7 +69,7 @@ class LargeModel:
         ops, tensors, weights = _Unrolling(self, kinds).run()
         return {
             "placewright": "problem",
-            "version": 1,
+            "version": 3,
             "name": self.name,
             "unit": "ms",
             "objective": objective,
@@ -160,6 +165,35 @@ def _cost(atom: Atom, chain: Chain, kinds: Mapping[str, catalogue.Kind]) -> dict
         "memory": sum(size_of(node) for node in weights if chain.weight_names[node] not in shared),
         "flops": flops,
         "time": [1e3 * kind.seconds(flops, touched, of_matrices=products) for kind in kinds.values()],
+    }
+
+
+def with_training(document: Mapping[str, Any], *, optimizer_states: int = 2) -> dict[str, Any]:
+    """The problem of training the model of a problem, for the throughput of a pipeline. Every op gets a backward op on
+    the same device, which takes twice its time: of a matrix product the gradients of both operands, of other ops the
+    gradient beside what the forward pass kept. Gradients go back along the tensors; what the forward pass makes is kept
+    for the backward pass, so that the rules `memory`, `schedule` and `micro_batches` count it; a weight counts for
+    itself, its gradient and `optimizer_states` more (Adam: 2)."""
+    copies = 2 + optimizer_states
+    ops = [{**op, "memory": copies * op.get("memory", 0)} for op in document["ops"]]
+    made = {op["name"]: 0.0 for op in ops}
+    for tensor in document["tensors"]:
+        made[tensor["from"]] += tensor["bytes"]
+    tensors = [dict(tensor) for tensor in document["tensors"]]
+    for tensor in document["tensors"]:
+        gradient = {"to": [tensor["from"] + BACKWARD], "bytes": tensor["bytes"]}
+        tensors += [{**gradient, "from": reader + BACKWARD} for reader in tensor["to"]]
+    for op in document["ops"]:
+        tensors.append({"from": op["name"], "to": [op["name"] + BACKWARD], "bytes": made[op["name"]]})
+        back = {"type": "backward", "backward": True, "flops": 2 * op["flops"]}
+        ops.append({**back, "name": op["name"] + BACKWARD, "time": [2 * time for time in op["time"]]})
+    return {
+        **document,
+        "objective": "throughput",
+        "ops": ops,
+        "tensors": tensors,
+        "weights": [{**weight, "bytes": copies * weight["bytes"]} for weight in document["weights"]],
+        "colocate": [[op["name"], op["name"] + BACKWARD] for op in document["ops"]],
     }
 
 
