@@ -72,6 +72,25 @@ std::vector<InterconnectKind> interconnects(Objective objective) {
   return {InterconnectKind::host, InterconnectKind::links};
 }
 
+// The ops on two machines of two devices each, all of one kind, with faster links inside.
+ProblemDraft in_two_nodes(ProblemDraft draft) {
+  draft.cluster.devices.clear();
+  draft.cluster.links.clear();
+  for (const char* name : {"a0", "a1", "b0", "b1"}) {
+    Device device{name, KindId{0}};
+    device.node = std::string(name, 1);
+    draft.cluster.devices.push_back(std::move(device));
+  }
+  for (const DeviceId from : ids<DeviceId>(4)) {
+    for (const DeviceId to : ids<DeviceId>(4)) {
+      const bool inside = from.index() / 2 == to.index() / 2;
+      if (from != to) draft.cluster.links.push_back({from, to, inside ? 0.1 : 0.5});
+    }
+  }
+  for (Tensor& tensor : draft.tensors) tensor.link_times.clear();
+  return draft;
+}
+
 // Problems on which a plan surely exists and is easy to find.
 std::vector<ProblemDraft> easy_drafts(Objective objective) {
   constexpr std::size_t kShared = 6;  // ops where resources are shared: proofs of more take long
@@ -113,6 +132,7 @@ std::vector<ProblemDraft> easy_drafts(Objective objective) {
       drafts.push_back(random_draft(plain(objective, InterconnectKind::links), 6));
       drafts.back().rules.contiguity = contiguity;
     }
+    drafts.push_back(in_two_nodes(random_draft(plain(objective, InterconnectKind::links), 7)));
   }
   return drafts;
 }
