@@ -1,17 +1,26 @@
 #include "machine/disturbance.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
 #include <ctime>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
+#include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include "machine/clock.h"
 
 namespace placewright {
 namespace {
-
-constexpr double kTimeSlice = 3;  // ms, of Linux's scheduler with its usual settings
 
 double processor_time_of_this_thread() {
   timespec time{};
@@ -19,19 +28,67 @@ double processor_time_of_this_thread() {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
-long involuntary_switches_of_this_thread() {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
-}
+// A file that is read again and again.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY)) {}
+  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  // Its first characters; empty if it cannot be read (any more).
+  [[nodiscard]] std::string_view read(std::span<char> room) const {
+    const ssize_t count = pread(descriptor_, room.data(), room.size(), 0);
+    return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+  }
+
+ private:
+  int descriptor_;
+};
+
+// How long the threads of this process have been ready to run and had no core: the second number of
+// /proc/self/task/*/schedstat, in nanoseconds. The main thread does not count unless it asks: it
+// looks after those that compute, and keeps nobody waiting.
+class WaitingForCores {
+ public:
+  WaitingForCores() {
+    std::error_code failed;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", failed)) {
+      const std::string thread = task.path().filename();
+      if (thread == std::to_string(getpid()) && gettid() != getpid()) continue;
+      threads_.emplace_back(task.path() / "schedstat");
+    }
+  }
+
+  [[nodiscard]] double milliseconds() const {
+    double total = 0;
+    std::array<char, 64> room{};
+    for (const OpenFile& thread : threads_) {
+      const std::string_view text = thread.read(room);
+      const auto gap = text.find(' ');
+      if (gap == std::string_view::npos) continue;
+      std::uint64_t nanoseconds = 0;
+      std::from_chars(text.data() + gap + 1, text.data() + text.size(), nanoseconds);
+      total += static_cast<double>(nanoseconds) / 1e6;
+    }
+    return total;
+  }
+
+ private:
+  std::vector<OpenFile> threads_;
+};
 
 class CoreProbe final : public DisturbanceProbe {
  public:
-  explicit CoreProbe(std::vector<int> cores) : cores_(std::move(cores)) {}
+  explicit CoreProbe(std::vector<int> cores) : cores_(std::move(cores)) {
+    if (cores_.size() > 1) waiting_.emplace();
+  }
 
   void begin() override {
     began_on_own_core_ = on_own_core();
-    if (cores_.size() > 1) switches_ = involuntary_switches_of_this_thread();
+    if (waiting_) waited_ = waiting_->milliseconds();
     processor_ = processor_time_of_this_thread();
     begin_ = Clock::now();
   }
@@ -39,11 +96,8 @@ class CoreProbe final : public DisturbanceProbe {
   [[nodiscard]] double lost() const override {
     const double elapsed = milliseconds(Clock::now() - begin_);
     if (!began_on_own_core_ || !on_own_core()) return elapsed;
-    if (cores_.size() == 1) {
-      return std::max(0.0, elapsed - (processor_time_of_this_thread() - processor_));
-    }
-    const auto switches = static_cast<double>(involuntary_switches_of_this_thread() - switches_);
-    return std::min(switches * kTimeSlice, elapsed / 2);
+    if (waiting_) return std::min(waiting_->milliseconds() - waited_, elapsed / 2);
+    return std::max(0.0, elapsed - (processor_time_of_this_thread() - processor_));
   }
 
  private:
@@ -53,7 +107,8 @@ class CoreProbe final : public DisturbanceProbe {
 
   std::vector<int> cores_;
   bool began_on_own_core_ = true;
-  long switches_ = 0;
+  std::optional<WaitingForCores> waiting_;  // of several cores
+  double waited_ = 0;
   double processor_ = 0;
   Clock::time_point begin_;
 };

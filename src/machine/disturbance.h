@@ -24,9 +24,11 @@ class DisturbanceProbe {
 // The calling thread must be bound to the cores.
 //
 // On a single core the loss is what the clock went on beyond the thread's processor time. On
-// several cores waiting for the others is part of the work, so each time that the system took the
-// core away from the thread counts as a usual time slice, but as no more than half of the period:
-// another core went on. All of the time is lost if the thread was on a core that is not its own.
+// several cores waiting for the others is part of the work, so what counts is the time for which
+// threads of this process were ready to run and had no core, the threads that help a backend as well,
+// but no more than half of the period: another core went on. These are the threads that there are
+// when the probe is made. All of the time is lost if the calling thread was on a core that is not its
+// own.
 std::unique_ptr<DisturbanceProbe> probe_of_cores(std::vector<int> cores);
 
 }  // namespace placewright

@@ -49,5 +49,34 @@ TEST(DisturbanceOfCores, WaitingForTheOthersIsNoLossOnSeveral) {
   });
 }
 
+TEST(DisturbanceOfCores, AHelperThatWaitsForACoreIsALossOnSeveral) {
+  const auto cores = allowed_cores();
+  if (cores.size() < 2) GTEST_SKIP() << "needs two cores";
+  std::atomic<bool> over{false};
+  std::atomic<int> helping{0};
+  const auto help = [&] {  // both of them on one core
+    bind_this_thread({cores.front()});
+    ++helping;
+    while (!over) {
+    }
+  };
+  const std::jthread first(help);
+  const std::jthread second(help);
+  const std::jthread bound([&] {
+    bind_this_thread(cores);
+    while (helping < 2) std::this_thread::yield();
+    const auto probe = probe_of_cores(cores);
+    probe->begin();
+    // A thread's waiting is counted when it gets the core, so this takes as long as it takes.
+    constexpr int kMostLooks = 4000;
+    int looks = 0;
+    while (probe->lost() < 5 && ++looks < kMostLooks) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_LT(looks, kMostLooks);
+    over = true;
+  });
+}
+
 }  // namespace
 }  // namespace placewright
