@@ -61,11 +61,11 @@ def op_counts(program, model, problem, folder, options):
 def measured_plan(program, problem, objective, folder, options):
     plan = folder / f"{objective}.json"
     limit = ["--objective", objective, "--time-limit", f"{options.time_limit}s", "-o", plan]
-    planned = program.run("plan", problem, *limit)
-    for _ in range(3 if options.rounds else 0):
+    if options.rounds:
         tuned = program.run("tune", problem, *limit, "--rounds", options.rounds, "--repeat", options.repeat)
-        if tuned["best"] is not None:  # else all was disturbed, and the plan is the one that was not tuned
-            break
+    else:
+        tuned = None
+        program.run("plan", problem, *limit)
     run = program.run("run", plan, "--repeat", options.repeat)
     own = run["measured"]
     rivals = {}
@@ -74,7 +74,7 @@ def measured_plan(program, problem, objective, folder, options):
         valid = own["valid"] and rival["valid"]
         rivals[baseline["name"]] = {"median": rival["median"], "valid": rival["valid"],
                                     "speed_up": rival["median"] / own["median"] if valid else None}
-    return {"predicted": run["predicted"], "measured": own, "planner": planned["planner"], "gap": planned["gap"],
+    return {"predicted": run["predicted"], "measured": own, "tuning": tuned,
             "segments": len(run["segments"]), "outputs": run.get("outputs"), "baselines": rivals}
 
 
@@ -121,11 +121,13 @@ def agreement_table(results, objective):
                   "against the best", "outputs", ""], rows)
 
 
-def summary(results, objective):
-    errors = [abs(ratio - 1) for ratio in (ratio_of(result["plans"][objective]) for result in results) if ratio]
+def summary(results, objectives):
+    """How far predictions are off, over all plans for these objectives."""
+    ratios = [ratio_of(result["plans"][objective]) for result in results for objective in objectives]
+    errors = [abs(ratio - 1) for ratio in ratios if ratio]
     if not errors:
-        return f"{objective}: no measurement is valid.\n"
-    return (f"{objective}: the prediction is off by {statistics.median(errors):.1%} in the median over {len(errors)} of {len(results)} models "
+        return f"{', '.join(objectives)}: no measurement is valid.\n"
+    return (f"{', '.join(objectives)}: the prediction is off by {statistics.median(errors):.1%} in the median over {len(errors)} of {len(ratios)} runs "
             f"(from {min(errors):.1%} to {max(errors):.1%}).\n")
 
 
@@ -162,7 +164,8 @@ def main(arguments):
             options.json.write_text(json.dumps(known, indent=1) + "\n")
     if not options.nod:
         for objective in OBJECTIVES:
-            print(f"## {objective}\n\n{agreement_table(results, objective)}\n{summary(results, objective)}")
+            print(f"## {objective}\n\n{agreement_table(results, objective)}\n{summary(results, [objective])}")
+        print(summary(results, OBJECTIVES))
     print(f"## Ops before and after fusion\n\n{nod_table(results)}")
     return 0
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -7,7 +6,7 @@
 
 #include "backends/opened_models.h"
 #include "backends/part_inputs.h"
-#include "backends/target_devices.h"
+#include "cli/comparison.h"
 #include "cli/input_options.h"
 #include "cli/interruption.h"
 #include "cli/number_option.h"
@@ -111,15 +110,6 @@ struct Report {
     return best;
   }
 };
-
-// How the plan does beside the fastest without one; less than the noise of a careful measurement is
-// no difference.
-std::string comparison_text(double times, const std::string& rival) {
-  constexpr double kNoise = 0.02;
-  if (std::abs(times - 1) < kNoise) return fmt::format("as fast as {}", rival);
-  if (times > 1) return fmt::format("{:.3g} times as fast as {}", times, rival);
-  return fmt::format("SLOWER than {}, which is {:.3g} times as fast", rival, 1 / times);
-}
 
 // One sentence: how fast, and whether the plan was worth it.
 std::string headline(const Report& report) {
@@ -285,14 +275,6 @@ void write_timeline(const std::string& path, const Report& report) {
   write_whole(path, trace_json(report.problem, report.plan, slices));
 }
 
-std::vector<Target> targets_of(const Problem& problem) {
-  std::vector<Target> targets;
-  for (const DeviceId device : problem.devices()) {
-    targets.push_back(target_named(problem.device(device).name));
-  }
-  return targets;
-}
-
 // NumPy has no bf16, but all of its numbers as f32.
 std::string npy_of_result(const Array& array) {
   return npy_bytes(array.element == "bf16" ? as_input(array, "f32", array.shape) : array);
@@ -381,25 +363,26 @@ ExitCode run(const RunVerbOptions& options) {
   run_options.inputs = options.inputs.read(problem, models);
   run_options.keep_results = !options.outputs.empty();
   run_options.stop = interruption.flag();
-  RunResult result;
-  std::vector<Baseline> baselines;
+  ComparedRun run;
   {
     StatusLine status(!options.output.quiet && !options.output.json);
     run_options.progress = [&](double done) {
       status.show(fmt::format("running {:.0f} %", 100 * done));
     };
     try {
-      result = run_plan(problem, loaded.plan(), models, run_options);
+      if (options.no_baselines || models.size() > 1) {
+        run.result = run_plan(problem, loaded.plan(), models, run_options);
+      } else {
+        run = run_beside_baselines(problem, loaded.plan(), models, run_options);
+      }
     } catch (const std::invalid_argument& error) {
       throw InputError(input_name(options.plan.path), "",
                        fmt::format("cannot be run here: {}", error.what()));
     }
-    if (!options.no_baselines && models.size() == 1 && !result.interrupted) {
-      status.show("the model without a plan");
-      baselines = measure_baselines(*models.front(), targets_of(problem), run_options);
-    }
   }
-  const Report report{problem, loaded.plan(), result, baselines, milliseconds_in(problem.unit())};
+  const RunResult& result = run.result;
+  const Report report{problem, loaded.plan(), result, run.baselines,
+                      milliseconds_in(problem.unit())};
   if (!options.timeline.empty()) write_timeline(options.timeline, report);
   if (!options.path.empty()) {
     write_whole(options.path, write_run(run_file_of(report)));

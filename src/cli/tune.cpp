@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
+#include "formats/plan_rows.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
 #include "placewright/placewright.h"
@@ -32,8 +35,9 @@ constexpr const char* kExamples =
     "\n"
     "Each round plans, runs the plan and corrects the costs by what its segments took. It ends\n"
     "when predicted and measured agree within 5 %, when the same plan comes again, or after\n"
-    "--rounds; then the model is run uncut. The best measured plan is kept, so that it is never\n"
-    "slower than the model on one device.";
+    "--rounds. Then the best plan and the model uncut run in turns, and a plan that cuts the "
+    "model\n"
+    "is kept only if it is faster.";
 
 struct TuneOptions {
   ProblemOptions problem;
@@ -46,30 +50,47 @@ struct TuneOptions {
   std::string corrected;
 };
 
+// "cpu:0, cpu:1"
+std::string devices_text(const TuningRound& round) {
+  std::set<DeviceId> used;
+  for (const Segment& segment : round.result.segments) {
+    used.insert(segment.devices.begin(), segment.devices.end());
+  }
+  const std::vector<DeviceId> devices(used.begin(), used.end());
+  return fmt::format("{}", fmt::join(device_names(round.problem, devices), ", "));
+}
+
 // One sentence: what is kept, and whether cutting the model was worth it.
 std::string headline(const Tuning& tuning) {
-  const TuningRound* best = tuning.best();
+  const TuningRound& best = *tuning.best();
   const TuningRound* uncut = tuning.uncut();
-  if (best == nullptr) return "no round has a valid measurement";
   const auto text = [](const TuningRound& round) {
     return value_text(round.measured(), round.problem.unit());
   };
-  if (best == uncut) {
-    return fmt::format("kept: the model uncut, {}: no plan that cuts it was faster", text(*best));
+  if (!best.valid()) {
+    return fmt::format("kept: {}, {}; other work disturbed the final",
+                       best.uncut ? "the model uncut" : "the last plan", text(best));
   }
-  if (uncut == nullptr) return fmt::format("kept: {}", text(*best));
-  return fmt::format("kept: {}, {:.3g} times as fast as the model uncut ({})", text(*best),
-                     uncut->measured() / best->measured(), text(*uncut));
+  if (best.uncut) {
+    const bool alone = std::ranges::all_of(tuning.finalists, &TuningRound::uncut);
+    return fmt::format("kept: the model uncut on {}, {}: {}", devices_text(best), text(best),
+                       alone ? "no plan cuts it" : "the plan that cuts it is not faster");
+  }
+  if (uncut == nullptr) return fmt::format("kept: {}", text(best));
+  return fmt::format("kept: {}, {:.3g} times as fast as the model uncut ({})", text(best),
+                     uncut->measured() / best.measured(), text(*uncut));
 }
 
-RecordTable<TuningRound> round_table(const Tuning& tuning) {
-  const TimeUnit unit = tuning.rounds.front().problem.unit();
+// Of the rounds, or of the finalists.
+RecordTable<TuningRound> round_table(const Tuning& tuning, const std::vector<TuningRound>& rounds) {
+  const TimeUnit unit = rounds.front().problem.unit();
   return RecordTable<TuningRound>({
-      {kNoKey, "round", count(),
-       [&](const auto& round) { return &round - tuning.rounds.data() + 1; }},
+      {kNoKey, &rounds == &tuning.finalists ? "final" : "round", count(),
+       [&](const auto& round) { return &round - rounds.data() + 1; }},
       {"planner", kNoTitle, words(), [](const auto& round) { return round.outcome.planner; }},
       {kNoKey, "planner", words(),
        [](const auto& round) { return round.uncut ? "uncut" : round.outcome.planner; }},
+      {"devices", "devices", words(), [](const auto& round) { return devices_text(round); }},
       {"uncut", kNoTitle, words(), [](const auto& round) { return round.uncut; }},
       {"predicted", "predicted", time_in(unit),
        [](const auto& round) { return round.predicted(); }},
@@ -87,20 +108,28 @@ RecordTable<TuningRound> round_table(const Tuning& tuning) {
       {"outputs_equal", "outputs equal", words(),
        [](const auto& round) { return round.result.outputs.equal(); }},
       {kNoKey, "", words(),
-       [&](const auto& round) { return &round == tuning.best() ? "best" : ""; }},
+       [&](const auto& round) { return &round == tuning.best() ? "kept" : ""; }},
   });
 }
 
 void print_text(const Tuning& tuning) {
-  fmt::print("{}\n{}\n{}\n", round_table(tuning).text(tuning.rounds), tuning.ending,
+  fmt::print("{}\n{}\n", round_table(tuning, tuning.rounds).text(tuning.rounds), tuning.ending);
+  if (tuning.finalists.empty()) return;
+  fmt::print("\n{}\n{}\n", round_table(tuning, tuning.finalists).text(tuning.finalists),
              headline(tuning));
 }
 
 void print_document(const Tuning& tuning) {
   const TuningRound* best = tuning.best();
-  print_json({{"ending", tuning.ending},
-              {"best", best == nullptr ? Json() : Json(best - tuning.rounds.data() + 1)},
-              {"rounds", round_table(tuning).json(tuning.rounds)}});
+  Json document = {{"ending", tuning.ending},
+                   {"rounds", round_table(tuning, tuning.rounds).json(tuning.rounds)},
+                   {"finalists", Json::array()},
+                   {"best", Json()}};
+  if (best != nullptr) {
+    document["finalists"] = round_table(tuning, tuning.finalists).json(tuning.finalists);
+    document["best"] = best - tuning.finalists.data() + 1;
+  }
+  print_json(document);
 }
 
 Tuning tuned(const TuneOptions& options) {
@@ -147,14 +176,17 @@ ExitCode tune_problem(const TuneOptions& options) {
   }
   const TuningRound* best = tuning.best();
   if (best == nullptr) {
-    fmt::print(stderr,
-               "placewright: no round has a valid measurement, so no plan is kept: stop other "
-               "programs, or measure longer with '--repeat {}'\n",
-               5 * options.repeat);
+    fmt::print(stderr, "placewright: interrupted before the final, so no plan is kept\n");
     return ExitCode::no;
   }
+  if (!best->valid()) {
+    options.output.warn(
+        {"other work took the cores in most of the final, which is no reason to cut "
+         "the model: stop other programs, or measure longer with --repeat"});
+  }
   if (!options.path.empty()) {
-    save_plan(options.path, best->problem, best->outcome);
+    const TuningRound kept = best->with_corrected_costs();
+    save_plan(options.path, kept.problem, kept.outcome);
   }
   return ExitCode::success;
 }

@@ -1,115 +1,184 @@
 #include "running/baselines.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "backends/part_inputs.h"
 #include "backends/target_devices.h"
+#include "machine/targets.h"
 #include "machine/workers.h"
+#include "running/turns.h"
 
 namespace placewright {
 namespace {
 
-Buffers inputs_for(const NeuralModel& model, const Target& target, const RunOptions& options) {
-  return model_inputs(model.graph(), options.given_to(0), options.seed, target);
-}
+// The whole model on a target, compiled when it is first measured.
+class Setting {
+ public:
+  Setting(std::string name, const NeuralModel& model, Target target, int streams)
+      : name_(std::move(name)), model_(model), target_(std::move(target)), streams_(streams) {}
 
-// Inferences one after the other, in a thread bound to the cores.
-Measured latency_on(const NeuralModel& model, const Target& target, const RunOptions& options) {
-  const auto part = model.compile_whole({.device = target.device, .threads = target.threads()});
-  const Buffers inputs = inputs_for(model, target, options);
-  const auto request = request_with(*part, inputs);
-  std::vector<double> kept;
-  std::vector<double> rejected;
-  bool watched = false;
-  Workers workers({target}, options.stop);
-  workers.run([&](std::size_t) {
-    const std::unique_ptr<DisturbanceProbe> probe = probe_of(target);
-    watched = probe != nullptr;
-    for (int i = 0; i < options.warm_up + options.repeat && !workers.stopped(); ++i) {
-      if (probe) probe->begin();
-      const Clock::time_point start = Clock::now();
-      request->run();
-      const double length = milliseconds(Clock::now() - start);
-      const double lost = probe ? probe->lost() : 0;
-      if (i < options.warm_up) continue;
-      (lost > kDisturbed * length ? rejected : kept).push_back(length);
+  void take_turn(const RunOptions& options) {
+    if (requests_.empty()) compile(options);
+    if (streams_ > 1) {
+      run_streams(options);
+    } else {
+      latencies_.push_back(latency(options));
+      per_sample_.push_back(latencies_.back());
     }
-  });
-  Measured latency = measured(std::move(kept), rejected);
-  latency.watched = watched;
-  return latency;
-}
-
-// As many inferences at once as there are cores; the backend's own threads do the work.
-Baseline streams_on(const NeuralModel& model, const Target& target, const RunOptions& options) {
-  const int count = target.threads();
-  const auto part =
-      model.compile_whole({.device = target.device, .threads = count, .streams = count});
-  const Buffers inputs = inputs_for(model, target, options);
-  std::vector<std::unique_ptr<Request>> requests;
-  for (int i = 0; i < count; ++i) requests.push_back(request_with(*part, inputs));
-
-  std::vector<double> latencies;
-  std::vector<double> finished;
-  std::vector<Clock::time_point> started(requests.size());
-  const Clock::time_point origin = Clock::now();
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    started[i] = Clock::now();
-    requests[i]->start();
   }
-  const int samples = (options.warm_up + options.repeat) * count;
-  for (int sample = 0; sample < samples; ++sample) {
-    if (options.stop != nullptr && options.stop->load()) break;
-    const std::size_t slot = static_cast<std::size_t>(sample) % requests.size();
-    requests[slot]->wait();
-    if (sample >= options.warm_up * count) {
-      latencies.push_back(milliseconds(Clock::now() - started[slot]));
-      finished.push_back(milliseconds(Clock::now() - origin));
+
+  void release() {
+    released_ = true;
+    requests_.clear();
+    inputs_.clear();
+    part_.reset();
+  }
+
+  [[nodiscard]] bool released() const { return released_; }
+  [[nodiscard]] Baseline baseline() const {
+    return {name_, over_turns(latencies_), over_turns(per_sample_)};
+  }
+
+ private:
+  void compile(const RunOptions& options) {
+    part_ = model_.compile_whole(
+        {.device = target_.device, .threads = target_.threads(), .streams = streams_});
+    inputs_ = model_inputs(model_.graph(), options.given_to(0), options.seed, target_);
+    for (int i = 0; i < streams_; ++i) requests_.push_back(request_with(*part_, inputs_));
+  }
+
+  // Inferences one after the other, in a thread bound to the cores.
+  Measured latency(const RunOptions& options) {
+    std::vector<double> kept;
+    std::vector<double> rejected;
+    bool watched = false;
+    Workers workers({target_}, options.stop);
+    workers.run([&](std::size_t) {
+      const std::unique_ptr<DisturbanceProbe> probe = probe_of(target_);
+      watched = probe != nullptr;
+      for (int i = 0; i < options.warm_up + options.repeat && !workers.stopped(); ++i) {
+        if (probe) probe->begin();
+        const Clock::time_point start = Clock::now();
+        requests_.front()->run();
+        const double length = milliseconds(Clock::now() - start);
+        const double lost = probe ? probe->lost() : 0;
+        if (i < options.warm_up) continue;
+        (lost > kDisturbed * length ? rejected : kept).push_back(length);
+      }
+    });
+    Measured latency = measured(std::move(kept), rejected);
+    latency.watched = watched;
+    return latency;
+  }
+
+  // As many inferences at once as there are streams; the backend's own threads do the work.
+  void run_streams(const RunOptions& options) {
+    std::vector<double> latencies;
+    std::vector<double> finished;
+    std::vector<Clock::time_point> started(requests_.size());
+    const Clock::time_point origin = Clock::now();
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      started[i] = Clock::now();
+      requests_[i]->start();
     }
-    started[slot] = Clock::now();
-    requests[slot]->start();
-  }
-  for (const auto& request : requests) request->wait();
+    const int samples = (options.warm_up + options.repeat) * streams_;
+    for (int sample = 0; sample < samples; ++sample) {
+      if (options.stop != nullptr && options.stop->load()) break;
+      const std::size_t slot = static_cast<std::size_t>(sample) % requests_.size();
+      requests_[slot]->wait();
+      if (sample >= options.warm_up * streams_) {
+        latencies.push_back(milliseconds(Clock::now() - started[slot]));
+        finished.push_back(milliseconds(Clock::now() - origin));
+      }
+      started[slot] = Clock::now();
+      requests_[slot]->start();
+    }
+    for (const auto& request : requests_) request->wait();
 
-  // Over stretches of a tenth, so that a single slow sample does not count for all.
-  std::vector<double> per_sample;
-  const std::size_t block = std::max<std::size_t>(1, finished.size() / 10);
-  for (std::size_t i = block; i < finished.size(); i += block) {
-    per_sample.push_back((finished[i] - finished[i - block]) / static_cast<double>(block));
+    // Over stretches of about a tenth, so that a single slow sample does not count for all, in which
+    // every stream has as many samples: streams that began together also end together.
+    std::vector<double> per_sample;
+    const std::size_t block =
+        requests_.size() * std::max<std::size_t>(1, finished.size() / (10 * requests_.size()));
+    for (std::size_t i = block; i < finished.size(); i += block) {
+      per_sample.push_back((finished[i] - finished[i - block]) / static_cast<double>(block));
+    }
+    latencies_.push_back(measured(std::move(latencies), std::size_t{0}));
+    per_sample_.push_back(measured(std::move(per_sample), std::size_t{0}));
+    // The threads that work are not ours to watch.
+    latencies_.back().watched = false;
+    per_sample_.back().watched = false;
   }
-  // The threads that work are not ours to watch.
-  Baseline streams{fmt::format("{} streams", count), measured(std::move(latencies), std::size_t{0}),
-                   measured(std::move(per_sample), std::size_t{0})};
-  streams.latency.watched = false;
-  streams.per_sample.watched = false;
-  return streams;
+
+  std::string name_;
+  const NeuralModel& model_;
+  Target target_;
+  int streams_;
+  std::unique_ptr<CompiledPart> part_;
+  Buffers inputs_;
+  std::vector<std::unique_ptr<Request>> requests_;
+  bool released_ = false;
+  std::vector<Measured> latencies_;  // by turn
+  std::vector<Measured> per_sample_;
+};
+
+std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& model) {
+  std::vector<Setting> settings;
+  std::set<std::string> kinds;
+  std::set<int> cores;
+  std::optional<Target> on_cores;
+  for (const DeviceId device : problem.devices()) {
+    const Target target = target_named(problem.device(device).name);
+    cores.insert(target.cores.begin(), target.cores.end());
+    if (!target.cores.empty() && !on_cores) on_cores = target;
+    if (!kinds.insert(kind_of(target)).second) continue;
+    settings.emplace_back(fmt::format("{} alone", name_of(target)), model, target, 1);
+  }
+  if (cores.size() < 2 || problem.device_count() < 2) return settings;
+  const Target all{on_cores->backend, on_cores->device, {cores.begin(), cores.end()}};
+  settings.emplace_back(fmt::format("{} threads", cores.size()), model, all, 1);
+  settings.emplace_back(fmt::format("{} streams", cores.size()), model, all, all.threads());
+  return settings;
 }
 
 }  // namespace
 
-std::vector<Baseline> measure_baselines(const NeuralModel& model,
-                                        const std::vector<Target>& targets,
-                                        const RunOptions& options) {
-  std::vector<Baseline> baselines;
-  std::set<std::string> kinds;
-  std::set<int> cores;
-  for (const Target& target : targets) {
-    cores.insert(target.cores.begin(), target.cores.end());
-    if (!kinds.insert(kind_of(target)).second) continue;
-    const Measured latency = latency_on(model, target, options);
-    baselines.push_back({fmt::format("{} alone", name_of(target)), latency, latency});
+ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
+                                 const std::vector<std::unique_ptr<NeuralModel>>& models,
+                                 const RunOptions& options) {
+  RunOptions turn_options = one_turn_of(options);
+  int turn = 0;
+  turn_options.progress = [&](double done) {
+    if (options.progress) options.progress((turn + done) / kTurns);
+  };
+  LoadedPlan loaded(problem, plan, models, turn_options);
+  std::vector<Setting> settings = settings_of(problem, *models.front());
+  std::vector<RunResult> results;
+  double fastest = kInfinity;
+  const auto far_slower = [&](const Setting& setting) {
+    const Baseline baseline = setting.baseline();
+    const double time = plan.schedule ? baseline.latency.median : baseline.per_sample.median;
+    fastest = std::min(fastest, time);
+    return time > kFarSlower * fastest;
+  };
+  for (; turn < kTurns; ++turn) {
+    results.push_back(loaded.measure(turn == 0));
+    if (results.back().interrupted) break;
+    for (Setting& setting : settings) {
+      if (setting.released()) continue;
+      setting.take_turn(turn_options);
+      if (far_slower(setting)) setting.release();
+    }
   }
-  if (cores.size() < 2 || targets.size() < 2) return baselines;
-  const auto on_cores = std::find_if(targets.begin(), targets.end(),
-                                     [](const Target& target) { return !target.cores.empty(); });
-  const Target all{on_cores->backend, on_cores->device, {cores.begin(), cores.end()}};
-  const Measured threads = latency_on(model, all, options);
-  baselines.push_back({fmt::format("{} threads", cores.size()), threads, threads});
-  baselines.push_back(streams_on(model, all, options));
-  return baselines;
+  ComparedRun run{over_turns(std::move(results)), {}};
+  if (run.result.interrupted) return run;
+  for (const Setting& setting : settings) run.baselines.push_back(setting.baseline());
+  return run;
 }
 
 }  // namespace placewright

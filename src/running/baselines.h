@@ -3,11 +3,13 @@
 
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "backends/runtime.h"
-#include "machine/targets.h"
+#include "problem/plan.h"
+#include "problem/problem.h"
 #include "running/execution.h"
 
 namespace placewright {
@@ -18,10 +20,19 @@ struct Baseline {
   Measured per_sample;  // time between two finished samples, as many at once as it takes
 };
 
-// One for each different kind of target, then threads and streams over all cores of the targets
-// (where there is more than one). Runs are as long as `options` say.
-std::vector<Baseline> measure_baselines(const NeuralModel& model,
-                                        const std::vector<Target>& targets,
-                                        const RunOptions& options);
+struct ComparedRun {
+  RunResult result;
+  // One for each different kind of device, then threads and streams over all cores of the devices
+  // (where there is more than one).
+  std::vector<Baseline> baselines;
+};
+
+// Runs a plan of one model and its baselines in turns (running/turns.h). A baseline that takes more
+// than kFarSlower times as long as the fastest has no further turns, and does not stay in memory.
+// Throws as run_plan does.
+inline constexpr double kFarSlower = 1.5;
+ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
+                                 const std::vector<std::unique_ptr<NeuralModel>>& models,
+                                 const RunOptions& options);
 
 }  // namespace placewright

@@ -70,7 +70,7 @@ class Execution {
     for (std::size_t slot = 0; slot < plan_.slots(); ++slot) set_inputs(slot);
   }
 
-  RunResult run();
+  RunResult run(bool compare = true);
 
   // The outputs of each sample, as many as there are slots at most.
   std::vector<std::vector<NamedArrays>> run(std::span<const std::vector<NamedArrays>> samples);
@@ -319,7 +319,7 @@ std::vector<WorkerLog> Execution::follow(std::size_t first, std::size_t samples,
   return logs;
 }
 
-RunResult Execution::run() {
+RunResult Execution::run(bool compare) {
   const std::size_t warm_up = std::max(static_cast<std::size_t>(std::max(options_.warm_up, 0)),
                                        streams_ ? plan_.slots() : 0);
   bool interrupted = false;
@@ -329,8 +329,8 @@ RunResult Execution::run() {
   RunResult result = summarise(problem_, plan_.segments(), plan_.copies().size(), logs, warm_up);
   result.interrupted = interrupted;
   const std::size_t complete = complete_samples(logs);
-  if (options_.compare && complete > 0) result.outputs = check_outputs(complete);
-  if (options_.keep_results && complete > 0) result.results = results_of(0);
+  if (compare && options_.compare && complete > 0) result.outputs = check_outputs(complete);
+  if (compare && options_.keep_results && complete > 0) result.results = results_of(0);
   result.segments = plan_.segments();
   result.copies = plan_.copies();
   state_who_watched(result);
@@ -446,16 +446,16 @@ const NamedArrays& RunOptions::given_to(std::size_t model) const {
 class LoadedPlan::State {
  public:
   State(const Problem& problem, const Plan& plan,
-        const std::vector<std::unique_ptr<NeuralModel>>& models)
-      : execution(problem, plan, models, options) {}
+        const std::vector<std::unique_ptr<NeuralModel>>& models, RunOptions given)
+      : options(std::move(given)), execution(problem, plan, models, options) {}
 
   const RunOptions options;
   Execution execution;
 };
 
 LoadedPlan::LoadedPlan(const Problem& problem, const Plan& plan,
-                       const std::vector<std::unique_ptr<NeuralModel>>& models)
-    : state_(std::make_unique<State>(problem, plan, models)) {}
+                       const std::vector<std::unique_ptr<NeuralModel>>& models, RunOptions options)
+    : state_(std::make_unique<State>(problem, plan, models, std::move(options))) {}
 LoadedPlan::LoadedPlan(LoadedPlan&&) noexcept = default;
 LoadedPlan& LoadedPlan::operator=(LoadedPlan&&) noexcept = default;
 LoadedPlan::~LoadedPlan() = default;
@@ -470,6 +470,10 @@ std::vector<std::vector<NamedArrays>> LoadedPlan::run(
     first += count;
   }
   return outputs;
+}
+
+RunResult LoadedPlan::measure(bool compare) {
+  return state_->execution.run(compare);
 }
 
 RunResult run_plan(const Problem& problem, const Plan& plan,

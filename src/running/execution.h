@@ -95,12 +95,13 @@ RunResult run_plan(const Problem& problem, const Plan& plan,
                    const std::vector<std::unique_ptr<NeuralModel>>& models,
                    const RunOptions& options);
 
-// A plan that stays compiled, and runs when it is given inputs. Not for two threads at once.
+// A plan that stays compiled, and runs when it is given inputs or is to be measured. Not for two
+// threads at once.
 class LoadedPlan {
  public:
   // All three must outlive it. Throws as run_plan does.
   LoadedPlan(const Problem& problem, const Plan& plan,
-             const std::vector<std::unique_ptr<NeuralModel>>& models);
+             const std::vector<std::unique_ptr<NeuralModel>>& models, RunOptions options = {});
   LoadedPlan(LoadedPlan&&) noexcept;
   LoadedPlan& operator=(LoadedPlan&&) noexcept;
   ~LoadedPlan();
@@ -109,6 +110,10 @@ class LoadedPlan {
   // give keeps its value. Those of a pipeline overlap, as many at a time as it has slots. Throws
   // std::invalid_argument as fitted_inputs does, and RuntimeError.
   std::vector<std::vector<NamedArrays>> run(std::span<const std::vector<NamedArrays>> samples);
+
+  // What run_plan says, as often as it is asked; `compare`: with the outputs compared and kept, if the
+  // options want it.
+  RunResult measure(bool compare = true);
 
  private:
   class State;

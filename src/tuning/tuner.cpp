@@ -9,31 +9,79 @@
 
 #include "backends/opened_models.h"
 #include "evaluate/pipeline.h"
+#include "evaluate/schedule.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "running/turns.h"
 #include "tuning/correction.h"
 #include "verify/verifier.h"
 
 namespace placewright {
 namespace {
 
-// The whole model as one stage on all devices of a kind, of the kinds where that is a valid plan the
-// fastest. Of other objectives than throughput there is none.
-std::optional<Plan> replicated(const Problem& problem) {
-  if (problem.objective() != Objective::throughput) return std::nullopt;
-  const auto& order = problem.topological_order();
-  std::optional<Plan> best;
-  for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
-    Stage stage{.devices = {}, .ops = {order.begin(), order.end()}};
-    for (const DeviceId device : problem.devices()) {
-      if (problem.kind_of(device) == KindId{kind}) stage.devices.push_back(device);
-    }
-    if (stage.devices.empty()) continue;
-    Plan plan = pipeline_plan(problem, std::vector{std::move(stage)});
-    if (best && best->value <= plan.value) continue;
-    if (verify(problem, plan).empty()) best = std::move(plan);
+// All devices of the kind.
+std::vector<DeviceId> devices_of(const Problem& problem, KindId kind) {
+  std::vector<DeviceId> devices;
+  for (const DeviceId device : problem.devices()) {
+    if (problem.kind_of(device) == kind) devices.push_back(device);
   }
-  return best;
+  return devices;
+}
+
+// All ops, those of the models that are shortest for their weight on the device first.
+std::vector<OpId> shortest_first(const Problem& problem, DeviceId device) {
+  Table<ModelId, double> rank(problem.model_count(), 0);
+  for (const OpId op : problem.ops()) rank[problem.op(op).model] += problem.time(op, device);
+  for (const ModelId model : problem.models()) rank[model] /= problem.model(model).weight;
+  std::vector<OpId> order(problem.topological_order().begin(), problem.topological_order().end());
+  std::ranges::stable_sort(order, {}, [&](OpId op) { return rank[problem.op(op).model]; });
+  return order;
+}
+
+// Nullopt if the devices may not run the models whole.
+std::optional<Plan> uncut_plan(const Problem& problem, std::vector<DeviceId> devices) {
+  const DeviceId device = devices.front();
+  if (!std::ranges::all_of(problem.ops(), [&](OpId op) { return problem.allowed(op, device); })) {
+    return std::nullopt;
+  }
+  const auto accepted = [&](Plan plan) {
+    return verify(problem, plan).empty() ? std::optional(std::move(plan)) : std::nullopt;
+  };
+  if (problem.objective() == Objective::throughput) {
+    const auto& order = problem.topological_order();
+    const auto on = [&](std::vector<DeviceId> replicas) {
+      Stage stage{.devices = std::move(replicas), .ops = {order.begin(), order.end()}};
+      return accepted(pipeline_plan(problem, std::vector{std::move(stage)}));
+    };
+    auto replicated = on(std::move(devices));
+    return replicated ? std::move(replicated) : on({device});
+  }
+  Placement placement(problem.op_count(), device);
+  Schedule schedule =
+      ScheduleEvaluator(problem).schedule(shortest_first(problem, device), placement);
+  schedule = retime(problem, placement, schedule);
+  return accepted(schedule_plan(problem, std::move(placement), std::move(schedule)));
+}
+
+// The model uncut on each kind of device, as far as that may be the fastest.
+std::vector<TuningRound> uncut_rounds(const ProblemDraft& costs) {
+  std::vector<TuningRound> rounds;
+  double fastest = kInfinity;
+  const Problem problem(costs);
+  for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
+    std::vector<DeviceId> devices = devices_of(problem, KindId{kind});
+    if (devices.empty()) continue;
+    std::optional<Plan> plan = uncut_plan(problem, std::move(devices));
+    if (!plan) continue;
+    fastest = std::min(fastest, plan->value);
+    TuningRound round{Problem(costs), {}, {}, true};
+    round.outcome.planner = "single";
+    round.outcome.answer.plan = std::move(plan);
+    rounds.push_back(std::move(round));
+  }
+  std::erase_if(rounds,
+                [&](const TuningRound& round) { return round.predicted() > kNoRival * fastest; });
+  return rounds;
 }
 
 class Tuner {
@@ -45,7 +93,7 @@ class Tuner {
       if (!add_round(std::move(costs))) break;
       costs = tuning_.rounds.back().corrected_draft();
     }
-    if (!tuning_.interrupted && !tuning_.rounds.empty()) add_uncut_round();
+    if (!tuning_.interrupted && !tuning_.rounds.empty()) play_final();
     return std::move(tuning_);
   }
 
@@ -68,20 +116,51 @@ class Tuner {
     return measure(std::move(round), fmt::format("round {}", number));
   }
 
-  // With the costs as they are after the last round, unless the model was uncut already. Whether cuts
-  // pay is not known without it, so it is tried again if others disturbed it.
-  void add_uncut_round() {
+  void play_final() {
     constexpr int kAttempts = 3;
-    for (TuningRound& round : tuning_.rounds) round.uncut = round.result.segments.size() == 1;
-    for (int attempt = 0; attempt < kAttempts && tuning_.uncut() == nullptr; ++attempt) {
-      TuningRound round{Problem(tuning_.rounds.back().corrected_draft()), {}, {}, true};
-      const std::optional<Plan> start = replicated(round.problem);
-      PlanRequest request = request_.plan;
-      request.planner = "single";
-      if (start) request.start = &*start;
-      round.outcome = make_plan(round.problem, planning_registry(), request, request_.stop);
-      if (!round.outcome.answer.plan || !measure(std::move(round), "the model uncut")) return;
+    std::vector<TuningRound> finalists = uncut_rounds(tuning_.rounds.back().corrected_draft());
+    const TuningRound* cut = fastest_cut_round();
+    if (cut == nullptr && finalists.empty()) cut = &tuning_.rounds.back();
+    if (cut != nullptr) {
+      finalists.push_back({Problem(cut->problem.draft()), cut->outcome, {}, cut->uncut});
     }
+    const auto models = models_of(finalists.front().problem);
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      if (!run_in_turns(finalists, models)) return interrupt();
+      if (std::ranges::all_of(finalists, &TuningRound::valid)) break;
+    }
+    tuning_.finalists = std::move(finalists);
+  }
+
+  [[nodiscard]] const TuningRound* fastest_cut_round() const {
+    const TuningRound* fastest = nullptr;
+    for (const TuningRound& round : tuning_.rounds) {
+      if (round.uncut || !round.valid() || !round.result.outputs.equal()) continue;
+      if (fastest == nullptr || round.measured() < fastest->measured()) fastest = &round;
+    }
+    return fastest;
+  }
+
+  // False: interrupted.
+  bool run_in_turns(std::vector<TuningRound>& finalists,
+                    const std::vector<std::unique_ptr<NeuralModel>>& models) {
+    const RunOptions options = one_turn_of({.repeat = request_.repeat, .stop = request_.stop});
+    std::vector<LoadedPlan> loaded;
+    std::vector<std::vector<RunResult>> results(finalists.size());
+    for (const TuningRound& round : finalists) {
+      loaded.emplace_back(round.problem, *round.outcome.answer.plan, models, options);
+    }
+    for (int turn = 0; turn < kTurns; ++turn) {
+      tell(fmt::format("the final: turn {} of {}", turn + 1, kTurns));
+      for (std::size_t i = 0; i < finalists.size(); ++i) {
+        results[i].push_back(loaded[i].measure(turn == 0));
+        if (results[i].back().interrupted) return false;
+      }
+    }
+    for (std::size_t i = 0; i < finalists.size(); ++i) {
+      finalists[i].result = over_turns(std::move(results[i]));
+    }
+    return true;
   }
 
   // Runs the plan of a round and keeps it; false: it was interrupted.
@@ -98,6 +177,7 @@ class Tuner {
       interrupt();
       return false;
     }
+    round.uncut = round.result.segments.size() == round.problem.model_count();
     tuning_.rounds.push_back(std::move(round));
     return true;
   }
@@ -154,22 +234,39 @@ ProblemDraft TuningRound::corrected_draft() const {
   return corrected(problem, result.segments, times);
 }
 
-const TuningRound* Tuning::best() const {
-  const TuningRound* best = nullptr;
-  const auto judged = [](const TuningRound& round) {
-    return round.measured() * (round.uncut ? 1 - kLeastGain : 1);
-  };
-  for (const TuningRound& round : rounds) {
-    if (!round.valid() || !round.result.outputs.equal()) continue;
-    if (best == nullptr || judged(round) < judged(*best)) best = &round;
+TuningRound TuningRound::with_corrected_costs() const {
+  TuningRound same{Problem(corrected_draft()), outcome, result, uncut};
+  Plan& plan = *same.outcome.answer.plan;
+  if (plan.schedule) {
+    Schedule schedule = retime(same.problem, plan.placement, *plan.schedule);
+    plan = schedule_plan(same.problem, plan.placement, std::move(schedule));
+  } else {
+    plan = pipeline_plan(same.problem, plan.stages);
   }
-  return best;
+  same.outcome.answer.certificate = {};
+  return same;
 }
 
 const TuningRound* Tuning::uncut() const {
-  const auto found = std::ranges::find_if(
-      rounds, [](const TuningRound& round) { return round.uncut && round.valid(); });
-  return found == rounds.end() ? nullptr : &*found;
+  const TuningRound* fastest = nullptr;
+  const auto judged = [](const TuningRound& round) {
+    return std::pair(!round.valid(), round.measured());
+  };
+  for (const TuningRound& round : finalists) {
+    if (!round.uncut) continue;
+    if (fastest == nullptr || judged(round) < judged(*fastest)) fastest = &round;
+  }
+  return fastest;
+}
+
+const TuningRound* Tuning::best() const {
+  if (finalists.empty()) return nullptr;
+  const TuningRound& cut = finalists.back();
+  const TuningRound* whole = uncut();
+  if (cut.uncut || whole == nullptr) return whole == nullptr ? &cut : whole;
+  const bool faster = cut.valid() && whole->valid() && cut.result.outputs.equal() &&
+                      cut.measured() < (1 - kLeastGain) * whole->measured();
+  return faster ? &cut : whole;
 }
 
 Tuning tune(ProblemDraft costs, TuneRequest request) {

@@ -1,12 +1,17 @@
-// The tuning loop: plan, run, correct the costs by what was measured, and plan again.
+// The tuning loop: plan, run, correct the costs by what was measured, and plan again; then let the
+// model uncut have the last word.
 //
 // A round plans with the costs known so far and runs the plan for real. It is the last one when
 // predicted and measured agree, when the same placement keeps coming, when there is no plan, or when
-// the rounds are used up. Then one more round runs the model uncut: whole on the best device or, for
-// throughput, on as many equal ones as may share it; this is what the backend gives without a plan.
-// It is repeated, twice at most, if others disturbed it.
-// The best round is the one that was measured fastest, not the last one, so that tuning never ends
-// with a plan that is slower than no plan.
+// the rounds are used up.
+//
+// Then the final: the fastest round that cut the model, and the model uncut on each kind of device
+// that may be the best for it (of several models one after the other, the shortest first; for
+// throughput on as many equal devices as may share it), which is what the backend gives without a
+// plan. All of them stay compiled and run in turns (running/turns.h), so that they meet the same
+// machine. The cut plan is kept only if it is measured faster there, by more than the noise. If others
+// disturbed the final it is repeated, twice at most; if all was disturbed the model stays uncut. So
+// tuning never ends with a plan that is slower than no plan.
 
 #pragma once
 
@@ -38,11 +43,15 @@ struct TuneRequest {
   std::function<void(const std::string&)> progress = {};  // what is going on, in a few words
 };
 
+// An uncut model that is predicted to take more than this times as long as the fastest one is not in
+// the final.
+inline constexpr double kNoRival = 2;
+
 struct TuningRound {
   Problem problem;
   PlanOutcome outcome;
   RunResult result;
-  bool uncut = false;
+  bool uncut = false;  // one segment for each model
 
   [[nodiscard]] double predicted() const { return outcome.value(); }
   [[nodiscard]] double measured() const { return result.value.median; }
@@ -51,19 +60,20 @@ struct TuningRound {
   [[nodiscard]] double error() const { return predicted() / measured() - 1; }
   // The costs as this round's measurements correct them.
   [[nodiscard]] ProblemDraft corrected_draft() const;
+  // The same plan under these costs, without a bound: that was for others.
+  [[nodiscard]] TuningRound with_corrected_costs() const;
 };
 
 struct Tuning {
   std::vector<TuningRound> rounds;
-  std::string ending;  // why no further round was planned
+  std::string ending;                  // why no further round was planned
+  std::vector<TuningRound> finalists;  // with what they took in the final
   bool interrupted = false;
 
-  // The fastest of the rounds whose measurement is valid and whose outputs are right; nullptr if
-  // there is none.
-  [[nodiscard]] const TuningRound* best() const;
-  // The round that ran the model uncut; nullptr if there is none, or if its measurement is not
-  // valid.
+  // The fastest finalist that is uncut, of those whose measurement is valid if there are any.
   [[nodiscard]] const TuningRound* uncut() const;
+  // What is kept; nullptr if there was no final.
+  [[nodiscard]] const TuningRound* best() const;
 };
 
 // `costs` must come from models that can be run here. Throws as run_plan does.

@@ -1,0 +1,27 @@
+// Measurements that are to be compared, taken in turns.
+//
+// A machine does not stay as it is: it gets warm, and other programs come and go. Two equal things
+// measured one after the other then seem to differ. So everything that is to be compared runs for a
+// few samples, one after the other, kTurns times, and what counts is the median over the turns.
+
+#pragma once
+
+#include <vector>
+
+#include "problem/measured.h"
+#include "running/execution.h"
+
+namespace placewright {
+
+inline constexpr int kTurns = 5;
+
+// The samples of one turn, so that all turns have about as many as `options` say.
+RunOptions one_turn_of(RunOptions options);
+
+// The medians over the turns that are valid, over all of them if those are less than half.
+Measured over_turns(const std::vector<Measured>& turns);
+// The turn whose value is nearest to the median, with the value over all turns. Outputs are those of
+// the first turn.
+RunResult over_turns(std::vector<RunResult> turns);
+
+}  // namespace placewright
