@@ -36,6 +36,9 @@ constexpr std::size_t kMostReady = 8;
 constexpr std::size_t kEventsBetweenChecks = 16;
 // For the devices and turns of waiting models: a few milliseconds at most.
 constexpr std::size_t kShareEvaluations = 2000;
+// By which sharing the devices must be better than shortest first: models at once slow each other
+// down, and later arrivals are not known.
+constexpr double kLeastGain = 0.03;
 
 // What decides at each event which ops start.
 class OnlineRule {
@@ -207,7 +210,7 @@ class SharedDecisions : public OnlineRule {
       begun[model] = 1;
       waiting.push_back({model, run.now()});
     }
-    for (const ModelStart& start : shares_.best(waiting, busy, kShareEvaluations)) {
+    for (const ModelStart& start : shares_.best(waiting, busy, kShareEvaluations, kLeastGain)) {
       turn_[start.model] = {start.device, start.start};
     }
   }

@@ -19,7 +19,8 @@
 // Ops are packed beforehand (planners/flow/chain_groups.h), since a packed op runs as one. Where
 // devices share resources or memory a model is one op: what a cut costs is not known before all of
 // its parts are placed, and `talos` gives each waiting model its set of cores and its turn
-// (planners/flow/model_shares.h) in place of the two plans above. What was run is checked by the
+// (planners/flow/model_shares.h) in place of the two plans above, those of shortest first unless
+// others are better by more than models at once may slow each other down. What was run is checked by the
 // verifier against the problem with all arrivals. A decision takes O(ops not started x (devices + a
 // shortest path in the flow)).
 //

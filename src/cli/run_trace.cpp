@@ -12,9 +12,10 @@
 
 #include "analysis/online.h"
 #include "backends/opened_models.h"
+#include "cli/comparison.h"
 #include "cli/interruption.h"
+#include "cli/record_table.h"
 #include "cli/status_line.h"
-#include "cli/table.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/verbs.h"
@@ -87,8 +88,7 @@ class WholeTrace {
   std::vector<OpId> op_;  // by arrival
 };
 
-// Asks an OnlinePlanner, with what really happened until now; what runs ends when it was predicted
-// to, or is about to end.
+// Asks an OnlinePlanner, with what really happened until now.
 class PlannedRule {
  public:
   PlannedRule(const WholeTrace& trace, OnlineMethod method)
@@ -113,7 +113,7 @@ class PlannedRule {
                                     std::nextafter(now, -std::numeric_limits<double>::infinity()));
       schedule.end[op] = state.stage == ArrivalStage::complete
                              ? std::min(state.end / trace_.scale(), now)
-                             : std::max(now, schedule.start[op] + problem.time(op, state.device));
+                             : predicted_end(op, state.device, schedule.start[op], now);
     }
     const auto decision = planner_.decide(placement, schedule, now, known);
     if (!decision) throw RuntimeError("no device has room for the models that have arrived");
@@ -128,6 +128,13 @@ class PlannedRule {
   }
 
  private:
+  // When it was predicted to, or if that is over soon: as long as it runs, its cores are not free.
+  [[nodiscard]] double predicted_end(OpId op, DeviceId device, double start, double now) const {
+    constexpr double kSoon = 0.01;  // of its time
+    const double time = trace_.problem().time(op, device);
+    return std::max(start + time, now + kSoon * time);
+  }
+
   const WholeTrace& trace_;
   OnlinePlanner planner_;
 };
@@ -191,58 +198,82 @@ double total_completion(const PlayedTrace& played, std::span<const ArrivalState>
   return total;
 }
 
-std::string time_text(double milliseconds) {
-  return value_text(milliseconds, TimeUnit::milliseconds);
-}
+// What became of one arrival; moments in milliseconds.
+struct ArrivalRow {
+  const TraceArrival& arrival;
+  double time;
+  ArrivalState state;
+  std::string device;                        // empty: it never ran
+  std::optional<double> predicted_end = {};  // nullopt: not predicted, or cancelled
+};
 
-std::string methods_table(const TraceReport& report) {
-  TextTable table({{"method"},
-                   {"predicted", Align::right},
-                   {"measured", Align::right},
-                   {"prediction is off by", Align::right},
-                   {"spread", Align::right},
-                   {"to talos", Align::right}});
-  for (const Method& method : report.methods) {
-    const double predicted = method.predicted ? report.predicted(method) : 0;
-    const double own = method.measured.median;
-    table.add(
-        {method.name, method.predicted ? time_text(predicted) : "-", time_text(own),
-         method.predicted && own > 0 ? fmt::format("{:+.1f} %", 100 * (predicted / own - 1)) : "-",
-         fmt::format("{:.1f} %", 100 * method.measured.spread()),
-         fmt::format("{:.3f} x", own / report.methods.front().measured.median)});
-  }
-  return table.text();
-}
-
-std::string stage_text(const ArrivalState& state) {
-  return state.stage == ArrivalStage::cancelled ? "cancelled" : "";
-}
-
-// The typical run of the first method.
-std::string arrivals_table(const TraceReport& report) {
-  TextTable table({{"model"},
-                   {"arrives", Align::right},
-                   {"device"},
-                   {"starts", Align::right},
-                   {"ends", Align::right},
-                   {"predicted", Align::right},
-                   {""}});
-  const auto& states = report.typical(0);
-  const OnlineRun& predicted = *report.methods.front().predicted;
+// Of the method's typical run.
+std::vector<ArrivalRow> arrival_rows(const TraceReport& report, const Method& method) {
+  const double scale = report.whole.scale();
+  const auto& states = report.typical(static_cast<std::size_t>(&method - report.methods.data()));
+  std::vector<ArrivalRow> rows;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const TraceArrival& arrival = report.played.trace.arrivals[i];
-    const ArrivalState& state = states[i];
-    const bool ran = state.device.valid();
-    table.add({arrival.name, time_text(arrival.time * report.whole.scale()),
-               ran ? report.played.catalogue.device(state.device).name : "-",
-               ran ? time_text(state.start) : "-",
-               state.stage == ArrivalStage::complete ? time_text(state.end) : "-",
-               predicted.models[i].complete
-                   ? time_text(predicted.models[i].completion * report.whole.scale())
-                   : "-",
-               stage_text(state)});
+    const DeviceId device = states[i].device;
+    ArrivalRow& row = rows.emplace_back(arrival, arrival.time * scale, states[i], std::string());
+    if (device.valid()) row.device = report.played.catalogue.device(device).name;
+    if (method.predicted && method.predicted->models[i].complete) {
+      row.predicted_end = method.predicted->models[i].completion * scale;
+    }
   }
-  return table.text();
+  return rows;
+}
+
+RecordTable<ArrivalRow> arrival_table() {
+  const auto moment = time_in(TimeUnit::milliseconds);
+  const auto if_so = [](bool known, const auto& value) { return known ? Json(value) : Json(); };
+  const auto cancelled = [](const ArrivalRow& row) {
+    return row.state.stage == ArrivalStage::cancelled;
+  };
+  return RecordTable<ArrivalRow>({
+      {"name", "model", words(), [](const auto& row) { return row.arrival.name; }},
+      {"arrival", "arrives", moment, [](const auto& row) { return row.time; }},
+      {"device", "device", words(),
+       [=](const auto& row) { return if_so(!row.device.empty(), row.device); }},
+      {"start", "starts", moment,
+       [=](const auto& row) { return if_so(!row.device.empty(), row.state.start); }},
+      {"end", "ends", moment,
+       [=](const auto& row) {
+         return if_so(row.state.stage == ArrivalStage::complete, row.state.end);
+       }},
+      {kNoKey, "predicted", moment,
+       [=](const auto& row) {
+         return if_so(row.predicted_end.has_value(), row.predicted_end.value_or(0));
+       }},
+      {"cancelled", kNoTitle, words(), cancelled},
+      {kNoKey, "", words(), [=](const auto& row) { return cancelled(row) ? "cancelled" : ""; }},
+  });
+}
+
+RecordTable<Method> methods_table(const TraceReport& report) {
+  const Method& first = report.methods.front();
+  const auto predicted = [&](const Method& method) {
+    return method.predicted ? Json(report.predicted(method)) : Json();
+  };
+  return RecordTable<Method>({
+      {"method", "method", words(), [](const auto& method) { return method.name; }},
+      {"predicted", "predicted", time_in(TimeUnit::milliseconds), predicted},
+      {"measured", "measured", time_in(TimeUnit::milliseconds),
+       [](const auto& method) { return method.measured.median; }},
+      {kNoKey, "prediction is off by", scaled(100, "{:+.1f} %"),
+       [=](const auto& method) {
+         const double own = method.measured.median;
+         return method.predicted && own > 0
+                    ? Json(predicted(method).template get<double>() / own - 1)
+                    : Json();
+       }},
+      {"spread", "spread", percent(), [](const auto& method) { return method.measured.spread(); }},
+      {kNoKey, "to talos", number("{:.3f} x"),
+       [&](const auto& method) { return method.measured.median / first.measured.median; }},
+      {"runs", kNoTitle, words(), [](const auto& method) { return method.totals; }},
+      {"models", kNoTitle, words(),
+       [&](const auto& method) { return arrival_table().json(arrival_rows(report, method)); }},
+  });
 }
 
 // How talos does beside the better of what the backend gives by itself.
@@ -252,16 +283,22 @@ std::string headline(const TraceReport& report) {
     if (!method.is_default()) continue;
     if (best == nullptr || method.measured.median < best->measured.median) best = &method;
   }
-  const double own = report.methods.front().measured.median;
+  const auto text = [](const Method& method) {
+    return value_text(method.measured.median, TimeUnit::milliseconds);
+  };
+  const Method& own = report.methods.front();
   return fmt::format(
-      "total completion: {}; {:.3g} times as fast as {} ({}), the best without a plan",
-      time_text(own), best->measured.median / own, best->name, time_text(best->measured.median));
+      "total completion: {}; {}", text(own),
+      comparison_text(best->measured.median / own.measured.median,
+                      fmt::format("{} ({}), the best without a plan", best->name, text(*best))));
 }
 
 void print_text(const TraceReport& report) {
+  const Method& first = report.methods.front();
   fmt::print("{}: {} arrivals, each method run {} times\n\n{}\n{}\n",
              printable(report.played.trace.name), report.played.trace.arrivals.size(),
-             report.methods.front().totals.size(), methods_table(report), arrivals_table(report));
+             first.totals.size(), methods_table(report).text(report.methods),
+             arrival_table().text(arrival_rows(report, first)));
   fmt::print("outputs: {} (largest difference {:.1e} of the largest value)\n{}\n",
              report.runs.outputs.equal() ? "equal to the unsplit models'"
                                          : "NOT equal to the unsplit models'",
@@ -269,36 +306,12 @@ void print_text(const TraceReport& report) {
 }
 
 Json json_of(const TraceReport& report) {
-  Json document = {{"trace", report.played.trace.name},
-                   {"unit", "ms"},
-                   {"methods", Json::array()},
-                   {"outputs",
-                    {{"equal", report.runs.outputs.equal()},
-                     {"largest_difference", report.runs.outputs.largest_difference}}}};
-  for (std::size_t i = 0; i < report.methods.size(); ++i) {
-    const Method& method = report.methods[i];
-    Json entry = {{"method", method.name},
-                  {"predicted", method.predicted ? Json(report.predicted(method)) : Json()},
-                  {"measured", method.measured.median},
-                  {"spread", method.measured.spread()},
-                  {"runs", method.totals},
-                  {"models", Json::array()}};
-    const auto& states = report.typical(i);
-    for (std::size_t j = 0; j < states.size(); ++j) {
-      const ArrivalState& state = states[j];
-      const bool complete = state.stage == ArrivalStage::complete;
-      const bool ran = state.device.valid();
-      entry["models"].push_back(
-          {{"name", report.played.trace.arrivals[j].name},
-           {"arrival", report.played.trace.arrivals[j].time * report.whole.scale()},
-           {"device", ran ? Json(report.played.catalogue.device(state.device).name) : Json()},
-           {"start", ran ? Json(state.start) : Json()},
-           {"end", complete ? Json(state.end) : Json()},
-           {"cancelled", state.stage == ArrivalStage::cancelled}});
-    }
-    document["methods"].push_back(std::move(entry));
-  }
-  return document;
+  return {{"trace", report.played.trace.name},
+          {"unit", "ms"},
+          {"methods", methods_table(report).json(report.methods)},
+          {"outputs",
+           {{"equal", report.runs.outputs.equal()},
+            {"largest_difference", report.runs.outputs.largest_difference}}}};
 }
 
 void write_timeline(const std::string& path, const TraceReport& report) {

@@ -42,24 +42,26 @@ class ModelShares::Search {
          const Table<DeviceId, double>& busy, std::size_t evaluations)
       : shares_(shares), waiting_(waiting), busy_(busy), left_(evaluations) {}
 
-  std::vector<ModelStart> run() {
+  std::vector<ModelStart> run(double least_gain) {
+    Choices simplest = shortest_first();
+    offer(simplest);
+    const double simple_value = value_;
     for (std::size_t kind = 0; kind < shares_.problem_.kind_count(); ++kind) {
       offer(all_on(KindId{kind}));
     }
     while (left_ > 0 && (change_a_kind() || move_a_model())) {
     }
-    return starts_of(best_);
+    return starts_of(value_ > (1 - least_gain) * simple_value ? simplest : best_);
   }
 
  private:
-  // All models on one kind, or if it cannot run one on the kind that is fastest for it: those of
-  // most weight for their time first.
-  [[nodiscard]] Choices all_on(KindId wish) const {
+  // Each model on the kind that is given for it: those of most weight for their time first.
+  template <class KindOf>
+  [[nodiscard]] Choices ranked(const KindOf& kind_of) const {
     std::vector<std::pair<double, Choice>> ranked;
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       const ModelId model = waiting_[i].model;
-      KindId kind = wish;
-      if (shares_.time_on_kind(model, kind) == kInfinity) kind = fastest_kind(model);
+      const KindId kind = kind_of(model);
       const double time = shares_.time_on_kind(model, kind);
       if (time == kInfinity) continue;
       const double weight = shares_.problem_.model(model).weight;
@@ -69,6 +71,17 @@ class ModelShares::Search {
     Choices choices;
     for (const auto& [rank, choice] : ranked) choices.push_back(choice);
     return choices;
+  }
+
+  [[nodiscard]] Choices shortest_first() const {
+    return ranked([&](ModelId model) { return fastest_kind(model); });
+  }
+
+  // If the kind cannot run one of them, that one on the kind that is fastest for it.
+  [[nodiscard]] Choices all_on(KindId kind) const {
+    return ranked([&](ModelId model) {
+      return shares_.time_on_kind(model, kind) < kInfinity ? kind : fastest_kind(model);
+    });
   }
 
   [[nodiscard]] KindId fastest_kind(ModelId model) const {
@@ -158,9 +171,9 @@ class ModelShares::Search {
 
 std::vector<ModelStart> ModelShares::best(const std::vector<WaitingModel>& waiting,
                                           const Table<DeviceId, double>& busy,
-                                          std::size_t evaluations) const {
+                                          std::size_t evaluations, double least_gain) const {
   if (waiting.empty()) return {};
-  return Search(*this, waiting, busy, evaluations).run();
+  return Search(*this, waiting, busy, evaluations).run(least_gain);
 }
 
 }  // namespace placewright

@@ -7,8 +7,9 @@
 //
 // A plan is an order of the models and a kind of device for each. Models are taken in that order;
 // each starts on the device of its kind that is free first. Devices of one kind differ in name only,
-// so the search does not multiply with them. It starts from the models by weight over time with
-// every single kind for all of them, and improves the best start: another kind for one model, or
+// so the search does not multiply with them. It starts from the models by weight over time, each on
+// the kind that is fastest for it (shortest first) and with every single kind for all of them, and
+// improves the best start: another kind for one model, or
 // another place in the order, until neither helps or `evaluations` are spent. Wide sets win where
 // few models wait and narrow ones where many do, since a model is served best by one core and
 // soonest by many.
@@ -50,10 +51,11 @@ class ModelShares {
   [[nodiscard]] DeviceId fastest(ModelId model) const;
 
   // The starts in the order that was found; `busy` is until when each device works already. A model
-  // that no device can run whole is left out.
+  // that no device can run whole is left out. They are those of shortest first unless the sum of
+  // completions is less by `least_gain`, relatively.
   [[nodiscard]] std::vector<ModelStart> best(const std::vector<WaitingModel>& waiting,
                                              const Table<DeviceId, double>& busy,
-                                             std::size_t evaluations) const;
+                                             std::size_t evaluations, double least_gain = 0) const;
 
  private:
   struct Choice {
