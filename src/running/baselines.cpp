@@ -151,7 +151,7 @@ std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& mode
 ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
                                  const std::vector<std::unique_ptr<NeuralModel>>& models,
                                  const RunOptions& options) {
-  RunOptions turn_options = one_turn_of(options);
+  RunOptions turn_options = one_turn_of(options, !plan.schedule);
   int turn = 0;
   turn_options.progress = [&](double done) {
     if (options.progress) options.progress((turn + done) / kTurns);

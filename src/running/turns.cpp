@@ -6,10 +6,11 @@
 
 namespace placewright {
 
-RunOptions one_turn_of(RunOptions options) {
+RunOptions one_turn_of(RunOptions options, bool pipeline) {
   constexpr int kMostWarmUp = 2;  // all of it is compiled and has run before
   options.warm_up = std::min(options.warm_up, kMostWarmUp);
   options.repeat = (options.repeat + kTurns - 1) / kTurns;
+  if (pipeline) options.repeat = std::max(options.repeat, kFewestOfPipeline);
   options.duration /= kTurns;
   return options;
 }

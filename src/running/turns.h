@@ -15,8 +15,10 @@ namespace placewright {
 
 inline constexpr int kTurns = 5;
 
-// The samples of one turn, so that all turns have about as many as `options` say.
-RunOptions one_turn_of(RunOptions options);
+// The samples of one turn, so that all turns have about as many as `options` say; of a pipeline, which
+// shows its pace only when it is full, at least kFewestOfPipeline.
+inline constexpr int kFewestOfPipeline = 10;
+RunOptions one_turn_of(RunOptions options, bool pipeline);
 
 // The medians over the turns that are valid, over all of them if those are less than half.
 Measured over_turns(const std::vector<Measured>& turns);

@@ -144,7 +144,9 @@ class Tuner {
   // False: interrupted.
   bool run_in_turns(std::vector<TuningRound>& finalists,
                     const std::vector<std::unique_ptr<NeuralModel>>& models) {
-    const RunOptions options = one_turn_of({.repeat = request_.repeat, .stop = request_.stop});
+    const bool pipeline = finalists.front().problem.objective() == Objective::throughput;
+    const RunOptions options =
+        one_turn_of({.repeat = request_.repeat, .stop = request_.stop}, pipeline);
     std::vector<LoadedPlan> loaded;
     std::vector<std::vector<RunResult>> results(finalists.size());
     for (const TuningRound& round : finalists) {

@@ -39,8 +39,10 @@ TEST(Turns, TheResultIsThatOfATypicalTurnWithTheOutputsOfTheFirst) {
 }
 
 TEST(Turns, TogetherTheyHaveTheSamplesThatWereAskedFor) {
-  const RunOptions options = one_turn_of({.warm_up = 5, .repeat = 21, .duration = 10});
+  const RunOptions wanted{.warm_up = 5, .repeat = 21, .duration = 10};
+  const RunOptions options = one_turn_of(wanted, false);
   EXPECT_EQ(options.repeat, 5);
+  EXPECT_EQ(one_turn_of(wanted, true).repeat, kFewestOfPipeline);
   EXPECT_EQ(options.duration, 2);
 }
 

@@ -57,6 +57,7 @@ ScheduleModel::State::State(const Problem& problem, ScheduleScope scope, double 
   add_after();
   add_resources();
   add_shared_resources();
+  add_pool();
   add_work();
   if (scope_.memory) add_memory();
   model_.minimize(objective_);

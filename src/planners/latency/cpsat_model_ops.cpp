@@ -389,6 +389,38 @@ void ScheduleModel::State::add_shared_resources() {
   }
 }
 
+// What follows from all resources together, and no single one tells: ops on any of many equal sets of
+// cores take their part of the pool. With it a proof need not look at every set by itself.
+void ScheduleModel::State::add_pool() {
+  constexpr double kPoolUnits = 12;  // of each resource: halves, thirds and quarters are exact
+  constexpr double kRounding = 1e-9;
+  const std::size_t count = problem_.resource_count();
+  if (count < 2) return;
+  std::vector<CpInterval> intervals;
+  std::vector<CpExpression> demands;
+  const auto capacity = static_cast<Units>(kPoolUnits) * static_cast<Units>(count);
+  CpExpression spare;
+  if (latency_) spare.terms.push_back({completions_.front(), capacity});
+  for (const DeviceId device : problem_.devices()) {
+    for (std::size_t i = 0; i < computing_[device].size(); ++i) {
+      const OpId op = computing_[device][i];
+      double part = 0;
+      for (const ResourceUse& use : problem_.uses(device)) {
+        part += use.amount / problem_.resource(use.resource).capacity;
+      }
+      const auto demand = static_cast<Units>(
+          std::floor(part * problem_.share(op, device) * kPoolUnits + kRounding));
+      if (demand == 0) continue;
+      intervals.push_back(compute_[device][i]);
+      demands.emplace_back(demand);
+      add_term(spare, on(op, device), -demand * grid_.units(problem_.time(op, device)));
+    }
+  }
+  if (intervals.size() < 2) return;
+  model_.add_cumulative(CpExpression(capacity), intervals, demands);
+  if (latency_) model_.add_linear(spare, {0, kCpMaximum});
+}
+
 // A device is not done before it has done its work.
 void ScheduleModel::State::add_work() {
   if (!latency_) return;

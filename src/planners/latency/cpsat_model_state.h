@@ -126,6 +126,7 @@ class ScheduleModel::State {
   void occupy_ports(const Sending& sending);
   void add_resources();
   void add_shared_resources();
+  void add_pool();
   void add_work();
   void add_memory();
   void add_shared_weights(Table<SpaceId, CpExpression>& load, const MemoryGrid& grid);

@@ -17,6 +17,10 @@
 // module has more than 64 ops, the modules are a relaxation: the bound holds, and the plan is the
 // best of what the modules' schedules make and the start.
 //
+// Devices that share resources or memory are refused. The search inside a module knows one op at a
+// time on each device; without that the modules say no more than the bounds that `cpsat` and `search`
+// have for sets of cores already.
+//
 // The search inside a module is a precedence-tree enumeration with cut-set dominance
 // (Demeulemeester, Herroelen: Management Science 38(12), 1992), layer by layer.
 
