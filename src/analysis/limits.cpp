@@ -45,7 +45,8 @@ class EventList {
     std::size_t event = kNone;
     WaitedFor reason = WaitedFor::nothing;
     double end = 0;
-    ResourceId resource = {};
+    double ready = 0;  // when its inputs were there
+    std::vector<ResourceId> resources = {};
   };
 
   // What ended last of all that the event may have waited for; an input before a busy device.
@@ -58,6 +59,7 @@ class EventList {
         cause = {input, WaitedFor::input, events_[input].end};
       }
     }
+    cause.ready = cause.end;
     if (event.start > cause.end + tolerance_) look_at_resources(event, cause);
     return cause;
   }
@@ -73,29 +75,30 @@ class EventList {
       if (candidate.end <= cause.end + tolerance_) return;
       if (candidate.end - candidate.start <= tolerance_) continue;
       const bool same_device = event.device.valid() && candidate.device == event.device;
-      const ResourceId resource = same_device ? ResourceId{} : in_common(event, candidate);
+      auto resources = same_device ? std::vector<ResourceId>{} : in_common(event, candidate);
       const bool same_port = (event.out_port.valid() && candidate.out_port == event.out_port) ||
                              (event.in_port.valid() && candidate.in_port == event.in_port);
-      if (!same_device && !resource.valid() && !same_port) continue;
+      if (!same_device && resources.empty() && !same_port) continue;
       cause = {*other,
-               same_device        ? WaitedFor::device
-               : resource.valid() ? WaitedFor::resource
-                                  : WaitedFor::port,
-               candidate.end, resource};
+               same_device          ? WaitedFor::device
+               : !resources.empty() ? WaitedFor::resource
+                                    : WaitedFor::port,
+               candidate.end, cause.ready, std::move(resources)};
       return;
     }
   }
 
-  // The first resource that both take; not valid if there is none.
-  [[nodiscard]] ResourceId in_common(const Event& a, const Event& b) const {
-    if (!a.device.valid() || !b.device.valid()) return {};
+  // The resources that both take.
+  [[nodiscard]] std::vector<ResourceId> in_common(const Event& a, const Event& b) const {
+    std::vector<ResourceId> resources;
+    if (!a.device.valid() || !b.device.valid()) return resources;
     for (const ResourceUse& use : problem_.uses(a.device)) {
       const auto other = problem_.uses(b.device);
       if (std::ranges::find(other, use.resource, &ResourceUse::resource) != other.end()) {
-        return use.resource;
+        resources.push_back(use.resource);
       }
     }
-    return {};
+    return resources;
   }
 
   void add_schedule(const Problem& problem, const Plan& plan) {
@@ -232,8 +235,9 @@ CriticalPath critical_path(const Problem& problem, const Plan& plan) {
     const Event& event = events[current];
     const EventList::Cause cause = events.cause_of(current);
     const double idle = std::max(0.0, event.start - cause.end);
-    path.steps.push_back(
-        {event.kind, event.index, event.start, event.end, cause.reason, idle, cause.resource});
+    const double waited = std::max(0.0, event.start - cause.ready);
+    path.steps.push_back({event.kind, event.index, event.start, event.end, cause.reason, idle,
+                          waited, cause.resources});
     current = cause.event;
   }
   std::reverse(path.steps.begin(), path.steps.end());

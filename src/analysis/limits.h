@@ -48,8 +48,9 @@ struct PathStep {
   double start = 0;
   double end = 0;
   WaitedFor waited_for = WaitedFor::nothing;
-  double idle = 0;           // between what it waited for and its start
-  ResourceId resource = {};  // the first of those it waited for
+  double idle = 0;                         // between what it waited for and its start
+  double waited = 0;                       // from when all that it reads was there to its start
+  std::vector<ResourceId> resources = {};  // that the step before held, if it waited for them
 };
 
 struct CriticalPath {

@@ -41,7 +41,19 @@ std::string where_of(const Problem& problem, const Plan& plan, const PathStep& s
                      place_name(problem, transfer.to));
 }
 
-std::string reason_text(const Problem& problem, const PathStep& step) {
+// "waits 3.1 ms for core 0, core 1, held by conv_12"
+std::string waiting_text(const Problem& problem, const Plan& plan, const PathStep& step,
+                         const PathStep& holder) {
+  std::vector<std::string> names;
+  for (const ResourceId resource : step.resources) names.push_back(problem.resource(resource).name);
+  return fmt::format("waits {} for {}, held by {}", value_text(step.waited, problem.unit()),
+                     fmt::join(names, ", "), what_of(problem, plan, holder));
+}
+
+// Why a step of the path starts when it does.
+std::string reason_text(const Problem& problem, const Plan& plan, const CriticalPath& path,
+                        std::size_t number) {
+  const PathStep& step = path.steps[number];
   const std::string idle = step.idle > 0 ? fmt::format(", idle {:.6g}", step.idle) : "";
   switch (step.waited_for) {
     case WaitedFor::nothing:
@@ -53,7 +65,7 @@ std::string reason_text(const Problem& problem, const PathStep& step) {
     case WaitedFor::device:
       return "the device is free" + idle;
     case WaitedFor::resource:
-      return fmt::format("{} is free{}", problem.resource(step.resource).name, idle);
+      return waiting_text(problem, plan, step, path.steps[number - 1]) + idle;
     case WaitedFor::port:
       return "the port is free" + idle;
   }
@@ -97,7 +109,7 @@ std::string path_text(const Problem& problem, const Plan& plan, const CriticalPa
     const PathStep& step = path.steps[i];
     table.add({fmt::format("{:.6g}", step.start), fmt::format("{:.6g}", step.end - step.start),
                where_of(problem, plan, step), std::string{name_of(step.kind)},
-               what_of(problem, plan, step), reason_text(problem, step)});
+               what_of(problem, plan, step), reason_text(problem, plan, path, i)});
   }
   text += table.text(2);
   if (shown.size() < path.steps.size()) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "formats/problem_file.h"
 #include "support/folder.h"
 #include "support/program.h"
 #include "support/published.h"
@@ -13,6 +14,7 @@
 namespace placewright::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 const std::string kExample1 = example_path("moirai/example-1.json");
@@ -45,6 +47,28 @@ TEST(ExplainVerb, SaysWhatMovingAnOpCosts) {
   const auto wrong = run({"explain", plan, "--op", "nobody"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("no op is called 'nobody'"));
+}
+
+TEST(ExplainVerb, SaysWhoHeldTheCoresThatAnOpWaitsFor) {
+  ProblemDraft draft;
+  draft.objective = Objective::latency;
+  draft.cluster.interconnect = InterconnectKind::links;
+  draft.cluster.kinds = {{"core"}, {"pair"}};
+  draft.cluster.resources = {{"core 0", 1}, {"core 1", 1}};
+  draft.cluster.spaces = {{"ram", kInfinity}};
+  draft.cluster.devices = {{"cpu:0", KindId{0}}, {"cpu:0-1", KindId{1}}};
+  for (Device& device : draft.cluster.devices) device.space = SpaceId{0};
+  draft.cluster.devices[0].uses = {{ResourceId{0}, 1}};
+  draft.cluster.devices[1].uses = {{ResourceId{0}, 1}, {ResourceId{1}, 1}};
+  draft.models = {{"model", 0, 1, {}}};
+  // They need each other's core, and neither the other's result: whoever is second waits 3.
+  draft.ops = {Op{.name = "narrow", .time = {3, kInfinity}},
+               Op{.name = "wide", .time = {kInfinity, 3}}};
+  const Folder folder;
+  const std::string plan = planned(folder, folder.write("cores.json", write_problem(draft)));
+  const auto result = run({"explain", plan, "--planner", "etf"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, ContainsRegex("waits 3 .*for core 0, held by (narrow|wide)"));
 }
 
 TEST(ExplainVerb, SaysWhyNothingFits) {
