@@ -108,31 +108,12 @@ void PreparedPlan::compile() {
     const Segment& segment = segments_[i];
     std::vector<std::size_t> ops;
     for (const OpId op : segment.ops) ops.push_back(number_[op]);
-    const NeuralModel& model = *models_[segment.model.index()];
-    const Target& first = targets_.at(segment.devices.front());
-    if (replicas_are_streams(segment)) {
-      const auto streams = static_cast<int>(segment.devices.size());
-      parts_[i].push_back(model.compile(
-          ops, {.device = first.device, .threads = streams * first.threads(), .streams = streams}));
-      continue;
-    }
     for (const DeviceId id : segment.devices) {
       const Target& target = targets_.at(id);
-      parts_[i].push_back(
-          model.compile(ops, {.device = target.device, .threads = target.threads()}));
+      parts_[i].push_back(models_[segment.model.index()]->compile(
+          ops, {.device = target.device, .threads = target.threads()}));
     }
   }
-}
-
-// Whether the replicas are on equal sets of cores. As streams of one part they have its packed weights
-// in memory, and in the caches, once; each still runs in its own worker, on the worker's cores.
-bool PreparedPlan::replicas_are_streams(const Segment& segment) const {
-  const Target& first = targets_.at(segment.devices.front());
-  return segment.devices.size() > 1 && std::ranges::all_of(segment.devices, [&](DeviceId device) {
-           const Target& target = targets_.at(device);
-           return !target.cores.empty() && target.backend == first.backend &&
-                  target.device == first.device && target.threads() == first.threads();
-         });
 }
 
 void PreparedPlan::make_inputs(std::uint64_t seed) {

@@ -132,7 +132,6 @@ class PreparedPlan {
   void number_ops();
   void find_slots(int wanted);
   void compile();
-  [[nodiscard]] bool replicas_are_streams(const Segment& segment) const;
   void make_inputs(std::uint64_t seed);
   void bind(std::size_t segment, std::size_t slot);
   std::size_t copy_for(const Origin& origin, DeviceId reader, std::size_t slot);
@@ -151,7 +150,7 @@ class PreparedPlan {
   Table<OpId, std::size_t> number_;  // in its model
   std::size_t slots_ = 1;
   std::size_t round_ = 1;
-  std::vector<std::vector<std::unique_ptr<CompiledPart>>> parts_;  // by segment, replica or one
+  std::vector<std::vector<std::unique_ptr<CompiledPart>>> parts_;  // by segment, replica
   // By model, slot and memory: the inputs of the model.
   std::vector<std::vector<std::map<std::string, Buffers>>> model_inputs_;
   std::vector<std::vector<std::unique_ptr<Request>>> requests_;  // by segment, slot
