@@ -14,16 +14,34 @@
 namespace placewright {
 namespace {
 
+// Bounds one after the other, until asked to stop; the first in any case.
+class BoundList {
+ public:
+  explicit BoundList(const StopBounds& stop) : stop_(stop) {}
+
+  template <class Compute>
+  void add(const char* name, const Compute& compute) {
+    if (bounds_.empty() || !stop_()) bounds_.push_back({name, compute()});
+  }
+
+  [[nodiscard]] std::vector<Bound> take() { return std::move(bounds_); }
+
+ private:
+  const StopBounds& stop_;
+  std::vector<Bound> bounds_;
+};
+
 // The best that leaving ops out gives; 0 where it gives nothing.
-double hub_bound(const Problem& problem) {
+double hub_bound(const Problem& problem, const StopBounds& stop) {
   double best = 0;
   for (const Remainder& rest : remainders(problem)) {
+    if (stop()) break;
     best = std::max(best, segment_bound(rest.problem));
   }
   return best;
 }
 
-std::vector<Bound> latency_bounds(const Problem& problem) {
+std::vector<Bound> latency_bounds(const Problem& problem, const StopBounds& stop) {
   const auto paths = critical_paths(problem);
   double longest = 0;
   double first_arrival = kInfinity;
@@ -33,23 +51,27 @@ std::vector<Bound> latency_bounds(const Problem& problem) {
     longest = std::max(longest, paths[model]);
     first_arrival = std::min(first_arrival, problem.model(model).arrival);
   }
-  std::vector<Bound> bounds{{"critical path", longest},
-                            {"path and work between cut nodes", segment_bound(problem)},
-                            {"work", first_arrival + work_bound(problem)}};
-  if (const double hubs = hub_bound(problem); hubs > 0) {
-    bounds.push_back({"path and work between hubs, some ops left out", hubs});
+  BoundList bounds(stop);
+  bounds.add("critical path", [&] { return longest; });
+  bounds.add("path and work between cut nodes", [&] { return segment_bound(problem); });
+  bounds.add("work", [&] { return first_arrival + work_bound(problem, WorkScope::all, stop); });
+  if (const double hubs = stop() ? 0 : hub_bound(problem, stop); hubs > 0) {
+    bounds.add("path and work between hubs, some ops left out", [&] { return hubs; });
   }
-  return bounds;
+  return bounds.take();
 }
 
-std::vector<Bound> total_completion_bounds(const Problem& problem) {
+std::vector<Bound> total_completion_bounds(const Problem& problem, const StopBounds& stop) {
   const auto paths = critical_paths(problem);
   double total = 0;
   for (const ModelId model : problem.models()) {
     const Model& record = problem.model(model);
     total += record.weight * (paths[model] - record.arrival);
   }
-  return {{"critical paths", total}, {"work of sets of models", completion_order_bound(problem)}};
+  BoundList bounds(stop);
+  bounds.add("critical paths", [&] { return total; });
+  bounds.add("work of sets of models", [&] { return completion_order_bound(problem); });
+  return bounds.take();
 }
 
 // Without replicas some device bears the whole of each group.
@@ -57,8 +79,10 @@ double largest_group(const Problem& problem, WorkScope scope) {
   double largest = 0;
   for (const GroupId group : problem.groups()) {
     double fastest = kInfinity;
+    KindId last;  // devices of a kind are mostly neighbours, and take the same time
     for (const DeviceId device : problem.devices()) {
-      if (!problem.group_allowed(group, device)) continue;
+      if (problem.kind_of(device) == last || !problem.group_allowed(group, device)) continue;
+      last = problem.kind_of(device);
       double time = 0;
       for (const OpId op : problem.group_ops(group)) {
         const bool backward = problem.op(op).backward;
@@ -73,16 +97,25 @@ double largest_group(const Problem& problem, WorkScope scope) {
   return largest / problem.rules().max_replicas;
 }
 
-std::vector<Bound> throughput_bounds(const Problem& problem) {
-  if (problem.rules().training == TrainingMode::phased && problem.has_backward_ops()) {
-    return {{"work",
-             work_bound(problem, WorkScope::forward) + work_bound(problem, WorkScope::backward)},
-            {"largest group", largest_group(problem, WorkScope::forward) +
-                                  largest_group(problem, WorkScope::backward)}};
+std::vector<Bound> throughput_bounds(const Problem& problem, const StopBounds& stop) {
+  const bool phased =
+      problem.rules().training == TrainingMode::phased && problem.has_backward_ops();
+  const std::vector<WorkScope> scopes =
+      phased ? std::vector{WorkScope::forward, WorkScope::backward} : std::vector{WorkScope::all};
+  const auto sum_of = [&](const auto& bound) {
+    double sum = 0;
+    for (const WorkScope scope : scopes) sum += bound(scope);
+    return sum;
+  };
+  BoundList bounds(stop);
+  bounds.add("work",
+             [&] { return sum_of([&](WorkScope s) { return work_bound(problem, s, stop); }); });
+  bounds.add("largest group",
+             [&] { return sum_of([&](WorkScope s) { return largest_group(problem, s); }); });
+  if (!phased) {
+    bounds.add("work of contiguous segments", [&] { return contiguous_work_bound(problem, stop); });
   }
-  return {{"work", work_bound(problem)},
-          {"largest group", largest_group(problem, WorkScope::all)},
-          {"work of contiguous segments", contiguous_work_bound(problem)}};
+  return bounds.take();
 }
 
 // Calls: an op takes at least its time on the fastest device, transfers are left out.
@@ -105,34 +138,39 @@ double fastest_path(const Problem& problem) {
 // Few enough ideals to take a fraction of a second.
 constexpr std::size_t kQuickIdeals = 600;
 
-std::vector<Bound> call_bounds(const Problem& problem) {
-  CallIdeals ideals =
-      finest_ideals(problem, kQuickIdeals, problem.rules().calls_per_device, [] { return false; });
-  const double tails = *ideals.bound([] { return false; });
+double tails_over_ideals(const Problem& problem, const StopBounds& stop) {
+  CallIdeals ideals = finest_ideals(problem, kQuickIdeals, problem.rules().calls_per_device, stop);
+  const double tails = ideals.bound(stop).value_or(0);
   // Infinite: no plan exists, which is not for a bound to say.
-  return {{"critical path", fastest_path(problem)},
-          {"tails over ideals", tails < kInfinity ? safe_search(tails) : 0}};
+  return tails < kInfinity ? safe_search(tails) : 0;
+}
+
+std::vector<Bound> call_bounds(const Problem& problem, const StopBounds& stop) {
+  BoundList bounds(stop);
+  bounds.add("critical path", [&] { return fastest_path(problem); });
+  bounds.add("tails over ideals", [&] { return tails_over_ideals(problem, stop); });
+  return bounds.take();
 }
 
 }  // namespace
 
-std::vector<Bound> lower_bounds(const Problem& problem) {
+std::vector<Bound> lower_bounds(const Problem& problem, const StopBounds& stop) {
   switch (problem.objective()) {
     case Objective::latency:
-      return latency_bounds(problem);
+      return latency_bounds(problem, stop);
     case Objective::total_completion:
-      return total_completion_bounds(problem);
+      return total_completion_bounds(problem, stop);
     case Objective::throughput:
-      return throughput_bounds(problem);
+      return throughput_bounds(problem, stop);
     case Objective::call_latency:
-      return call_bounds(problem);
+      return call_bounds(problem, stop);
   }
   return {};
 }
 
-Certificate best_lower_bound(const Problem& problem) {
+Certificate best_lower_bound(const Problem& problem, const StopBounds& stop) {
   Certificate best;
-  for (Bound& bound : lower_bounds(problem)) {
+  for (Bound& bound : lower_bounds(problem, stop)) {
     if (bound.value > best.lower_bound) best = Certificate{bound.value, std::move(bound.name)};
   }
   return best;

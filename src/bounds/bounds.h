@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,16 @@ struct Bound {
   double value = 0;
 };
 
-// All bounds that apply to the problem's objective.
-std::vector<Bound> lower_bounds(const Problem& problem);
+// Asked between bounds and within the long ones, which give what they have proved by then.
+using StopBounds = std::function<bool()>;
+inline bool never_stop() {
+  return false;
+}
+
+// All bounds that apply to the problem's objective; asked to stop, those that it has by then.
+std::vector<Bound> lower_bounds(const Problem& problem, const StopBounds& stop = never_stop);
 
 // The best of them.
-Certificate best_lower_bound(const Problem& problem);
+Certificate best_lower_bound(const Problem& problem, const StopBounds& stop = never_stop);
 
 }  // namespace placewright

@@ -15,6 +15,13 @@ constexpr std::size_t kMostUses = 40;
 constexpr double kRounding = 1e-12;
 constexpr std::size_t kStepsBetweenStops = 64;
 
+std::size_t groups_of(const Problem& problem, const Table<OpId, char>& keep) {
+  const auto kept = [&](OpId op) { return keep[op] != 0; };
+  return static_cast<std::size_t>(std::ranges::count_if(problem.groups(), [&](GroupId group) {
+    return std::ranges::any_of(problem.group_ops(group), kept);
+  }));
+}
+
 }  // namespace
 
 CallIdeals::CallIdeals(CallGraph graph)
@@ -55,6 +62,7 @@ CallIdeals CallIdeals::prefixes(CallGraph graph, std::span<const std::vector<Nod
 // adding nodes in ascending order meets every ideal once.
 bool CallIdeals::enumerate(std::size_t limit, const Stop& stop) {
   const std::size_t count = graph_.size();
+  if (count >= limit) return false;  // it has more ideals than nodes
   std::vector<std::vector<Node>> before(count);
   for (const CallGraph::Net& net : graph_.nets) {
     for (const Node consumer : net.consumers) before[consumer].push_back(net.producer);
@@ -315,7 +323,8 @@ CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_pe
     if (stop()) break;
     const Table<OpId, char> keep = ops_above(problem, threshold);
     const auto kept = static_cast<std::size_t>(std::ranges::count(keep, char{1}));
-    if (kept == tried) continue;
+    // A node is a group or a part of one, and a graph has more ideals than nodes.
+    if (kept == tried || groups_of(problem, keep) >= limit) continue;
     tried = kept;
     if (auto ideals =
             CallIdeals::all_of(call_graph(problem, keep, calls_per_device), limit, stop)) {

@@ -70,13 +70,13 @@ class SegmentWalk {
     cheapest_before_.resize(segment_ends_.size());
   }
 
-  double bound() {
+  double bound(const std::function<bool()>& stop) {
     price_ = equal_prices();
     double best = 0;
     for (int step = 1; step <= kPriceSteps; ++step) {
       price_parted_segments();
-      best = std::max(best, best_over_borders());
-      if (!raise_crowded_prices(step)) break;
+      best = std::max(best, best_over_borders(stop));
+      if (stop() || !raise_crowded_prices(step)) break;
     }
     return safe_search(best);
   }
@@ -132,14 +132,14 @@ class SegmentWalk {
     }
   }
 
-  double best_over_borders() {
+  double best_over_borders(const std::function<bool()>& stop) {
     double capacity = 0;
     for (std::size_t c = 0; c < kinds_; ++c) capacity += price_[c] * devices_[c];
     double low = 0;
     double high = 0;
     for (const double parted : parted_) high += parted;
     double best = 0;
-    for (int step = 0; step < kBorderSteps; ++step) {
+    for (int step = 0; step < kBorderSteps && !stop(); ++step) {
       const double border_price = (low + high) / 2;
       const Walk walk = cheapest_walk(border_price);
       best = std::max(best, (walk.cost - borders_ * border_price) / capacity);
@@ -222,11 +222,11 @@ class SegmentWalk {
 
 }  // namespace
 
-double contiguous_work_bound(const Problem& problem) {
+double contiguous_work_bound(const Problem& problem, const std::function<bool()>& stop) {
   const Rules& rules = problem.rules();
   const bool phased = rules.training == TrainingMode::phased && problem.has_backward_ops();
   if (rules.contiguity != Contiguity::joint || rules.max_replicas > 1 || phased) return 0;
-  return SegmentWalk(problem).bound();
+  return SegmentWalk(problem).bound(stop);
 }
 
 }  // namespace placewright

@@ -18,11 +18,15 @@
 
 #pragma once
 
+#include <functional>
+
 #include "problem/problem.h"
 
 namespace placewright {
 
-// 0 where the rule is another, or stages may have replicas or phases.
-double contiguous_work_bound(const Problem& problem);
+// 0 where the rule is another, or stages may have replicas or phases. Asked to stop, what is proved
+// by then.
+double contiguous_work_bound(
+    const Problem& problem, const std::function<bool()>& stop = [] { return false; });
 
 }  // namespace placewright

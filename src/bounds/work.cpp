@@ -123,8 +123,8 @@ class WorkRelaxation {
     return safe_sum(std::max(0.0, total / normal));
   }
 
-  [[nodiscard]] Prices best_prices() const {
-    return work_.size() <= kLinearProgramSize ? linear_program_prices() : subgradient_prices();
+  [[nodiscard]] Prices best_prices(const std::function<bool()>& stop) const {
+    return work_.size() <= kLinearProgramSize ? linear_program_prices() : subgradient_prices(stop);
   }
 
   // A pool that no device draws on cannot carry work, nor a price.
@@ -179,11 +179,11 @@ class WorkRelaxation {
   }
 
   // Raises the price of kinds that the cheapest assignment overloads; memory stays free.
-  [[nodiscard]] Prices subgradient_prices() const {
+  [[nodiscard]] Prices subgradient_prices(const std::function<bool()>& stop) const {
     Prices prices = equal_prices();
     Prices best = prices;
     double best_bound = proved_by(best);
-    for (int step = 1; step <= kSubgradientSteps; ++step) {
+    for (int step = 1; step <= kSubgradientSteps && !stop(); ++step) {
       Table<PoolId, double> load(kinds_, 0);
       for (const GroupId group : bytes_.keys()) {
         const KindId kind = cheapest_kind(group, prices).kind;
@@ -243,23 +243,24 @@ class WorkRelaxation {
   Table<GroupId, double> bytes_;
 };
 
-double bound_within(const Problem& problem, WorkScope scope, Capacity limit) {
+double bound_within(const Problem& problem, WorkScope scope, Capacity limit,
+                    const std::function<bool()>& stop) {
   const WorkRelaxation relaxation(problem, scope, limit);
   const double simple = relaxation.proved_by(relaxation.equal_prices());
-  return std::max(simple, relaxation.proved_by(relaxation.best_prices()));
+  return std::max(simple, relaxation.proved_by(relaxation.best_prices(stop)));
 }
 
 }  // namespace
 
-double work_bound(const Problem& problem, WorkScope scope) {
-  const double devices = bound_within(problem, scope, Capacity::devices);
-  if (problem.resource_count() == 0) return devices;
-  return std::max(devices, bound_within(problem, scope, Capacity::resources));
+double work_bound(const Problem& problem, WorkScope scope, const std::function<bool()>& stop) {
+  const double devices = bound_within(problem, scope, Capacity::devices, stop);
+  if (problem.resource_count() == 0 || stop()) return devices;
+  return std::max(devices, bound_within(problem, scope, Capacity::resources, stop));
 }
 
 Table<KindId, double> work_prices(const Problem& problem) {
   const WorkRelaxation relaxation(problem, WorkScope::all, Capacity::devices);
-  const Prices prices = relaxation.subgradient_prices();
+  const Prices prices = relaxation.subgradient_prices([] { return false; });
   const double normal = relaxation.price_of_all(prices);
   Table<KindId, double> by_kind(problem.kind_count(), 0);
   // Without shared resources each kind is a pool of its own.

@@ -18,6 +18,7 @@
 
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "problem/problem.h"
@@ -27,7 +28,10 @@ namespace placewright {
 // Which ops count as work.
 enum class WorkScope { all, forward, backward };
 
-double work_bound(const Problem& problem, WorkScope scope = WorkScope::all);
+// Asked to stop, what the prices of the search prove by then.
+double work_bound(
+    const Problem& problem, WorkScope scope = WorkScope::all,
+    const std::function<bool()>& stop = [] { return false; });
 
 // Prices y as above, of time on the devices of each kind, by the subgradient search (an LP would take
 // longer than those who ask). A planner that weighs the time of an op by them sees what a unit of that

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "bounds/bounds.h"
+#include "planners/bound_of_problem.h"
 #include "planning/checked_plan.h"
 #include "planning/peak_memory.h"
 
@@ -49,7 +49,7 @@ class Best {
   // On large problems it takes longer than an instant planner, so it waits for those.
   void take_bound_of_problem() {
     if (std::exchange(bound_taken_, true)) return;
-    best_.certificate = better_bound(best_.certificate, best_lower_bound(problem_));
+    best_.certificate = better_bound(best_.certificate, bound_of_problem(problem_, control_));
   }
 
   // Takes over a better plan, a better bound, a proof that nothing fits.

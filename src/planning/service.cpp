@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "bounds/bounds.h"
 #include "coarsen/coarsening.h"
+#include "planners/bound_of_problem.h"
 #include "planners/learned/learned.h"
 #include "planning/checked_plan.h"
 #include "planning/feasibility.h"
@@ -186,7 +186,7 @@ PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bou
   // Only where the user leaves the choice to us: a method that is asked for by name gives its own plan.
   if (outcome.answer.plan && run.entry.effort == Effort::portfolio) {
     outcome.answer.plan =
-        with_fewer_devices_and_transfers(run.problem, std::move(*outcome.answer.plan));
+        with_fewer_devices_and_transfers(run.problem, std::move(*outcome.answer.plan), control);
   }
   join_bound(outcome, bound);
   explain_missing_plan(outcome);
@@ -196,8 +196,8 @@ PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bou
 }
 
 // The bound of the problem itself; its name says so where the planner saw another.
-Certificate own_bound(const Run& run) {
-  Certificate bound = best_lower_bound(run.problem);
+Certificate own_bound(const Run& run, const Control& control) {
+  Certificate bound = bound_of_problem(run.problem, control);
   if (run.loses_bounds()) bound.method += ", of the problem before coarsening";
   return bound;
 }
@@ -251,7 +251,8 @@ PlanOutcome make_plan(const Problem& problem, const Registry& registry, const Pl
   const Run run{problem, entry, settings, request, coarsening};
   // A portfolio has asked for the same bound already.
   const bool known = entry.effort == Effort::portfolio && !run.loses_bounds();
-  PlanOutcome outcome = run_planner(run, control, known ? Certificate{} : own_bound(run));
+  const Certificate bound = known ? Certificate{} : own_bound(run, whole);
+  PlanOutcome outcome = run_planner(run, control, bound);
   outcome.seconds = whole.elapsed();
   return outcome;
 }
@@ -267,8 +268,8 @@ Comparison compare(const Problem& problem, const Registry& registry,
   require_valid_start(problem, request.start);
   const std::optional<std::string> proof = proof_of_infeasibility(problem);
   Comparison comparison;
-  comparison.bound = best_lower_bound(problem);
   const Control whole("compare", request.budget, interrupted, observer);
+  comparison.bound = bound_of_problem(problem, whole);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Settings settings{entries[i]->options};
     if (proof) {
@@ -282,8 +283,8 @@ Comparison compare(const Problem& problem, const Registry& registry,
       continue;
     }
     Control control = whole.part(entries[i]->name, given);
-    comparison.outcomes.push_back(run_planner({problem, *entries[i], settings, request, coarsening},
-                                              control, comparison.bound));
+    const Run run{problem, *entries[i], settings, request, coarsening};
+    comparison.outcomes.push_back(run_planner(run, control, comparison.bound));
     comparison.bound =
         better_bound(comparison.bound, comparison.outcomes.back().answer.certificate);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "evaluate/schedule.h"
+#include "planning/checked_plan.h"
 #include "verify/verifier.h"
 
 namespace placewright {
@@ -14,12 +15,18 @@ namespace {
 // Moves tried times ops: 50 moves of 1000 ops.
 constexpr std::size_t kMostWork = 50'000;
 constexpr std::size_t kFewestMoves = 8;
+// Planners that go on improving leave no time: then it may take this share of the limit beyond it.
+constexpr double kOverTime = 0.02;
+constexpr double kChecksOfMove = 2;  // the plan is timed, and checked
 
 class TieBreaking {
  public:
-  TieBreaking(const Problem& problem, Plan plan)
+  TieBreaking(const Problem& problem, Plan plan, const Control& control)
       : problem_(problem),
         plan_(std::move(plan)),
+        control_(control),
+        until_(std::min(0.0, control.remaining() - kOverTime * control.budget().seconds) +
+               kChecksOfMove * seconds_to_check(problem)),
         moves_left_(
             std::max(kFewestMoves, kMostWork / std::max<std::size_t>(problem.op_count(), 1))) {}
 
@@ -87,6 +94,7 @@ class TieBreaking {
   bool move(std::span<const OpId> ops, DeviceId device) {
     const auto allowed = [&](OpId op) { return problem_.allowed(op, device); };
     if (moves_left_ == 0 || !std::ranges::all_of(ops, allowed)) return false;
+    if (control_.remaining() < until_) return false;
     --moves_left_;
     Placement placement = plan_.placement;
     for (const OpId op : ops) placement[op] = device;
@@ -99,14 +107,16 @@ class TieBreaking {
 
   const Problem& problem_;
   Plan plan_;
+  const Control& control_;
+  double until_;  // what must be left for a move
   std::size_t moves_left_;
 };
 
 }  // namespace
 
-Plan with_fewer_devices_and_transfers(const Problem& problem, Plan plan) {
+Plan with_fewer_devices_and_transfers(const Problem& problem, Plan plan, const Control& control) {
   if (!plan.schedule) return plan;
-  return TieBreaking(problem, std::move(plan)).run();
+  return TieBreaking(problem, std::move(plan), control).run();
 }
 
 }  // namespace placewright

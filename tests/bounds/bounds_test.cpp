@@ -52,6 +52,23 @@ TEST_P(BoundsBelowBruteForce, OnRandomProblems) {
   }
 }
 
+// Whenever they are stopped: the question is answered "no" so many times, then "yes".
+TEST_P(BoundsBelowBruteForce, WhenStoppedEarly) {
+  RandomProblemOptions options = GetParam();
+  options.ops = 12;
+  const Problem problem(testing::random_draft(options, 1));
+  const double whole = best_lower_bound(problem).lower_bound;
+  double before = 0;
+  for (int patience = 0; patience < 40; ++patience) {
+    int asked = 0;
+    const double stopped =
+        best_lower_bound(problem, [&] { return asked++ >= patience; }).lower_bound;
+    EXPECT_GE(stopped, before);
+    EXPECT_LE(stopped, whole);
+    before = stopped;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllObjectives, BoundsBelowBruteForce, ::testing::ValuesIn(variants()));
 
 // One op of 6 on either of two devices, and two of 3: the work bound is exact for fractions.

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "bounds/bounds.h"
 #include "evaluate/placement_plan.h"
+#include "planners/bound_of_problem.h"
 #include "planners/calls/annealing.h"
 #include "planners/calls/calls.h"
 #include "planners/calls/walks.h"
@@ -22,7 +22,10 @@ namespace {
 
 using namespace calls;
 
+// Evaluations before the annealings are joined and the clock is looked at: of small graphs so many, of
+// large ones what takes some milliseconds.
 constexpr std::uint64_t kRound = 4096;
+constexpr std::uint64_t kOpsOfRound = 8'000'000;
 constexpr std::size_t kChainIdeals = 1000;
 constexpr double kRounding = 1e-9;
 
@@ -49,7 +52,7 @@ class Search {
       : problem_(problem),
         control_(control),
         evaluator_(problem),
-        bound_(best_lower_bound(problem)),
+        bound_(bound_of_problem(problem, control)),
         best_(std::move(start)) {
     const auto& budget = control.budget();
     const Slots slots = slots_of_plan(problem, evaluator_, best_);
@@ -58,12 +61,13 @@ class Search {
       workers_.back().start(slots);
     }
     steps_left_ = budget.steps;
+    round_ = std::clamp<std::uint64_t>(kOpsOfRound / (problem.op_count() + 1), 1, kRound);
   }
 
   Answer run() {
     while (best_.value > bound_.lower_bound * (1 + kRounding) && steps_left_ > 0) {
       const std::uint64_t share = steps_left_ / workers_.size();
-      const std::uint64_t some = std::clamp<std::uint64_t>(share, 1, kRound);
+      const std::uint64_t some = std::clamp<std::uint64_t>(share, 1, round_);
       run_round(some);
       const std::uint64_t done = some * workers_.size();
       steps_left_ -= std::min(steps_left_, done);
@@ -93,6 +97,7 @@ class Search {
   Plan best_;
   std::vector<Annealing> workers_;
   std::uint64_t steps_left_ = 0;
+  std::uint64_t round_ = kRound;
 };
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {

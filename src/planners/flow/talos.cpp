@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "bounds/bounds.h"
+#include "planners/bound_of_problem.h"
 #include "planners/flow/chain_groups.h"
 #include "planners/flow/flow.h"
 #include "planners/flow/flow_plan.h"
@@ -66,7 +66,7 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
   }
   if (!answer.plan || control.should_stop()) return answer;
   control.report(*answer.plan, 0);
-  const double goal = best_lower_bound(problem).lower_bound;
+  const double goal = bound_of_problem(problem, control).lower_bound;
   answer.plan = refined_completion(problem, std::move(*answer.plan), goal, control);
   return answer;
 }

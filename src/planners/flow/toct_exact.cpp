@@ -10,9 +10,9 @@
 
 #include <utility>
 
-#include "bounds/bounds.h"
 #include "bounds/rounding.h"
 #include "evaluate/schedule.h"
+#include "planners/bound_of_problem.h"
 #include "planners/flow/completion_labels.h"
 #include "planners/flow/flow.h"
 #include "planners/latency/latency.h"
@@ -62,7 +62,7 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   if (control.start != nullptr && control.start->value < answer.value()) {
     answer.plan = *control.start;
   }
-  answer.certificate = best_lower_bound(problem);
+  answer.certificate = bound_of_problem(problem, control);
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
   const auto done = [&] { return answer.status() == Status::optimal || control.should_stop(); };
   if (done()) return answer;

@@ -14,9 +14,9 @@
 
 #include <fmt/format.h>
 
-#include "bounds/bounds.h"
 #include "evaluate/memory.h"
 #include "planners/baselines/baselines.h"
+#include "planners/bound_of_problem.h"
 #include "planners/latency/cpsat_model.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/start_answer.h"
@@ -123,7 +123,7 @@ class Slices {
 Answer plan(const Problem& problem, const Settings&, Control& control) {
   Answer answer = start_answer(problem, control);
   if (answer.proved_infeasible) return answer;
-  answer.certificate = best_lower_bound(problem);
+  answer.certificate = bound_of_problem(problem, control);
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
   const double pairs = pairs_for_edges(problem);

@@ -18,10 +18,10 @@
 
 #include <fmt/format.h>
 
-#include "bounds/bounds.h"
 #include "coarsen/coarsening.h"
 #include "evaluate/memory.h"
 #include "planners/baselines/baselines.h"
+#include "planners/bound_of_problem.h"
 #include "planners/latency/start_answer.h"
 #include "planners/published/moirai_model.h"
 #include "planners/published/published.h"
@@ -86,7 +86,7 @@ void take(const Problem& problem, const MoiraiModel& model, std::span<const doub
 Answer solve(const Problem& problem, const Settings& settings, Control& control) {
   Answer answer = start_answer(problem, control);
   if (answer.proved_infeasible) return answer;
-  answer.certificate = best_lower_bound(problem);
+  answer.certificate = bound_of_problem(problem, control);
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
 

@@ -27,11 +27,11 @@
 
 #include <fmt/format.h>
 
-#include "bounds/bounds.h"
 #include "coarsen/blocks.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
 #include "evaluate/pipeline_evaluator.h"
+#include "planners/bound_of_problem.h"
 #include "planners/throughput/incumbent.h"
 #include "planners/throughput/stage_model.h"
 #include "planners/throughput/throughput.h"
@@ -464,7 +464,7 @@ class Pipeline {
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {
   Incumbent incumbent(problem, control);
-  const Certificate bound = best_lower_bound(problem);
+  const Certificate bound = bound_of_problem(problem, control);
   incumbent.raise_bound(bound.lower_bound, bound.method);
   const Blocks blocks = blocks_of(problem);
   const auto classes = device_classes(problem);

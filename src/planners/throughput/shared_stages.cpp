@@ -18,10 +18,10 @@
 
 #include <fmt/format.h>
 
-#include "bounds/bounds.h"
 #include "coarsen/blocks.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
+#include "planners/bound_of_problem.h"
 #include "planners/throughput/throughput.h"
 #include "problem/exclusion.h"
 
@@ -154,7 +154,7 @@ class StageProgram {
       answer.reason = "the weights take more than the memory of all devices";
       return answer;
     }
-    answer.certificate = best_lower_bound(problem_);
+    answer.certificate = bound_of_problem(problem_, control_);
     if (!solve()) {
       answer.reason = control_.stop_reason();
       return answer;
