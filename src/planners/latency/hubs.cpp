@@ -38,6 +38,7 @@ constexpr double kSegmentShare = 0.4;          // of what is left then
 constexpr double kProgramGain = 0.03;          // of a program; after less it is not asked again
 constexpr std::uint64_t kMoves = 400;          // of local search in a segment, for each op
 constexpr std::size_t kMostVariables = 30000;  // of a program; about ten seconds
+constexpr double kSecondsPerPassage = 6e-9;    // of an edge between devices, through a segment
 
 // A segment and what is known of its passages, by device of entry and exit.
 struct Segment {
@@ -104,8 +105,12 @@ class Hubs {
     control_.report(*best_, lower_bound_);
   }
 
-  // The one with the best bound by paths and work.
+  // The one with the best bound by paths and work; none where that takes longer than there is time.
   void choose_remainder() {
+    const double devices = static_cast<double>(problem_.device_count());
+    const double edges = static_cast<double>(problem_.edge_count() + problem_.op_count());
+    const double seconds = kSecondsPerPassage * edges * devices * devices * devices;
+    if (!control_.cannot_afford(seconds, 0).empty()) return;
     for (Remainder& rest : remainders(problem_)) {
       const double bound = segment_bound(rest.problem);
       if (rest_ && bound <= lower_bound_) continue;
