@@ -100,6 +100,7 @@ class Environment {
 };
 
 struct Episode {
+  bool learned = true;  // false: the time was over before, and the weights are as they were
   double mean_value = 0;
   double entropy = 0;                  // of a decision, in the mean, as a share of the largest
   std::vector<std::int64_t> group_of;  // hsdag: node -> group, of the last step
@@ -122,7 +123,7 @@ class Learner {
   Learner& operator=(const Learner&) = delete;
   virtual ~Learner() = default;
 
-  // Plays and learns.
+  // Plays and learns, unless the environment stops before there is anything to learn from.
   virtual Episode play(Environment& environment, std::uint64_t number) = 0;
   // Proposes the most likely placement, and samples beside it; the weights stay.
   virtual Episode propose(Environment& environment, std::uint64_t number) = 0;

@@ -125,6 +125,9 @@ struct LearningTask {
   Reward reward = Reward::simulated;
 };
 
+// The network's library, when it is loaded for the first time.
+constexpr double kSecondsToLoad = 0.2;
+
 // Measured last: so much of the time is kept for it.
 constexpr double kMeasuredShare = 0.2;
 
@@ -153,12 +156,37 @@ void restore(Learner& learner, const Policy& policy) {
 // none improved the first plan, in the first episode); empty for networks that do not parse.
 using NodeGroups = std::vector<std::int64_t>;
 
-// Episodes until the budget (less what is kept for measuring) ends.
+// About what one pass of the network there and back takes, which cannot be interrupted.
+struct PassCost {
+  double seconds = 0;
+  double bytes = 0;
+};
+
+PassCost cost_of_pass(const LearnerOptions& options, const PlacementGraph& graph) {
+  const auto nodes = static_cast<double>(graph.node_count());
+  const auto devices = static_cast<double>(graph.device_count);
+  const double width = static_cast<double>(options.channels) / 64;
+  switch (options.network) {
+    case Network::hsdag:
+      return {width * nodes * (5e-6 + 2e-6 * devices), width * nodes * (12e3 + 1.2e3 * devices)};
+    case Network::rnn: {
+      const double cells = width * nodes * static_cast<double>(options.samples);
+      return {cells * (2e-5 + 3e-7 * devices), cells * (12e3 + 600 * devices)};
+    }
+    case Network::placeto:  // in small parts
+      break;
+  }
+  return {};
+}
+
+// Episodes until the budget (less what is kept for measuring) ends; one that would not end in time
+// is not begun.
 NodeGroups play(const LearningTask& task, Learner& learner, Rollouts& rollouts,
                 const Control& control) {
   const double kept = task.reward == Reward::simulated_then_measured
                           ? kMeasuredShare * control.budget().seconds
                           : 0;
+  const double pass = cost_of_pass(task.learner, rollouts.graph()).seconds;
   NodeGroups groups;
   double value = rollouts.best_plan().value;
   const auto keep_groups = [&](Episode episode) {
@@ -168,7 +196,7 @@ NodeGroups play(const LearningTask& task, Learner& learner, Rollouts& rollouts,
   if (task.policy) keep_groups(learner.propose(rollouts, 0));
   if (task.one_pass) return groups;
   for (std::int64_t episode = 0; task.episodes == 0 || episode < task.episodes; ++episode) {
-    if (rollouts.should_stop() || control.remaining() <= kept) break;
+    if (rollouts.should_stop() || control.remaining() <= kept + pass) break;
     keep_groups(learner.play(rollouts, static_cast<std::uint64_t>(episode)));
   }
   return groups;
@@ -199,7 +227,10 @@ Answer learn(const Problem& problem, const LearningTask& task, const Measure& me
                     steps_per_op(task.learner.network));
   if (task.reward == Reward::measured) rollouts.measure_with(measure);
   NodeGroups groups;
-  if (!rollouts.should_stop()) {
+  const PassCost pass = cost_of_pass(task.learner, graph);
+  const std::string obstacle = control.cannot_afford(kSecondsToLoad + pass.seconds, pass.bytes);
+  if (!obstacle.empty()) control.note("the network was not begun: " + obstacle);
+  if (obstacle.empty() && !rollouts.should_stop()) {
     const std::unique_ptr<Learner> learner = make_learner(task.learner);
     if (task.policy) restore(*learner, *task.policy);
     groups = play(task, *learner, rollouts, control);

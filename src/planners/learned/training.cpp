@@ -74,7 +74,7 @@ Training::Field& Training::field_of(std::uint64_t episode) {
 TrainingRow Training::step() {
   Field& field = field_of(episode_);
   const Episode played = learner_->play(field.rollouts, episode_);
-  ++episode_;
+  if (played.learned) ++episode_;
   return TrainingRow{.episode = episode_,
                      .problem = field.problem.name(),
                      .reward = played.mean_value > 0 ? field.single_value / played.mean_value : 1,

@@ -47,8 +47,10 @@ class HsdagLearner final : public TorchLearner {
       const GroupScores& pass = steps.back().pass;
       state = state + pass.embedding.detach().index_select(0, pass.group_of);
     }
-    learn(environment, graph, steps);
-    return summary(steps);
+    Episode episode = summary(steps);
+    episode.learned = !environment.should_stop();
+    if (episode.learned) learn(environment, graph, steps);
+    return episode;
   }
 
   Episode propose(Environment& environment, std::uint64_t number) override {

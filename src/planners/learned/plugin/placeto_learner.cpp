@@ -40,7 +40,7 @@ class PlacetoLearner final : public TorchLearner {
     const Relatives relatives(environment.graph());
     const Visit visit = visit_all(environment, graph, relatives, number);
     const torch::Tensor returns = discounted(torch::stack(visit.falls, 1), options().discount);
-    return learn(graph, relatives, visit, advantages(returns));
+    return learn(environment, graph, relatives, visit, advantages(returns));
   }
 
   Episode propose(Environment& environment, std::uint64_t number) override {
@@ -108,8 +108,8 @@ class PlacetoLearner final : public TorchLearner {
   }
 
   // In parts, whose gradients add up.
-  Episode learn(const GraphTensors& graph, const Relatives& relatives, const Visit& visit,
-                const torch::Tensor& advantage) {
+  Episode learn(Environment& environment, const GraphTensors& graph, const Relatives& relatives,
+                const Visit& visit, const torch::Tensor& advantage) {
     const auto steps = static_cast<std::int64_t>(visit.rows.size());
     const std::int64_t samples = options().samples;
     const std::int64_t cells = samples * graph.features.size(0) * options().channels;
@@ -117,6 +117,7 @@ class PlacetoLearner final : public TorchLearner {
     double entropy = 0;
     zero_gradients();
     for (std::int64_t first = 0; first < steps; first += at_once) {
+      if (environment.should_stop()) return Episode{.learned = false};
       const std::int64_t count = std::min(at_once, steps - first);
       const auto begin = static_cast<std::ptrdiff_t>(first);
       const auto end = static_cast<std::ptrdiff_t>(first + count);

@@ -21,8 +21,10 @@ class RnnLearner final : public TorchLearner {
   Episode play(Environment& environment, std::uint64_t number) override {
     network_->train();
     const GraphTensors graph(environment.graph());
-    torch::Tensor rows = sample(graph, number);
+    torch::Tensor rows = sample(environment, graph, number);
+    if (!rows.defined()) return Episode{.learned = false};
     std::vector<double> values = evaluate(environment, rows);
+    if (environment.should_stop()) return Episode{.learned = false};
     const std::int64_t learned_from = rows.size(0) - wandering(rows.size(0));
     rows = rows.narrow(0, 0, learned_from);
     values.resize(static_cast<std::size_t>(learned_from));
@@ -35,8 +37,9 @@ class RnnLearner final : public TorchLearner {
     const torch::NoGradGuard no_gradients;
     network_->eval();
     const GraphTensors graph(environment.graph());
-    torch::Tensor rows = sample(graph, number);
+    torch::Tensor rows = sample(environment, graph, number);
     Episode episode;
+    if (!rows.defined()) return episode;
     const std::vector<double> values = evaluate(environment, rows);
     for (const double value : values) {
       episode.mean_value += value / static_cast<double>(values.size());
@@ -60,8 +63,9 @@ class RnnLearner final : public TorchLearner {
     return pairs.index_select(0, actions);
   }
 
-  // sample x node; without learning the first sample takes the most likely device each time.
-  torch::Tensor sample(const GraphTensors& graph, std::uint64_t number) {
+  // sample x node; without learning the first sample takes the most likely device each time. Not
+  // defined where the time is over before the last node.
+  torch::Tensor sample(Environment& environment, const GraphTensors& graph, std::uint64_t number) {
     const torch::NoGradGuard no_gradients;
     at::Generator generator = generator_for(number);
     const std::int64_t samples = options().samples;
@@ -70,6 +74,7 @@ class RnnLearner final : public TorchLearner {
     torch::Tensor previous = torch::zeros({1, samples, static_cast<std::int64_t>(kPairFeatures)});
     std::vector<torch::Tensor> columns;
     for (std::int64_t node = 0; node < graph.features.size(0); ++node) {
+      if (environment.should_stop()) return {};
       const torch::Tensor scores =
           network_->decode(graph, encoded, node, previous, state).squeeze(0);
       const torch::Tensor likely =
