@@ -43,7 +43,7 @@ TEST(TieBreaking, LeavesADeviceThatBringsNothing) {
   placement[OpId{2}] = DeviceId{1};
   const Plan plan = *plan_of_placement(problem, placement);
   ASSERT_EQ(devices_in(plan), 2U);
-  const Plan better = with_fewer_devices_and_transfers(problem, plan);
+  const Plan better = with_fewer_devices_and_transfers(problem, plan, Control("test", Budget{}));
   EXPECT_EQ(devices_in(better), 1U);
   EXPECT_EQ(better.value, plan.value);
   EXPECT_TRUE(better.schedule->transfers.empty());
@@ -58,7 +58,7 @@ TEST(TieBreaking, KeepsADeviceThatTheRulesAskFor) {
   placement[OpId{2}] = DeviceId{1};
   placement[OpId{1}] = DeviceId{1};
   const Plan plan = *plan_of_placement(problem, placement);
-  const Plan same = with_fewer_devices_and_transfers(problem, plan);
+  const Plan same = with_fewer_devices_and_transfers(problem, plan, Control("test", Budget{}));
   EXPECT_EQ(same.placement[OpId{2}], DeviceId{1});
   EXPECT_EQ(same.value, plan.value);
 }
@@ -77,7 +77,7 @@ TEST(TieBreaking, IsNeverWorseOnRandomProblems) {
         problem, planning_registry(), {.planner = "random", .budget = {.steps = 20, .seed = seed}});
     if (!outcome.answer.plan) continue;
     const Plan& plan = *outcome.answer.plan;
-    const Plan better = with_fewer_devices_and_transfers(problem, plan);
+    const Plan better = with_fewer_devices_and_transfers(problem, plan, Control("test", Budget{}));
     EXPECT_LE(better.value, plan.value) << seed;
     EXPECT_LE(devices_in(better), devices_in(plan)) << seed;
     EXPECT_TRUE(verify(problem, better).empty()) << seed;
