@@ -10,7 +10,8 @@
 // lower bound (at first the critical path) and the best schedule seen. The shortest path over the
 // lower bounds says which to look at next; what lies on no path below the best plan is never looked
 // at. A search starts narrow and is repeated wider until it is a proof, so that good plans come
-// early. Modules are independent: threads share the work.
+// early. Modules are independent: threads share the work. Where there are very many, some are looked
+// at before the shortest paths are found again, which takes longer than the search of a module then.
 //
 // Exact when devices have no cut overheads and resident memory cannot bind (or the problem has at
 // most 64 ops and no shared weights: then it is one module, with memory). Otherwise, and where a
@@ -30,6 +31,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -46,7 +48,8 @@
 namespace placewright {
 namespace {
 
-constexpr std::uint64_t kStartMoves = 80;  // of local search before the modules, for each op
+constexpr std::uint64_t kStartMoves = 80;      // of local search before the modules, for each op
+constexpr std::size_t kModulesPerChoice = 32;  // of so many modules one is looked at, then paths
 constexpr std::size_t kFirstWidth = 8;
 constexpr std::size_t kWidthGrowth = 4;
 constexpr double kLayerBytes = 4e8;     // memory for one search
@@ -114,6 +117,7 @@ class Decomposition {
     std::size_t entry;
     std::size_t exit;
     double cutoff;
+    std::size_t width_before;
     std::size_t width;
   };
   using Distances = std::vector<std::vector<double>>;  // boundary x device
@@ -194,6 +198,7 @@ class Decomposition {
     const int threads = std::max(1, control_.budget().threads);
     FanOut{.threads = threads, .on_failure = [this] { end(); }}.run(
         static_cast<std::size_t>(threads), [this](std::size_t) { work(); });
+    find_paths();
   }
 
   void end() {
@@ -205,7 +210,7 @@ class Decomposition {
   void work() {
     std::unique_lock lock(mutex_);
     while (!stopped_) {
-      const std::optional<Choice> choice = choose();
+      const std::optional<Choice> choice = next();
       if (!choice) {
         if (busy_ == 0) return;
         idle_.wait(lock);
@@ -247,6 +252,13 @@ class Decomposition {
       passage.upper = result.value;
       passage.items = result.items;
     }
+    paths_are_old_ = true;
+    if (chosen_.empty()) find_paths();
+  }
+
+  // Over what is known by now.
+  void find_paths() {
+    if (!std::exchange(paths_are_old_, false)) return;
     update_distances();
     improve_plan();
   }
@@ -340,13 +352,29 @@ class Decomposition {
     return schedule_plan(problem_, std::move(plan.placement), std::move(schedule));
   }
 
-  // The passage that a wider search should look at next: the one looked at least on the path of the
-  // best schedules (to improve the plan) or on the shortest path over the lower bounds (to raise
-  // the bound); else any that may lie on a path below the best plan.
-  [[nodiscard]] std::optional<Choice> choose() const {
-    std::optional<Choice> on_bound;
-    std::optional<Choice> on_plan;
-    std::optional<Choice> anywhere;
+  // The next of the chosen passages; equal modules may have made it known meanwhile.
+  std::optional<Choice> next() {
+    while (true) {
+      if (chosen_.empty()) {
+        find_paths();
+        chosen_ = choose();
+      }
+      if (chosen_.empty()) return std::nullopt;
+      const Choice choice = chosen_.back();
+      chosen_.pop_back();
+      const Passage& passage = parts_[choice.part].at(choice.entry, choice.exit);
+      if (!passage.busy && passage.width == choice.width_before) return choice;
+    }
+  }
+
+  // Passages that a wider search should look at next: those looked at least on the path of the best
+  // schedules (to improve the plan) or on the shortest path over the lower bounds (to raise the
+  // bound); else any that may lie on a path below the best plan.
+  [[nodiscard]] std::vector<Choice> choose() const {
+    std::vector<Choice> on_bound;
+    std::vector<Choice> on_plan;
+    std::vector<Choice> anywhere;
+    const std::size_t most = 1 + parts_.size() / kModulesPerChoice;
     const double limit = value_ * (1 - kIndifference);
     for (std::size_t m = 0; m < parts_.size(); ++m) {
       const Part& part = parts_[m];
@@ -359,9 +387,12 @@ class Decomposition {
           if (rest + passage.lower >= limit) continue;
           const std::size_t width = std::min(
               part.widest, passage.width == 0 ? kFirstWidth : passage.width * kWidthGrowth);
-          const Choice choice{m, entry, exit, std::min(passage.upper, value_ - rest), width};
-          const auto consider = [&](std::optional<Choice>& best) {
-            if (!best || width < best->width) best = choice;
+          const Choice choice{
+              m, entry, exit, std::min(passage.upper, value_ - rest), passage.width, width};
+          const auto consider = [&](std::vector<Choice>& best) {
+            if (!best.empty() && width < best.front().width) best.clear();
+            const bool as_wide = best.empty() || width == best.front().width;
+            if (as_wide && best.size() < most) best.push_back(choice);
           };
           consider(anywhere);
           if (rest + passage.lower <= to_end_[0][0] * (1 + 1e-12)) consider(on_bound);
@@ -372,9 +403,9 @@ class Decomposition {
         }
       }
     }
-    if (on_bound && on_plan) return on_plan->width <= on_bound->width ? on_plan : on_bound;
-    if (on_bound) return on_bound;
-    return on_plan ? on_plan : anywhere;
+    if (on_bound.empty()) return on_plan.empty() ? anywhere : on_plan;
+    if (on_plan.empty()) return on_bound;
+    return on_plan.front().width <= on_bound.front().width ? on_plan : on_bound;
   }
 
   Answer finish() {
@@ -412,6 +443,8 @@ class Decomposition {
   std::string reason_;
 
   std::vector<std::size_t> path_exits_;  // of the best path over schedules seen
+  std::vector<Choice> chosen_;           // by the distances, and still to be looked at
+  bool paths_are_old_ = false;
   Distances from_begin_;
   Distances to_end_;
   std::mutex mutex_;
