@@ -20,8 +20,9 @@ namespace {
 constexpr double kQuickShare = 0.25;
 // One of our own, when another of them has found a plan.
 constexpr double kOwnQuickShare = 0.5;
-// Beyond so many ops exact planners prove little: their claim on the time falls with the size.
-constexpr double kProvableOps = 2000;
+// Beyond so many ops exact planners prove little: their claim on the time falls with the size. Those
+// that cannot begin at all hand it on at once.
+constexpr double kProvableOps = 8000;
 
 // Instant planners first, so that there is a plan whatever the limit; then quick ones, our own
 // before those that are here for comparison; then proofs; then what goes on improving.

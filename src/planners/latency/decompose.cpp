@@ -11,7 +11,8 @@
 // lower bounds says which to look at next; what lies on no path below the best plan is never looked
 // at. A search starts narrow and is repeated wider until it is a proof, so that good plans come
 // early. Modules are independent: threads share the work. Where there are very many, some are looked
-// at before the shortest paths are found again, which takes longer than the search of a module then.
+// at before the shortest paths are found again, which takes longer than the search of a module then,
+// and their first lower bounds are those of paths and work alone.
 //
 // Exact when devices have no cut overheads and resident memory cannot bind (or the problem has at
 // most 64 ops and no shared weights: then it is one module, with memory). Otherwise, and where a
@@ -50,6 +51,10 @@ namespace {
 
 constexpr std::uint64_t kStartMoves = 80;      // of local search before the modules, for each op
 constexpr std::size_t kModulesPerChoice = 32;  // of so many modules one is looked at, then paths
+constexpr std::size_t kManyModules = 256;
+constexpr std::uint64_t kStartMovesOfMany = 1000;
+constexpr double kStartShare = 0.5;            // of the time
+constexpr double kSecondsPerPassage = 1.5e-8;  // of an edge between devices, through a module
 constexpr std::size_t kFirstWidth = 8;
 constexpr std::size_t kWidthGrowth = 4;
 constexpr double kLayerBytes = 4e8;     // memory for one search
@@ -95,12 +100,16 @@ class Decomposition {
       with_memory_ = true;
     }
     exact_ = !problem.has_overheads() && (!binds || with_memory_);
+    const auto devices = static_cast<double>(problem.device_count());
+    const auto edges = static_cast<double>(problem.edge_count() + problem.op_count());
+    const double seconds = kSecondsPerPassage * edges * devices * devices * devices;
+    if (!control_.cannot_afford(seconds, 0).empty()) return;
     for (const CutSegment& segment : split) {
       if (control_.should_stop()) {
         parts_.clear();
         return;
       }
-      add_part(segment);
+      add_part(segment, split.size() > kManyModules);
     }
   }
 
@@ -122,7 +131,7 @@ class Decomposition {
   };
   using Distances = std::vector<std::vector<double>>;  // boundary x device
 
-  void add_part(const CutSegment& segment) {
+  void add_part(const CutSegment& segment, bool one_of_many) {
     Part part{.module = Module(problem_, segment, with_memory_),
               .entries = segment.entry.valid() ? problem_.device_count() : 1,
               .exits = segment.exit.valid() ? problem_.device_count() : 1,
@@ -138,8 +147,9 @@ class Decomposition {
       const std::vector<double> least = segment_times(problem_, segment);
       for (std::size_t entry = 0; entry < part.entries; ++entry) {
         for (std::size_t exit = 0; exit < part.exits; ++exit) {
-          part.at(entry, exit).lower =
-              std::max(part.search(entry, exit).root_bound(), least[entry * part.exits + exit]);
+          double& lower = part.at(entry, exit).lower;
+          lower = least[entry * part.exits + exit];
+          if (!one_of_many) lower = std::max(lower, part.search(entry, exit).root_bound());
         }
       }
     }
@@ -147,12 +157,15 @@ class Decomposition {
     parts_.push_back(std::move(part));
   }
 
-  // The plan given, and one by a short search.
+  // The plan given, and one by a short search; of many modules few will be looked at, so that the
+  // search is worth half of the time.
   void start() {
     if (control_.start != nullptr) offer(*control_.start);
     Budget budget = control_.budget();
-    budget.seconds = control_.remaining();
-    budget.steps = std::min<std::uint64_t>(budget.steps, kStartMoves * problem_.op_count());
+    const bool many = parts_.size() > kManyModules;
+    budget.seconds = (many ? kStartShare : 1) * control_.remaining();
+    budget.steps = std::min<std::uint64_t>(
+        budget.steps, (many ? kStartMovesOfMany : kStartMoves) * problem_.op_count());
     Control part("search", budget, control_.interruption());
     part.start = control_.start;
     const PlannerEntry quick = placewright::search();
