@@ -171,7 +171,7 @@ PassCost cost_of_pass(const LearnerOptions& options, const PlacementGraph& graph
       return {width * nodes * (5e-6 + 2e-6 * devices), width * nodes * (12e3 + 1.2e3 * devices)};
     case Network::rnn: {
       const double cells = width * nodes * static_cast<double>(options.samples);
-      return {cells * (2e-5 + 3e-7 * devices), cells * (12e3 + 600 * devices)};
+      return {cells * (3e-5 + 6e-7 * devices), cells * (12e3 + 600 * devices)};
     }
     case Network::placeto:  // in small parts
       break;

@@ -16,8 +16,9 @@
 namespace placewright::learned {
 namespace {
 
-// States that are learned from at once, so that memory stays bounded.
-constexpr std::int64_t kCellsAtOnce = 1 << 21;
+// States that are learned from at once, so that memory and the time between two looks at the clock
+// stay bounded.
+constexpr std::int64_t kCellsAtOnce = 1 << 19;
 
 // What was seen and done in one visit of every node; columns are steps.
 struct Visit {
