@@ -13,7 +13,7 @@ namespace placewright::throughput {
 namespace {
 
 // What a stage model takes for an op on a device, before anything can be stopped.
-constexpr double kSecondsPerProfile = 1e-7;
+constexpr double kSecondsPerProfile = 3e-7;
 
 }  // namespace
 
