@@ -156,6 +156,15 @@ void restore(Learner& learner, const Policy& policy) {
 // none improved the first plan, in the first episode); empty for networks that do not parse.
 using NodeGroups = std::vector<std::int64_t>;
 
+// About what the features of the graph take: the mean transfer of each tensor, over pairs of devices,
+// and its ops on all devices.
+double seconds_of_features(const Problem& problem) {
+  const auto devices = static_cast<double>(problem.device_count());
+  const double pairs = problem.interconnect() == InterconnectKind::links ? devices * devices : 1;
+  return 2.5e-9 * static_cast<double>(problem.tensor_count()) * pairs +
+         5e-8 * static_cast<double>(problem.op_count()) * devices;
+}
+
 // About what one pass of the network there and back takes, which cannot be interrupted.
 struct PassCost {
   double seconds = 0;
@@ -220,6 +229,11 @@ Answer learn(const Problem& problem, const LearningTask& task, const Measure& me
   }
   Answer answer = task.from_quick ? quick_plan(problem, control) : first_plan(problem, control);
   if (!answer.plan || control.should_stop()) return answer;
+  if (const std::string obstacle = control.cannot_afford(seconds_of_features(problem), 0);
+      !obstacle.empty()) {
+    control.note("the network was not begun: " + obstacle);
+    return answer;
+  }
   const PlacementGraph graph =
       placement_graph(problem, task.features, heft_placement(problem, control));
   if (!has_choice(graph)) return answer;

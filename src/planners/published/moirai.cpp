@@ -32,6 +32,7 @@ namespace {
 // Finding the pairs of ops takes time and memory of the order of ops^2, the rows for each tensor and
 // pair of devices that it may go between many times more than one pair; neither is interrupted.
 constexpr std::size_t kMostOps = 5000;
+constexpr double kBetweenLooks = 0.3;  // seconds: HiGHS looks at the clock now and then
 constexpr double kSecondsPerPair = 5e-7;
 constexpr double kBytesPerPair = 130;
 constexpr double kSecondsPerMove = 7e-5;
@@ -64,7 +65,8 @@ std::string refuses(const Problem& problem) {
 solvers::LinearLimits limits_of(const Control& control) {
   const Budget& budget = control.budget();
   solvers::LinearLimits limits;
-  limits.time_seconds = std::max(0.01, control.remaining());
+  const double left = control.remaining();
+  limits.time_seconds = std::max(0.01, left - std::min(kBetweenLooks, kBetweenLooks * left));
   limits.threads = budget.threads;
   limits.seed = static_cast<int>(budget.seed % 0x7fffffff);
   limits.stop = control.interruption();

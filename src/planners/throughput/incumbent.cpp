@@ -7,15 +7,10 @@
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
 #include "planners/throughput/contiguous_search.h"
+#include "planners/throughput/stage_model.h"
 #include "planners/throughput/throughput.h"
 
 namespace placewright::throughput {
-namespace {
-
-// What a stage model takes for an op on a device, before anything can be stopped.
-constexpr double kSecondsPerProfile = 3e-7;
-
-}  // namespace
 
 Incumbent::Incumbent(const Problem& problem, Control& control)
     : problem_(problem), control_(control) {
@@ -23,8 +18,7 @@ Incumbent::Incumbent(const Problem& problem, Control& control)
 }
 
 void Incumbent::take_contiguous_plan(double share) {
-  const auto profiles = static_cast<double>(problem_.op_count() * problem_.device_count());
-  if (!control_.cannot_afford(kSecondsPerProfile * profiles, 0).empty()) return;
+  if (!control_.cannot_afford(seconds_of_stage_model(problem_), 0).empty()) return;
   ProblemDraft draft = problem_.draft();
   draft.rules.contiguity = Contiguity::joint;
   draft.rules.max_replicas = 1;

@@ -19,13 +19,14 @@ constexpr double kByteSteps = 0x1p40;   // ... and up to a device's memory
 constexpr double kStepSeconds = 0.001;  // of deterministic time, for one step of a work limit
 
 // Building a row, handing it over and the solver's first look at it, which is not interrupted.
-constexpr double kSecondsPerRow = 1e-5;
+constexpr double kSecondsPerRow = 1e-5;       // CP-SAT
+constexpr double kSecondsPerRowHighs = 3e-5;  // its presolve looks at the clock rarely
 constexpr double kBytesPerRow = 1000;
 
 // Why the program is too large to be begun; empty: it is not.
-std::string too_large(const Problem& problem, const Control& control) {
+std::string too_large(const Problem& problem, double seconds_per_row, const Control& control) {
   const double rows = estimated_rows(problem);
-  const std::string obstacle = control.cannot_afford(rows * kSecondsPerRow, rows * kBytesPerRow);
+  const std::string obstacle = control.cannot_afford(rows * seconds_per_row, rows * kBytesPerRow);
   return obstacle.empty() ? obstacle : "the program was not begun: " + obstacle;
 }
 
@@ -110,7 +111,9 @@ Answer run(const Problem& problem, const Settings& settings, Control& control, S
 }  // namespace
 
 ProgramOutcome solve_with_highs(const Problem& problem, Incumbent& incumbent, Control& control) {
-  if (std::string reason = too_large(problem, control); !reason.empty()) return {false, reason};
+  if (std::string reason = too_large(problem, kSecondsPerRowHighs, control); !reason.empty()) {
+    return {false, reason};
+  }
   const PlacementProgram program(problem, highest_value(problem, incumbent));
   solvers::LinearProgram linear;
   for (std::size_t i = 0; i < program.variables().size(); ++i) {
@@ -161,11 +164,14 @@ ProgramOutcome solve_with_highs(const Problem& problem, Incumbent& incumbent, Co
 }
 
 ProgramOutcome solve_with_cp_sat(const Problem& problem, Incumbent& incumbent, Control& control) {
-  if (problem.rules().contiguity == Contiguity::joint) {
+  if (problem.rules().contiguity == Contiguity::joint &&
+      control.cannot_afford(seconds_of_stage_model(problem), 0).empty()) {
     const StageModel model = contiguous_model(problem);
     if (refuses_stage_program(model).empty()) return solve_stages(model, incumbent, control);
   }
-  if (std::string reason = too_large(problem, control); !reason.empty()) return {false, reason};
+  if (std::string reason = too_large(problem, kSecondsPerRow, control); !reason.empty()) {
+    return {false, reason};
+  }
   const PlacementProgram program(problem, highest_value(problem, incumbent));
   const double scale = kTimeSteps / std::max(program.highest(), 1e-300);
   solvers::CpModel model = whole_number_model(program, scale);

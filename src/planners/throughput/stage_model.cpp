@@ -12,7 +12,13 @@ namespace {
 constexpr int kPriceSteps = 100;
 constexpr double kWorkScale = 0x1p50;
 
+constexpr double kSecondsPerProfile = 3e-7;  // of an op on a device
+
 }  // namespace
+
+double seconds_of_stage_model(const Problem& problem) {
+  return kSecondsPerProfile * static_cast<double>(problem.op_count() * problem.device_count());
+}
 
 std::vector<std::vector<DeviceId>> device_classes(const Problem& problem) {
   Table<DeviceId, char> pinned(problem.device_count(), 0);

@@ -72,6 +72,9 @@ struct StageLoad {
 inline constexpr std::size_t kMostComponents = 6;
 using Transfers = std::array<double, kMostComponents>;
 
+// About how long it takes to make a model, which is not interrupted.
+double seconds_of_stage_model(const Problem& problem);
+
 class StageModel {
  public:
   // Blocks must be acyclic and numbered along their edges. The problem must outlive the model.
