@@ -10,10 +10,12 @@
 // phased training. With links the certificate rests on lower bounds of loads, so a gap may stay.
 //
 // Wide graphs have millions of ideals. When the windows first hold more than `wide-from` of them,
-// the constraint program over stages (stage_program.h) gets most of the time that is left; what it
-// finds and proves narrows the windows for the rest. Ideals are enumerated up to `ideal-limit`; a
-// problem with more of them within the windows keeps the best plan and the last proven bound.
-// Memory: about 100 bytes for each ideal in a window.
+// three others have most of the time that is left: the search over boundaries (boundary_search.h)
+// raises the bound where devices are alike, annealing (stage_annealing.h) improves the plan, and the
+// constraint program over stages (stage_program.h) does both. What they find and prove narrows the
+// windows for the rest. Ideals are enumerated up to `ideal-limit`; a problem with more of them within
+// the windows keeps the best plan and the last proven bound. Memory: about 100 bytes for each ideal
+// in a window.
 //
 // Reference: J. Tarnawski et al., NeurIPS 2020 ("DP"); there all pairs of ideals are stored.
 
@@ -22,7 +24,9 @@
 #include <fmt/format.h>
 
 #include "bounds/rounding.h"
+#include "planners/throughput/boundary_search.h"
 #include "planners/throughput/contiguous_search.h"
+#include "planners/throughput/stage_annealing.h"
 #include "planners/throughput/stage_program.h"
 #include "planners/throughput/throughput.h"
 
@@ -36,6 +40,11 @@ constexpr std::size_t kLargeFamily = 20000;
 constexpr double kSmallGap = 2e-4;
 constexpr std::size_t kMostProgramChoices = 20'000;  // blocks x devices; beyond, it is hopeless
 constexpr double kProgramShare = 0.75;               // ... of the time that is left
+constexpr double kBoundaryShare = 0.6;
+constexpr double kBoundaryStep = 0.0025;         // of the bound
+constexpr std::uint64_t kShortAnnealing = 1000;  // moves for each block
+constexpr std::uint64_t kLongAnnealing = 200'000;
+constexpr double kAnnealingShare = 0.6;
 constexpr double kClose = 1e-9;  // relative: closer to the incumbent than this is no better
 
 constexpr const char* kOverIdeals = "program over ideals";
@@ -96,7 +105,7 @@ class Search {
         IdealFamily::all_ideals(model_, windows, may_turn ? wide_from_ : limit_, control_);
     if (!family && may_turn && !control_.should_stop()) {
       program_tried_ = true;
-      if (program_serves()) return run_stage_program();
+      if (search_wide()) return true;
       family = IdealFamily::all_ideals(model_, windows, limit_, control_);
     }
     if (!family) return give_up();
@@ -113,6 +122,48 @@ class Search {
     keep(result.split);
     if (exactly) bound_ = std::max(bound_, safe_sum(result.split->value));
     settled_ = exactly || !model_.exact();
+    return true;
+  }
+
+  // For graphs with more ideals than can be listed. False: nothing there serves the model.
+  bool search_wide() {
+    anneal(kShortAnnealing, 1);
+    const bool searched = search_boundaries();
+    if (settled_) return true;
+    if (searched) anneal(kLongAnnealing, kAnnealingShare);
+    return (program_serves() && run_stage_program()) || searched;
+  }
+
+  // `moves` for each block, within a share of the time.
+  void anneal(std::uint64_t moves, double share) {
+    if (!best_ || model_.max_replicas() > 1) return;
+    Control part = control_.part("ideals", control_.remaining() * share);
+    std::optional<Plan> better = anneal_stages(model_, *best_, moves * model_.block_count(), part);
+    if (!better || better->value >= value()) return;
+    best_ = std::move(better);
+    control_.report(*best_, bound_);
+  }
+
+  // Asks for plans within a value that rises from the bound. False: it does not serve the model.
+  bool search_boundaries() {
+    if (!refuses_boundary_search(model_).empty()) return false;
+    Control part = control_.part("ideals", control_.remaining() * kBoundaryShare);
+    const double step = bound_ * kBoundaryStep;
+    while (bound_ < value() * (1 - kClose)) {
+      const double most = value() * (1 - kClose);
+      const double cutoff = most - bound_ > 2 * step           ? bound_ + step
+                            : most - bound_ > kSmallGap * most ? (bound_ + most) / 2
+                                                               : most;
+      const ProgramResult result = split_within(model_, cutoff, part);
+      if (!result.complete) return true;
+      keep(result.split);
+      if (result.split && !model_.exact()) return true;
+      if (result.split) continue;
+      bound_ = std::max(bound_, safe_search(cutoff));
+      method_ = "search over boundaries between stages";
+      control_.report(value(), bound_);
+      if (cutoff == most) settled_ = true;
+    }
     return true;
   }
 
@@ -185,7 +236,7 @@ PlannerEntry ideals() {
       .strength = Strength::exact,
       .options = {{"ideal-limit", "down-sets to hold at most", std::int64_t{3'000'000}, 100, 1e9},
                   {"wide-from",
-                   "down-sets from which a constraint program over stages has its turn; 0: never",
+                   "down-sets from which searches for wide graphs have their turn; 0: never",
                    std::int64_t{20'000}, 0, 1e9}},
       .refuses = refuses_contiguous,
       .plan = [](const Problem& problem, const Settings& settings, Control& control) {
