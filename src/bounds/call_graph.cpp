@@ -45,11 +45,34 @@ std::vector<AcceleratorClass> accelerator_classes(const Problem& problem, int ca
   return classes;
 }
 
+// The kept ops that wait for each kept op only by way of ops left out.
+Table<OpId, std::vector<OpId>> waiting_through(const Problem& problem,
+                                               const Table<OpId, char>& keep) {
+  Table<OpId, std::vector<OpId>> next(problem.op_count());  // of all ops: kept ones that they reach
+  const auto order = problem.topological_order();
+  std::for_each(order.rbegin(), order.rend(), [&](const OpId op) {
+    for (const OpId after : problem.successors(op)) {
+      if (keep[after] == 0) {
+        next[op].insert(next[op].end(), next[after].begin(), next[after].end());
+      } else if (keep[op] == 0) {
+        next[op].push_back(after);
+      }
+    }
+    std::ranges::sort(next[op]);
+    const auto rest = std::ranges::unique(next[op]);
+    next[op].erase(rest.begin(), rest.end());
+  });
+  for (const OpId op : problem.ops()) {
+    if (keep[op] == 0) next[op].clear();
+  }
+  return next;
+}
+
 // Joins colocated ops into nodes. Neighbours are kept as sorted lists of leading ops.
 class Contraction {
  public:
-  Contraction(const Problem& problem, const Table<OpId, char>& keep, DeviceId host,
-              int calls_per_device)
+  Contraction(const Problem& problem, const Table<OpId, char>& keep,
+              const Table<OpId, std::vector<OpId>>& through, DeviceId host, int calls_per_device)
       : problem_(problem),
         calls_per_device_(calls_per_device),
         leader_(problem.op_count()),
@@ -66,6 +89,12 @@ class Contraction {
         if (keep[other] != 0) after_[op].push_back(other);
       }
       if (host.valid() && problem.allowed(op, host)) host_time_[op] = problem.time(op, host);
+    }
+    for (const OpId op : problem.ops()) {
+      for (const OpId other : through[op]) {
+        insert(after_[op], other);
+        insert(before_[other], op);
+      }
     }
     bool changed = true;
     while (changed) {
@@ -152,16 +181,19 @@ constexpr std::uint32_t kNoNode = 0xffffffff;
 
 // Leaders in topological order of the contracted graph.
 std::vector<OpId> leaders_in_order(const Problem& problem, const Contraction& contraction,
-                                   const Table<OpId, char>& keep) {
+                                   const Table<OpId, char>& keep,
+                                   const Table<OpId, std::vector<OpId>>& through) {
   Table<OpId, std::vector<OpId>> after(problem.op_count());
   Table<OpId, std::uint32_t> waiting(problem.op_count(), 0);
   for (const OpId op : problem.ops()) {
     if (keep[op] == 0) continue;
-    for (const OpId next : problem.successors(op)) {
-      if (keep[next] == 0 || contraction.leader(op) == contraction.leader(next)) continue;
+    const auto add = [&](OpId next) {
+      if (keep[next] == 0 || contraction.leader(op) == contraction.leader(next)) return;
       after[contraction.leader(op)].push_back(contraction.leader(next));
       ++waiting[contraction.leader(next)];
-    }
+    };
+    std::ranges::for_each(problem.successors(op), add);
+    std::ranges::for_each(through[op], add);
   }
   std::vector<OpId> order;
   for (const OpId op : problem.topological_order()) {
@@ -183,6 +215,22 @@ void add_nets(const Problem& problem, const Table<OpId, std::uint32_t>& node_of,
     for (const OpId consumer : problem.consumers(tensor)) {
       const std::uint32_t node = node_of[consumer];
       if (node != kNoNode && node != producer) net.consumers.push_back(node);
+    }
+    if (net.consumers.empty()) continue;
+    std::ranges::sort(net.consumers);
+    const auto rest = std::ranges::unique(net.consumers);
+    net.consumers.erase(rest.begin(), rest.end());
+    graph.nets.push_back(std::move(net));
+  }
+}
+
+void add_orders(const Table<OpId, std::vector<OpId>>& through,
+                const Table<OpId, std::uint32_t>& node_of, CallGraph& graph) {
+  for (std::size_t i = 0; i < through.size(); ++i) {
+    const OpId op{i};
+    CallGraph::Net net{node_of[op], {}, 0, false};
+    for (const OpId other : through[op]) {
+      if (node_of[other] != net.producer) net.consumers.push_back(node_of[other]);
     }
     if (net.consumers.empty()) continue;
     std::ranges::sort(net.consumers);
@@ -243,6 +291,16 @@ Table<OpId, double> weights_of_ops(const Problem& problem) {
 
 }  // namespace
 
+double CallGraph::least_work() const {
+  double sum = 0;
+  for (std::size_t node = 0; node < size(); ++node) {
+    double least = host_time[node];
+    for (const AcceleratorClass& one : classes) least = std::min(least, one.time[node]);
+    sum += least;
+  }
+  return sum;
+}
+
 CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep, int calls_per_device) {
   CallGraph graph;
   graph.classes = accelerator_classes(problem, calls_per_device);
@@ -250,8 +308,9 @@ CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep, int 
   for (const DeviceId device : problem.devices()) {
     if (problem.on_host(device)) host = device;
   }
-  const Contraction contraction(problem, keep, host, calls_per_device);
-  const std::vector<OpId> leaders = leaders_in_order(problem, contraction, keep);
+  const Table<OpId, std::vector<OpId>> through = waiting_through(problem, keep);
+  const Contraction contraction(problem, keep, through, host, calls_per_device);
+  const std::vector<OpId> leaders = leaders_in_order(problem, contraction, keep, through);
   Table<OpId, std::uint32_t> node_of(problem.op_count(), kNoNode);
   for (std::uint32_t node = 0; node < leaders.size(); ++node) node_of[leaders[node]] = node;
   graph.ops.resize(leaders.size());
@@ -273,6 +332,7 @@ CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep, int 
     graph.host_time.push_back(there ? contraction.host_time(lead) : kInfinity);
   }
   add_nets(problem, node_of, graph);
+  add_orders(through, node_of, graph);
   const bool one_call = calls_per_device == 1;
   if (one_call) add_groups(problem, node_of, graph);
   graph.relaxed = !one_call || problem.shared_weight_count() > 0 ||
@@ -297,6 +357,15 @@ Table<OpId, char> ops_above(const Problem& problem, double threshold) {
   std::ranges::for_each(problem.topological_order(), peel);
   const auto order = problem.topological_order();
   std::for_each(order.rbegin(), order.rend(), peel);
+  return keep;
+}
+
+Table<OpId, char> heaviest_ops(const Problem& problem, std::size_t count) {
+  const Table<OpId, double> weight = weights_of_ops(problem);
+  std::vector<OpId> order(problem.ops().begin(), problem.ops().end());
+  std::ranges::stable_sort(order, [&](OpId a, OpId b) { return weight[a] > weight[b]; });
+  Table<OpId, char> keep(problem.op_count(), 0);
+  for (std::size_t i = 0; i < std::min(count, order.size()); ++i) keep[order[i]] = 1;
   return keep;
 }
 

@@ -12,7 +12,9 @@
 // relaxation (every plan of the problem is one of the graph, at no greater latency) by
 //
 //   leaving ops out        a plan without some of its ops is still a plan: calls get shorter and
-//                          nothing waits for more than before; memory of ops left out is not counted
+//                          nothing waits for more than before; memory of ops left out is not
+//                          counted. What one of them had to wait for, those behind it still wait
+//                          for: an order without a tensor
 //   several calls          each call is taken for a device of its own: memory that calls of one
 //                          device share, their waiting for each other and colocation are dropped
 //   shared weights         are not counted, nor is memory of the host
@@ -45,6 +47,7 @@ struct CallGraph {
     Node producer = 0;
     std::vector<Node> consumers;
     double time = 0;
+    bool moves = true;  // false: no tensor, only an order that ops left out make
   };
 
   std::vector<std::vector<OpId>> ops;  // by node
@@ -56,6 +59,8 @@ struct CallGraph {
   bool relaxed = false;
 
   [[nodiscard]] std::size_t size() const { return ops.size(); }
+  // Sum of the least times of its nodes.
+  [[nodiscard]] double least_work() const;
 };
 
 // `keep` by op. Fewer calls per device than the problem allows make a restriction of it: its plans
@@ -67,5 +72,9 @@ CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep, int 
 // transfer times as shares of the longest path, and its memory as a (small) share of an
 // accelerator's. Threshold below zero: all ops.
 Table<OpId, char> ops_above(const Problem& problem, double threshold);
+
+// So many ops of the greatest weight, wherever they are. In wide graphs these are few where almost
+// all of the work is, while sources and sinks soon become too large to leave out.
+Table<OpId, char> heaviest_ops(const Problem& problem, std::size_t count);
 
 }  // namespace placewright

@@ -231,12 +231,13 @@ std::vector<CallIdeals::Step> CallIdeals::steps_from(std::size_t from) const {
     double sent = 0;
     for (const std::uint32_t net : leaving(from)) {
       const auto inside = [&](Node node) { return holds(to, node) && !holds(from, node); };
+      if (!graph_.nets[net].moves) continue;
       if (!std::ranges::any_of(graph_.nets[net].consumers, inside)) continue;
       moved += graph_.nets[net].time;
       ++received;
     }
     for (const std::uint32_t net : leaving(to)) {
-      if (holds(from, graph_.nets[net].producer)) continue;
+      if (!graph_.nets[net].moves || holds(from, graph_.nets[net].producer)) continue;
       moved += graph_.nets[net].time;
       ++sent;
     }
@@ -332,6 +333,27 @@ CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_pe
     }
   }
   // Everything left out: one ideal, and no bound.
+  const Table<OpId, char> none(problem.op_count(), 0);
+  return *CallIdeals::all_of(call_graph(problem, none, calls_per_device),
+                             std::max<std::size_t>(limit, 1), [] { return false; });
+}
+
+CallIdeals heaviest_ideals(const Problem& problem, std::size_t limit, int calls_per_device,
+                           const CallIdeals::Stop& stop) {
+  const auto of_heaviest = [&](std::size_t count) {
+    return CallIdeals::all_of(call_graph(problem, heaviest_ops(problem, count), calls_per_device),
+                              std::max<std::size_t>(limit, 1), stop);
+  };
+  std::optional<CallIdeals> best;
+  std::size_t least = 0;                      // so many are within the limit
+  std::size_t most = problem.op_count() + 1;  // so many are not
+  while (most - least > 1 && !stop()) {
+    const std::size_t count = (least + most) / 2;
+    auto ideals = of_heaviest(count);
+    (ideals ? least : most) = count;
+    if (ideals) best = std::move(ideals);
+  }
+  if (best) return std::move(*best);
   const Table<OpId, char> none(problem.op_count(), 0);
   return *CallIdeals::all_of(call_graph(problem, none, calls_per_device),
                              std::max<std::size_t>(limit, 1), [] { return false; });

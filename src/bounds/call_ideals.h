@@ -144,4 +144,8 @@ class CallIdeals {
 CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device,
                          const CallIdeals::Stop& stop);
 
+// All ideals of the heaviest ops, as many of them as keep the ideals within `limit`: for wide graphs.
+CallIdeals heaviest_ideals(const Problem& problem, std::size_t limit, int calls_per_device,
+                           const CallIdeals::Stop& stop);
+
 }  // namespace placewright

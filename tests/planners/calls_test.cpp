@@ -116,6 +116,29 @@ TEST(CallIdeals, BoundEveryPlanHoweverManyOpsAreLeftOut) {
   }
 }
 
+// The same with the heaviest ops kept, wherever they are.
+TEST(CallIdeals, BoundEveryPlanByTheHeaviestOps) {
+  const auto never = [] { return false; };
+  int raised = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const int calls = seed % 3 == 0 ? 2 : 1;
+    const Problem problem(small_draft(seed, calls, 5));
+    const auto least = brute_force_call_latency(problem);
+    if (!least) continue;
+    for (const std::size_t limit : {2, 4, 8, 100}) {
+      CallIdeals ideals = heaviest_ideals(problem, limit, calls, never);
+      EXPECT_LE(*ideals.bound(never), *least * (1 + kTolerance)) << seed << " " << limit;
+      const auto result = calls::search_walks(ideals, kInfinity, 1000000, never);
+      ASSERT_TRUE(result.complete && result.walk) << seed << " " << limit;
+      EXPECT_LE(result.walk->value, *least * (1 + kTolerance)) << seed << " " << limit;
+      CallIdeals ends = finest_ideals(problem, limit, calls, never);
+      if (*ideals.bound(never) > *ends.bound(never) * (1 + kTolerance)) ++raised;
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(raised, 20);
+}
+
 double optimum(ProblemDraft draft) {
   const PlanOutcome outcome = plan_with(Problem(std::move(draft)), "calls-exact");
   return outcome.answer.plan ? outcome.value() : kInfinity;

@@ -1,7 +1,8 @@
 // calls-exact: the best plan in calls, with its proof, by a search over ideals.
 //
 // The problem's ideals are taken in rounds: at most 1,000 of them, then four times as many, and so
-// on up to `ideal-limit`, leaving out as few small sources and sinks as that takes (call_graph.h).
+// on up to `ideal-limit`, leaving out as few small sources and sinks as that takes (call_graph.h). In
+// wide graphs rounds over the heaviest ops come before.
 // Each round computes the tails (call_ideals.h), which bound every plan, and searches labels with a
 // cutoff that grows from the bound (by 0.01 %, 0.1 %, 1 %, ...) to the best plan known: a search
 // that ends without a walk proves the cutoff. A walk found becomes a plan of the whole problem; ops
@@ -34,8 +35,15 @@ using namespace calls;
 
 constexpr std::size_t kFirstIdeals = 1000;
 constexpr std::size_t kIdealGrowth = 4;
-constexpr double kFirstExcess = 1e-4;
-constexpr double kExcessGrowth = 10;
+constexpr std::size_t kFirstHeavyIdeals = 250;
+constexpr double kWideShare = 0.5;
+// Of a cutoff over the bound.
+struct Excess {
+  double first = 0;
+  double growth = 1;
+};
+constexpr Excess kExcess{1e-4, 10};
+constexpr Excess kHeavyExcess{1e-2, 2};
 constexpr double kLargestExcess = 1e6;
 constexpr double kRounding = 1e-9;
 constexpr std::uint64_t kSettlingEvaluations = 20000;
@@ -55,6 +63,7 @@ class Search {
     const int calls = problem_.rules().calls_per_device;
     if (!best_) offer(calls_greedy().plan(problem_, Settings{}, control_).plan);
     if (calls > 1) rounds(1);
+    if (is_wide()) heavy_rounds();
     rounds(calls);
     if (!settled()) offer(best_chain(problem_, kFirstIdeals, 1, control_));
     return answer();
@@ -69,6 +78,30 @@ class Search {
     return [this] { return control_.should_stop(); };
   }
 
+  // Whether most of the work is gone when so many sources and sinks are left out that the ideals are
+  // within the first limit.
+  [[nodiscard]] bool is_wide() {
+    const int calls = problem_.rules().calls_per_device;
+    const CallGraph whole = call_graph(problem_, Table<OpId, char>(problem_.op_count(), 1), calls);
+    const CallIdeals finest = finest_ideals(problem_, kFirstIdeals, calls, stop());
+    return finest.graph().least_work() < kWideShare * whole.least_work();
+  }
+
+  // The heaviest ops have few ideals in wide graphs. Their cutoffs rise from what is known, slowly:
+  // labels multiply with them.
+  void heavy_rounds() {
+    bounding_ = true;
+    std::size_t nodes_before = 0;
+    for (std::size_t limit = kFirstHeavyIdeals; limit <= ideal_limit_ && !settled(); limit *= 2) {
+      CallIdeals ideals =
+          heaviest_ideals(problem_, limit, problem_.rules().calls_per_device, stop());
+      if (control_.should_stop()) return;
+      if (ideals.graph().size() == nodes_before) continue;
+      nodes_before = ideals.graph().size();
+      if (!round(ideals, kHeavyExcess) || ideals.exact()) return;
+    }
+  }
+
   void rounds(int calls_per_device) {
     bounding_ = calls_per_device == problem_.rules().calls_per_device;
     std::size_t nodes_before = 0;
@@ -77,7 +110,7 @@ class Search {
       if (control_.should_stop()) break;
       if (limit == ideal_limit_ || ideals.graph().size() > nodes_before) {
         nodes_before = ideals.graph().size();
-        if (!round(ideals) || ideals.exact()) break;
+        if (!round(ideals, kExcess) || ideals.exact()) break;
       }
       if (limit == ideal_limit_) break;
       limit = std::min(limit * kIdealGrowth, ideal_limit_);
@@ -85,7 +118,7 @@ class Search {
   }
 
   // False: asked to stop, or out of labels.
-  bool round(CallIdeals& ideals) {
+  bool round(CallIdeals& ideals, const Excess& excesses) {
     const auto bound = ideals.bound(stop());
     if (!bound) return false;
     if (*bound == kInfinity) {
@@ -93,8 +126,8 @@ class Search {
       return bounding_;
     }
     raise(*bound);
-    const double base = *bound;
-    for (double excess = kFirstExcess; !settled(); excess *= kExcessGrowth) {
+    const double base = bounding_ ? std::max(*bound, bound_) : *bound;
+    for (double excess = excesses.first; !settled(); excess *= excesses.growth) {
       const double cutoff =
           excess > kLargestExcess ? value() : std::min(value(), base * (1 + excess) + kRounding);
       const WalkSearch result = search_walks(ideals, cutoff, label_limit_, stop());
