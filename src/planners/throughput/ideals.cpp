@@ -10,10 +10,10 @@
 // phased training. With links the certificate rests on lower bounds of loads, so a gap may stay.
 //
 // Wide graphs have millions of ideals. When the windows first hold more than `wide-from` of them,
-// three others have most of the time that is left: the search over boundaries (boundary_search.h)
-// raises the bound where devices are alike, annealing (stage_annealing.h) improves the plan, and the
-// constraint program over stages (stage_program.h) does both. What they find and prove narrows the
-// windows for the rest. Ideals are enumerated up to `ideal-limit`; a problem with more of them within
+// three others have most of the time that is left: the constraint program over stages
+// (stage_program.h); where devices are alike, the search over boundaries (boundary_search.h), which
+// raises the bound; and annealing (stage_annealing.h), which improves the plan. What they find and
+// prove narrows the windows for the rest. Ideals are enumerated up to `ideal-limit`; a problem with more of them within
 // the windows keeps the best plan and the last proven bound. Memory: about 100 bytes for each ideal
 // in a window.
 //
@@ -39,7 +39,8 @@ constexpr double kFirstExcess = 5e-4;
 constexpr std::size_t kLargeFamily = 20000;
 constexpr double kSmallGap = 2e-4;
 constexpr std::size_t kMostProgramChoices = 20'000;  // blocks x devices; beyond, it is hopeless
-constexpr double kProgramShare = 0.75;               // ... of the time that is left
+constexpr double kFirstProgramShare = 0.2;
+constexpr double kProgramShare = 0.75;  // ... of the time that is left
 constexpr double kBoundaryShare = 0.6;
 constexpr double kBoundaryStep = 0.0025;         // of the bound
 constexpr std::uint64_t kShortAnnealing = 1000;  // moves for each block
@@ -125,13 +126,22 @@ class Search {
     return true;
   }
 
-  // For graphs with more ideals than can be listed. False: nothing there serves the model.
+  // For graphs with more ideals than can be listed. The constraint program comes first: optima far
+  // above the work bound are beyond the search over boundaries, and some are proved in a moment.
+  // False: nothing there serves the model.
   bool search_wide() {
-    anneal(kShortAnnealing, 1);
-    const bool searched = search_boundaries();
+    const bool has_program = program_serves();
+    const bool has_search = refuses_boundary_search(model_).empty();
+    if (has_program) run_stage_program(has_search ? kFirstProgramShare : kProgramShare);
     if (settled_) return true;
-    if (searched) anneal(kLongAnnealing, kAnnealingShare);
-    return (program_serves() && run_stage_program()) || searched;
+    if (!best_) return has_program;
+    anneal(kShortAnnealing, 1);
+    if (!has_search) return has_program;
+    search_boundaries();
+    if (settled_) return true;
+    anneal(kLongAnnealing, kAnnealingShare);
+    if (has_program) run_stage_program(kProgramShare);
+    return true;
   }
 
   // `moves` for each block, within a share of the time.
@@ -144,9 +154,8 @@ class Search {
     control_.report(*best_, bound_);
   }
 
-  // Asks for plans within a value that rises from the bound. False: it does not serve the model.
-  bool search_boundaries() {
-    if (!refuses_boundary_search(model_).empty()) return false;
+  // Asks for plans within a value that rises from the bound.
+  void search_boundaries() {
     Control part = control_.part("ideals", control_.remaining() * kBoundaryShare);
     const double step = bound_ * kBoundaryStep;
     while (bound_ < value() * (1 - kClose)) {
@@ -155,16 +164,15 @@ class Search {
                             : most - bound_ > kSmallGap * most ? (bound_ + most) / 2
                                                                : most;
       const ProgramResult result = split_within(model_, cutoff, part);
-      if (!result.complete) return true;
+      if (!result.complete) return;
       keep(result.split);
-      if (result.split && !model_.exact()) return true;
+      if (result.split && !model_.exact()) return;
       if (result.split) continue;
       bound_ = std::max(bound_, safe_search(cutoff));
       method_ = "search over boundaries between stages";
       control_.report(value(), bound_);
       if (cutoff == most) settled_ = true;
     }
-    return true;
   }
 
   // Asked late: it loads CP-SAT, which costs more than most problems do.
@@ -173,9 +181,9 @@ class Search {
            refuses_stage_program(model_).empty();
   }
 
-  bool run_stage_program() {
+  void run_stage_program(double share) {
     const double highest = best_ ? cutoff_above(value()) : highest_cutoff(model_);
-    Control part = control_.part("ideals", control_.remaining() * kProgramShare);
+    Control part = control_.part("ideals", control_.remaining() * share);
     const StageProgramResult result =
         solve_stage_program(model_, bound_, highest, best_ ? &*best_ : nullptr, part);
     keep(result.split);
@@ -186,7 +194,6 @@ class Search {
       method_ = "constraint program over stages (CP-SAT)";
     }
     settled_ |= best_ && gap(value(), bound_) <= kOptimalGap;
-    return true;
   }
 
   bool give_up() {
