@@ -22,8 +22,6 @@ needs.extension()
 
 from torch.distributed.pipelining import ScheduleInterleaved1F1B
 
-from torch.distributed.pipelining import ScheduleInterleaved1F1B
-
 from distributed_worker import TiedWithSkips, equal_stages, transformer
 from placewright.torch.chain import Chain, chain_document, chain_of
 from placewright.torch.distributed import CannotPipeline, StagePlan, predicted_step, refuse_schedule, stage_plans
