@@ -131,17 +131,19 @@ std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& mode
   std::vector<Setting> settings;
   std::set<std::string> kinds;
   std::set<int> cores;
-  std::optional<Target> on_cores;
+  std::optional<Target> widest;  // on cores
   for (const DeviceId device : problem.devices()) {
     const Target target = target_named(problem.device(device).name);
     cores.insert(target.cores.begin(), target.cores.end());
-    if (!target.cores.empty() && !on_cores) on_cores = target;
+    if (!target.cores.empty() && (!widest || target.threads() > widest->threads())) widest = target;
     if (!kinds.insert(kind_of(target)).second) continue;
     settings.emplace_back(fmt::format("{} alone", name_of(target)), model, target, 1);
   }
   if (cores.size() < 2 || problem.device_count() < 2) return settings;
-  const Target all{on_cores->backend, on_cores->device, {cores.begin(), cores.end()}};
-  settings.emplace_back(fmt::format("{} threads", cores.size()), model, all, 1);
+  const Target all{widest->backend, widest->device, {cores.begin(), cores.end()}};
+  if (widest->cores.size() < cores.size()) {
+    settings.emplace_back(fmt::format("{} threads", cores.size()), model, all, 1);
+  }
   settings.emplace_back(fmt::format("{} streams", cores.size()), model, all, all.threads());
   return settings;
 }
@@ -166,13 +168,16 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
     fastest = std::min(fastest, time);
     return time > kFarSlower * fastest;
   };
-  for (; turn < kTurns; ++turn) {
-    results.push_back(loaded.measure(turn == 0));
-    if (results.back().interrupted) break;
-    for (Setting& setting : settings) {
-      if (setting.released()) continue;
-      setting.take_turn(turn_options);
-      if (far_slower(setting)) setting.release();
+  const auto interrupted = [&] { return !results.empty() && results.back().interrupted; };
+  for (; turn < kTurns && !interrupted(); ++turn) {
+    for (const std::size_t i : order_in_turn(turn, settings.size() + 1)) {
+      if (interrupted()) break;
+      if (i == 0) {
+        results.push_back(loaded.measure(turn == 0));
+      } else if (Setting& setting = settings[i - 1]; !setting.released()) {
+        setting.take_turn(turn_options);
+        if (far_slower(setting)) setting.release();
+      }
     }
   }
   ComparedRun run{over_turns(std::move(results)), {}};

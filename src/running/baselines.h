@@ -22,8 +22,8 @@ struct Baseline {
 
 struct ComparedRun {
   RunResult result;
-  // One for each different kind of device, then threads and streams over all cores of the devices
-  // (where there is more than one).
+  // One for each different kind of device, then threads (unless a device has all cores: the best of
+  // two equal ones would be better than either) and streams over all cores of the devices.
   std::vector<Baseline> baselines;
 };
 

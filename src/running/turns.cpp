@@ -2,9 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace placewright {
+
+std::vector<std::size_t> order_in_turn(int turn, std::size_t count) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (turn % 2 == 1) std::ranges::reverse(order);
+  return order;
+}
 
 RunOptions one_turn_of(RunOptions options, bool pipeline) {
   constexpr int kMostWarmUp = 2;  // all of it is compiled and has run before

@@ -2,10 +2,13 @@
 //
 // A machine does not stay as it is: it gets warm, and other programs come and go. Two equal things
 // measured one after the other then seem to differ. So everything that is to be compared runs for a
-// few samples, one after the other, kTurns times, and what counts is the median over the turns.
+// few samples, one after the other, kTurns times, and what counts is the median over the turns. Every
+// other turn goes backwards: what has run before leaves its mark (threads that have not gone to sleep
+// yet), and nobody may always have the same one before.
 
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "problem/measured.h"
@@ -14,6 +17,9 @@
 namespace placewright {
 
 inline constexpr int kTurns = 5;
+
+// Who runs when in a turn, of so many.
+std::vector<std::size_t> order_in_turn(int turn, std::size_t count);
 
 // The samples of one turn, so that all turns have about as many as `options` say; of a pipeline, which
 // shows its pace only when it is full, at least kFewestOfPipeline.

@@ -154,7 +154,7 @@ class Tuner {
     }
     for (int turn = 0; turn < kTurns; ++turn) {
       tell(fmt::format("the final: turn {} of {}", turn + 1, kTurns));
-      for (std::size_t i = 0; i < finalists.size(); ++i) {
+      for (const std::size_t i : order_in_turn(turn, finalists.size())) {
         results[i].push_back(loaded[i].measure(turn == 0));
         if (results[i].back().interrupted) return false;
       }

@@ -38,6 +38,12 @@ TEST(Turns, TheResultIsThatOfATypicalTurnWithTheOutputsOfTheFirst) {
   EXPECT_FALSE(result.interrupted);
 }
 
+TEST(Turns, NobodyAlwaysHasTheSameOneBefore) {
+  EXPECT_EQ(order_in_turn(0, 3), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(order_in_turn(1, 3), (std::vector<std::size_t>{2, 1, 0}));
+  EXPECT_EQ(order_in_turn(2, 3), order_in_turn(0, 3));
+}
+
 TEST(Turns, TogetherTheyHaveTheSamplesThatWereAskedFor) {
   const RunOptions wanted{.warm_up = 5, .repeat = 21, .duration = 10};
   const RunOptions options = one_turn_of(wanted, false);
