@@ -8,12 +8,14 @@ the number of ops before and after fusion and packing (Talos's NOD). A measureme
   bench/zoo.py                                  all models, on nested sets of all cores
   bench/zoo.py --devices cpu:0 cpu:1 --rounds 0 each core a device, plans that were not tuned
   bench/zoo.py --models resnet50 inceptionv3 --time-limit 5 --repeat 30 --json zoo.json
+  bench/zoo.py --json zoo.json --page docs/results/shared-resources.md    puts both tables into the page
   bench/zoo.py --nod                            only the table of ops
 """
 
 import argparse
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -137,6 +139,18 @@ def nod_table(results):
     return table(["model", "in Talos's tables", "ops", "fused by rules", "fused by the backend", "then packed"], rows)
 
 
+def tables(results):
+    """Both objectives and what they say together."""
+    parts = [f"## {objective}\n\n{agreement_table(results, objective)}\n{summary(results, [objective])}" for objective in OBJECTIVES]
+    return "\n".join([*parts, summary(results, OBJECTIVES)])
+
+
+def fill(page, text):
+    """Replaces what is between the page's markers; headings are those of a part of a page."""
+    marked = re.compile(r"(<!-- bench/zoo.py -->\n).*?(<!-- end -->)", re.DOTALL)
+    page.write_text(marked.sub(lambda found: found[1] + text.replace("## ", "### ") + found[2], page.read_text()))
+
+
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "build/placewright", type=pathlib.Path)
@@ -147,6 +161,7 @@ def options_of(arguments):
     parser.add_argument("--time-limit", type=float, default=3, help="seconds for each plan")
     parser.add_argument("--nod", action="store_true", help="only the table of ops, of Talos's models unless --models says otherwise")
     parser.add_argument("--json", type=pathlib.Path, help="write all numbers here, model by model; those that it has already are not measured again")
+    parser.add_argument("--page", type=pathlib.Path, help="put the tables into this page, between its markers")
     return parser.parse_args(arguments)
 
 
@@ -163,9 +178,9 @@ def main(arguments):
         if options.json:
             options.json.write_text(json.dumps(known, indent=1) + "\n")
     if not options.nod:
-        for objective in OBJECTIVES:
-            print(f"## {objective}\n\n{agreement_table(results, objective)}\n{summary(results, [objective])}")
-        print(summary(results, OBJECTIVES))
+        print(tables(results))
+        if options.page:
+            fill(options.page, tables(results))
     print(f"## Ops before and after fusion\n\n{nod_table(results)}")
     return 0
 
