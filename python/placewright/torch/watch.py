@@ -65,8 +65,12 @@ class Watch:
                 signal.set_wakeup_fd(-1)
 
     def _at_exit(self) -> None:
-        if not hasattr(sys, "last_value"):  # else the process ends with an exception: the ring is to notice
+        if not hasattr(sys, "last_value"):
             self.close()
+            return
+        # The process ends with an exception, which the ring is to notice. Perhaps a tensor of the next rank did not
+        # come because that has died: then the thread, which dies with this process, has that to say first.
+        self._thread.join(_LAST_LOOK)
 
     def _wait(self) -> None:
         """Waits for the next rank to end, for this one to be closed, or for the signal that ends this process."""
