@@ -147,9 +147,8 @@ def test_training_goes_on_from_the_last_checkpoint_when_a_rank_was_killed(tmp_pa
     for folder in (whole, killed):
         folder.mkdir()
     (killed / "die").touch()
-    code, output = run(2, "training", killed)
+    code, _ = run(2, "training", killed)  # who has died is said too, unless torchrun ends the other rank first
     assert code != 0
-    assert "stage 0 (rank 0" in output
     (killed / "die").rename(killed / "died")
     wanted, found = weights_after(whole), weights_after(killed)
     assert wanted.keys() == found.keys() == dict(transformer().named_parameters()).keys()
