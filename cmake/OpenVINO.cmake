@@ -16,12 +16,12 @@ if(OpenVINO_FOUND)
   target_include_directories(placewright_openvino PRIVATE
     $<TARGET_PROPERTY:placewright,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(placewright_openvino PRIVATE openvino::runtime fmt::fmt placewright_compile_options)
-  # An installed plugin goes on using the OpenVINO that it was built with.
+  # An installed plugin goes on using the OpenVINO that it was built with; in a wheel, that of the package beside it.
   get_target_property(openvino_library openvino::runtime IMPORTED_LOCATION_RELEASE)
   get_filename_component(openvino_folder "${openvino_library}" DIRECTORY)
   set_target_properties(placewright_openvino PROPERTIES
     CXX_VISIBILITY_PRESET hidden
-    INSTALL_RPATH "${openvino_folder}"
+    INSTALL_RPATH "$<$<BOOL:${SKBUILD}>:$ORIGIN/../openvino/libs;>${openvino_folder}"
     LIBRARY_OUTPUT_DIRECTORY "${PLACEWRIGHT_PROGRAM_DIR}")
 else()
   message(STATUS "OpenVINO was not found: the verbs that run models will say so")

@@ -34,6 +34,7 @@
 #include "formats/problem_file.h"
 #include "formats/run_file.h"
 #include "placewright/placewright.h"
+#include "placewright/session.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "report/report_page.h"
@@ -159,12 +160,46 @@ auto watched(std::atomic<bool>& stop, Work work) {
   return future.get();
 }
 
+// A Python function that work in another thread tells its progress. What it throws stops the work.
+class Listener {
+ public:
+  Listener(const nb::object& function, std::atomic<bool>& stop)
+      : function_(function), stop_(stop) {}
+
+  [[nodiscard]] bool listens() const { return !function_.is_none(); }
+
+  template <class... Values>
+  void tell(const Values&... values) {
+    const nb::gil_scoped_acquire acquire;
+    if (stop_) return;
+    try {
+      function_(values...);
+    } catch (...) {
+      thrown_ = std::current_exception();
+      stop_ = true;
+    }
+  }
+
+  // Throws what the function threw or, if Ctrl-C stopped the work, KeyboardInterrupt.
+  void throw_if_stopped(bool without_result) const {
+    if (thrown_) std::rethrow_exception(thrown_);
+    if (!stop_ || !without_result) return;
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+  }
+
+ private:
+  const nb::object& function_;
+  std::atomic<bool>& stop_;
+  std::exception_ptr thrown_;
+};
+
 PlanOutcome solve_watched(const Problem& problem, const std::string& planner,
                           const std::map<std::string, std::string>& options, double seconds,
                           std::optional<std::uint64_t> steps, int threads, std::uint64_t seed,
                           const Plan* start, const nb::object& progress) {
   std::atomic<bool> stop = false;
-  std::exception_ptr thrown;
+  Listener listener(progress, stop);
   PlanRequest request{.planner = planner, .start = start};
   request.options.assign(options.begin(), options.end());
   request.budget.seconds = seconds;
@@ -172,24 +207,13 @@ PlanOutcome solve_watched(const Problem& problem, const std::string& planner,
   request.budget.threads = threads;
   request.budget.seed = seed;
   Control::Observer observer;
-  if (!progress.is_none()) {
+  if (listener.listens()) {
     observer = [&](const Progress& step) {
-      const nb::gil_scoped_acquire acquire;
-      if (stop) return;
-      try {
-        progress(step.planner, step.seconds, step.value, step.lower_bound);
-      } catch (...) {
-        thrown = std::current_exception();
-        stop = true;
-      }
+      listener.tell(step.planner, step.seconds, step.value, step.lower_bound);
     };
   }
   PlanOutcome outcome = watched(stop, [&] { return solve(problem, request, &stop, observer); });
-  if (thrown) std::rethrow_exception(thrown);
-  if (stop && !outcome.answer.plan) {
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw nb::python_error();
-  }
+  listener.throw_if_stopped(!outcome.answer.plan);
   return outcome;
 }
 
@@ -307,6 +331,72 @@ nb::tuple opened(const std::string& path) {
       nb::cast(std::move(plan.file.plan)));
 }
 
+// `progress` is told what is measured next.
+Problem* measure_watched(const std::vector<std::string>& models,
+                         const std::vector<std::string>& devices,
+                         const std::vector<std::string>& shapes, std::size_t repeat,
+                         const nb::object& progress) {
+  std::atomic<bool> stop = false;
+  Listener listener(progress, stop);
+  MeasureRequest request{.devices = devices, .shapes = shapes, .repeat = repeat, .stop = &stop};
+  if (listener.listens()) {
+    request.progress = [&](const std::string& what) { listener.tell(what); };
+  }
+  try {
+    return new Problem(watched(stop, [&] { return measure(models, request); }));
+  } catch (const std::runtime_error&) {
+    listener.throw_if_stopped(true);
+    throw;
+  }
+}
+
+// Elements as session.h names them, and the values.
+using GivenArray = std::pair<std::string, nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>;
+using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
+
+Array array_from(const GivenArray& given) {
+  const auto& [element, values] = given;
+  Array array{.element = element};
+  for (std::size_t axis = 0; axis < values.ndim(); ++axis)
+    array.shape.push_back(values.shape(axis));
+  const auto* first = static_cast<const std::byte*>(values.data());
+  array.bytes.assign(first, first + values.nbytes());
+  return array;
+}
+
+nb::list array_types(const std::vector<ArrayType>& types) {
+  nb::list rows;
+  for (const auto& [name, element, shape] : types) {
+    rows.append(nb::make_tuple(name, element, shape));
+  }
+  return rows;
+}
+
+// For each sample its outputs: name, element, shape and bytes.
+nb::list run_samples(Session& session,
+                     const std::vector<std::map<std::string, GivenArray>>& given) {
+  std::vector<NamedArrays> samples(given.size());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    for (const auto& [name, array] : given[i]) samples[i][name] = array_from(array);
+  }
+  std::vector<NamedArrays> outputs;
+  {
+    const nb::gil_scoped_release release;
+    outputs = session.run_all(samples);
+  }
+  nb::list rows;
+  for (NamedArrays& sample : outputs) {
+    nb::list arrays;
+    for (auto& [name, array] : sample) {
+      const std::size_t size = array.bytes.size();
+      arrays.append(nb::make_tuple(name, array.element, array.shape,
+                                   array_of<Bytes>(std::move(array.bytes), {size})));
+    }
+    rows.append(arrays);
+  }
+  return rows;
+}
+
 }  // namespace
 }  // namespace placewright
 
@@ -412,4 +502,12 @@ NB_MODULE(_native, module) {
   module.def("save_result", [](const std::string& path, const Problem& problem,
                                const PlanOutcome& outcome) { save_plan(path, problem, outcome); });
   module.def("open_plan", &opened);
+
+  module.def("measure", &measure_watched, "models"_a, "devices"_a, "shapes"_a, "repeat"_a,
+             "progress"_a.none(), nb::rv_policy::take_ownership);
+  nb::class_<Session>(module, "Session")
+      .def(nb::init<const Problem&, const Plan&>(), unlocked)
+      .def_prop_ro("inputs", [](const Session& session) { return array_types(session.inputs()); })
+      .def_prop_ro("outputs", [](const Session& session) { return array_types(session.outputs()); })
+      .def("run_all", &run_samples);
 }

@@ -9,8 +9,9 @@
 //
 // `measure` takes seconds to minutes; keep its problem with save_problem, or the plan with save_plan,
 // and go on with `open_problem` and `open_session` next time. What executes the models is a plugin
-// (OpenVINO), found beside the program, in ../lib/placewright from it, where it was built, or where
-// the environment variable PLACEWRIGHT_OPENVINO_PLUGIN says.
+// (OpenVINO), found beside the program or the shared object that contains this library, in
+// ../lib/placewright from the program, where it was built, or where the environment variable
+// PLACEWRIGHT_OPENVINO_PLUGIN says.
 //
 // Errors are exceptions as in placewright.h.
 

@@ -9,11 +9,13 @@
 
 Times are in the unit that the problem states, sizes in bytes. What is wrong with a file, or with a request, is a
 RuntimeError or ValueError whose message is one sentence; "nothing fits" and "time is up" are plans with a status.
-`placewright.torch` captures, places and runs PyTorch models; it is imported on its own.
+`measure` and `Session` take a model's file to results on NumPy arrays. `placewright.torch` captures, places and runs
+PyTorch models; it is imported on its own.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         simulate,
         version,
     )
+    from placewright.sessions import Session, measure
     from placewright.torch.device_map import device_map
 
 __all__ = [
@@ -40,10 +43,12 @@ __all__ = [
     "Plan",
     "Planner",
     "Problem",
+    "Session",
     "check",
     "compare",
     "device_map",
     "explain",
+    "measure",
     "plan",
     "planners",
     "report",
@@ -52,14 +57,12 @@ __all__ = [
 ]
 
 
+# Loaded when first asked for: measuring a PyTorch model needs no planner, and so no extension module.
+_ELSEWHERE = {"Session": "sessions", "measure": "sessions", "device_map": "torch.device_map"}
+
+
 def __getattr__(name: str) -> object:
-    # Loaded when first asked for: measuring a PyTorch model needs no planner, and so no extension module.
-    if name == "device_map":
-        from placewright.torch.device_map import device_map
-
-        return device_map
-    if name in __all__:
-        from placewright import planning
-
-        return getattr(planning, name)
-    raise AttributeError(f"module 'placewright' has no attribute '{name}'")
+    if name not in __all__:
+        raise AttributeError(f"module 'placewright' has no attribute '{name}'")
+    module = importlib.import_module(f"placewright.{_ELSEWHERE.get(name, 'planning')}")
+    return getattr(module, name)

@@ -2,10 +2,21 @@
 
 #include <cstdlib>
 
+#include <dlfcn.h>
+
 namespace placewright {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The shared object that this code is linked into, such as a Python extension; or the program.
+fs::path file_of_this_code() {
+  static const char anchor = 0;
+  Dl_info found;
+  std::error_code unreadable;
+  if (dladdr(&anchor, &found) == 0) return {};
+  return fs::canonical(found.dli_fname, unreadable);
+}
 
 std::vector<fs::path> candidates(const std::string& variable, const fs::path& library) {
   if (const char* chosen = std::getenv(variable.c_str())) return {chosen};
@@ -17,6 +28,8 @@ std::vector<fs::path> candidates(const std::string& variable, const fs::path& li
     paths.push_back(program.parent_path() / library);
     paths.push_back(program.parent_path() / PLACEWRIGHT_INSTALLED_PLUGINS / library);
   }
+  const fs::path code = file_of_this_code();
+  if (!code.empty() && code != program) paths.push_back(code.parent_path() / library);
   paths.push_back(fs::path(PLACEWRIGHT_BUILT_PLUGINS) / library);
   return paths;
 }

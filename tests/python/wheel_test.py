@@ -29,9 +29,9 @@ def main() -> None:
         (wheel,) = folder.glob("placewright-*.whl")
         venv.create(folder / "empty", with_pip=True, symlinks=True)
         python = folder / "empty" / "bin" / "python"
-        run(python, *pip, "install", *pins, wheel, "pytest")
-        run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python/test_planning.py",
-            PLACEWRIGHT_INSTALLED="1")  # fmt: skip
+        run(python, *pip, "install", *pins, f"{wheel}[openvino]", "pytest")
+        tests = ("tests/python/test_planning.py", "tests/python/test_session.py")
+        run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, PLACEWRIGHT_INSTALLED="1")
         run(
             python,
             "-c",
