@@ -172,12 +172,13 @@ class Transformer(nn.Module):
         return x
 
 
-def _stack(layers: int, width: int, heads: int, causal: bool, batch: int, length: int) -> Made:
+def _stack(layers: int, width: int, heads: int, causal: bool, batch: int, length: int, device: str = "cuda") -> Made:
     torch.manual_seed(0)
-    with torch.device("cuda"):
+    with torch.device(device):
         stack = Transformer(Layer(width, heads, causal) for _ in range(layers))
-        model = stack.half().eval().requires_grad_(False)
-        return model, (torch.randn(batch, length, width, dtype=torch.float16),)
+        dtype = torch.float16 if device == "cuda" else torch.float32
+        model = stack.to(dtype).eval().requires_grad_(False)
+        return model, (torch.randn(batch, length, width, dtype=dtype),)
 
 
 bert_base_f32: Factory = functools.partial(_bert_base, torch.float32)
@@ -186,6 +187,11 @@ gpt2_f32: Factory = functools.partial(_gpt2, torch.float32)
 gpt2_f16: Factory = functools.partial(_gpt2, torch.float16)
 bert_large_like: Factory = functools.partial(_stack, 24, 1024, 16, False, 8, 128)
 gpt2_xl_like: Factory = functools.partial(_stack, 48, 1600, 25, True, 1, 512)
+
+
+def transformer(device: str, layers: int, width: int, batch: int) -> Made:
+    """An encoder over 128 tokens: f16 on a GPU, f32 on a CPU."""
+    return _stack(layers, width, width // 64, False, batch, 128, device)
 
 
 def gpt2_xl_on_the_cpu(tokens: int, cached: int) -> Made:

@@ -9,8 +9,8 @@
 The models of the catalogue are captured, compiled and measured beforehand. A model runs in pieces: its atoms on core
 sets; on a GPU some CUDA graphs, cut where everything before must end before anything after starts. At every arrival and
 every cancellation all pieces that have not started are planned again, for the least sum of completion times, while the
-devices go on with the plan from before; what started meanwhile stays where it is. A new arrival starts at once on the
-least busy device, so it does not wait for the planner either.
+devices go on with the plan from before; what started meanwhile stays where it is. A new arrival does not wait for the
+planner either: until its plan is there it stands in a queue before the models that have more left to do.
 
 A piece starts when its device has done what the plan has before it, when the pieces whose values it reads have ended
 and, where devices share something, those too that the plan has ended by then: orders are kept, times are not.
@@ -250,6 +250,8 @@ class Online:
         self.numbers = itertools.count()
         self.changed = threading.Condition()
         self.planning = threading.Lock()
+        self.changes = 0  # arrivals and cancellations so far, and how many of them the last plan knew of
+        self.planned = 0
         self.is_closed = False
         self.threads = [
             threading.Thread(target=self._work, args=(device, context), daemon=True)
@@ -264,16 +266,33 @@ class Online:
             raise ValueError("nothing can arrive any more: it was closed")
         arrival = Arrival(self, next(self.numbers), model, self.models[model].begin(pytree.tree_leaves((args, {}))))
         with self.changed:
-            least_busy = min(range(len(self.queues)), key=lambda device: len(self.queues[device]))
-            for piece in arrival.pieces:
-                piece.device = least_busy
-            self.queues[least_busy] += arrival.pieces
+            self._enqueue(arrival)
             self.active.append(arrival)
+            self.changes += 1
             choices = len(self.active) > 1 or any(len(before) != 1 for before in arrival.after[1:])
             self.changed.notify_all()
         if choices:  # none: a chain that is alone
             self._plan()
         return arrival
+
+    def _enqueue(self, arrival: Arrival) -> None:
+        """Queues an arrival before those that have more left to do, on the device where the least is before it; the
+        lock is held."""
+        mine = self._left(arrival.pieces)
+        shorter = {other for other in self.active if self._left(other.pieces) <= mine}
+        ahead = [list(itertools.takewhile(lambda piece: piece.arrival in shorter, queued)) for queued in self.queues]
+        device = min(range(len(ahead)), key=lambda device: self._left(ahead[device]))
+        for piece in arrival.pieces:
+            piece.device = device
+        self.queues[device][len(ahead[device]) : len(ahead[device])] = arrival.pieces
+
+    def _left(self, pieces: Sequence[_Piece]) -> float:
+        """The time that pieces take which have not started, each on its fastest device."""
+        return sum(
+            min(times[self.first[piece.arrival.model] + piece.index] for times in self.site.times.values())
+            for piece in pieces
+            if piece.started is None
+        )
 
     def cancel(self, arrival: Arrival) -> bool:
         """Stops an arrival; see Arrival.cancel."""
@@ -281,6 +300,7 @@ class Online:
             if arrival not in self.active:
                 return False
             self._give_up(arrival)
+            self.changes += 1
             if not arrival.is_running:
                 self._leave(arrival)
         self._plan()
@@ -303,10 +323,16 @@ class Online:
         self.close()
 
     def _plan(self) -> None:
-        """Plans all that has not started; devices go on meanwhile."""
+        """Plans all that has not started; devices go on meanwhile. Those who waited while another planned are served
+        by the next plan together."""
+        with self.changed:
+            mine = self.changes
         with self.planning:
+            if self.planned >= mine:
+                return
             begin = time.perf_counter()
             with self.changed:
+                self.planned = self.changes
                 arrivals = [arrival for arrival in self.active if not arrival.is_cancelled]
                 pieces = [piece for arrival in arrivals for piece in arrival.pieces if not piece.ended]
                 document = self._document(arrivals, pieces, begin)
@@ -483,8 +509,9 @@ def _pinned(cores: Sequence[int]) -> Iterator[None]:
 
 
 # Microseconds that a piece on a GPU takes at least, where its model is long enough: more than it costs to launch it
-# and to learn of its end.
+# and to learn of its end. A model has at most so many pieces.
 _PIECE = 100.0
+_PIECES = 8
 
 # Streams of a GPU that work side by side.
 _STREAMS = 4
@@ -495,7 +522,7 @@ def _on_streams(programs: Sequence[Program], planner: str, time_limit: float, co
     for number, program in enumerate(programs):
         clock = AtomClock(program)
         atom_times = clock.times_alone()
-        pieces = pieces_of(atom_times, program.atoms.after)
+        pieces = pieces_of(atom_times, program.atoms.after, max(_PIECE, sum(atom_times) / _PIECES))
         models.append(GraphModel(program, pieces, copies))
         graphs.append(StreamGraph(program, tuple((atom.index, 0) for atom in program.atoms.atoms)))
         whole = compare_calls({"whole": graphs[-1].graph.replay}, on_gpu=True, rounds=5)["whole"].median
