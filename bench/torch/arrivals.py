@@ -1,8 +1,8 @@
 """Models that arrive over time, on one GPU or on cores: `python -m bench.torch.arrivals [FOLDER] [--on-cores]`.
 
 The same arrivals by `compile_online`, one after the other with the shortest waiting model first, and each started as it
-comes; the latter two run each model whole, compiled by Inductor. Prints the sum of the times from arrival to end, and
-writes arrivals.json."""
+comes; all with the same kernels, the latter two with one CUDA graph for each model. Prints the sum of the times from
+arrival to end, and writes arrivals.json."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ import torch
 from bench.torch.models import Made, transformer
 
 from placewright.torch import compile_online
-from placewright.torch.atoms import as_one_atom
+from placewright.torch.atoms import split_into_atoms
 from placewright.torch.capture import capture
 from placewright.torch.kernels import compile_atoms
 from placewright.torch.online import CoreModel, GraphModel, Model
@@ -33,6 +33,7 @@ from placewright.torch.timing import Spread
 
 ARRIVALS = 24
 ROUNDS = 7
+COPIES = 8
 
 
 class Whole:
@@ -87,9 +88,11 @@ def main() -> None:
     else:
         catalogue = [make(2, 64, 1), make(4, 64, 1), make(8, 64, 1), make(4, 64, 4)]
     with torch.no_grad():
-        programs = [compile_atoms(as_one_atom(capture(*made))) for made in catalogue]
+        programs = [compile_atoms(split_into_atoms(capture(*made))) for made in catalogue]
         wholes: list[Model] = [
-            GraphModel(program, [[0]], ARRIVALS) if on_gpu else CoreModel(program) for program in programs
+            GraphModel(program, everything, COPIES) if on_gpu else CoreModel(program, everything)
+            for program in programs
+            for everything in [[range(len(program.atoms.atoms))]]
         ]
     simple = Whole(wholes, [0.0] * len(wholes), 1, on_gpu)
     alone = []
@@ -108,7 +111,7 @@ def main() -> None:
         now += draw.expovariate(1.25 * len(alone) / sum(alone))
     devices = None if on_gpu else [f"cpu:{core}" for core in sorted(os.sched_getaffinity(0))]
     begin = time.perf_counter()
-    with compile_online(catalogue, devices=devices, copies=ARRIVALS) as online:
+    with compile_online(catalogue, devices=devices, copies=COPIES) as online:
         print(f"compiled and measured in {time.perf_counter() - begin:.0f} s", flush=True)
         ways = {
             "planned": online,

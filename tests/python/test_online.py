@@ -69,7 +69,7 @@ def test_every_arrival_gets_what_its_model_computes() -> None:
 def test_a_short_model_passes_a_long_one_that_came_before_it() -> None:
     gate = Gate()
     catalogue = [layers(6, 512, 512), layers(2, 8, 2)]
-    with placed_torch.compile_online(catalogue, devices=DEVICES[:1], compiler=gate) as online:
+    with placed_torch.compile_online(catalogue, devices=DEVICES[:1], shortest_piece=0, compiler=gate) as online:
         with gate:
             first = online.submit(0, *catalogue[0][1])
             gate.waiting.acquire()  # its first piece has started
@@ -83,7 +83,7 @@ def test_a_short_model_passes_a_long_one_that_came_before_it() -> None:
 def test_what_is_cancelled_stops_and_the_others_go_on() -> None:
     gate = Gate()
     catalogue = [layers(5, 8, 2)]
-    with placed_torch.compile_online(catalogue, devices=DEVICES[:1], compiler=gate) as online:
+    with placed_torch.compile_online(catalogue, devices=DEVICES[:1], shortest_piece=0, compiler=gate) as online:
         gate.launched = 0
         with gate:
             running = online.submit(0, *catalogue[0][1])
@@ -124,3 +124,4 @@ def test_pieces_end_where_everything_waits() -> None:
     after = [(), (0,), (0,), (1, 2), (3,), (4,)]
     assert pieces_of([1.0] * 6, after, least=2.0) == [[0, 1, 2], [3, 4], [5]]
     assert pieces_of([1.0] * 6, after, least=9.0) == [[0, 1, 2, 3, 4, 5]]
+    assert len(pieces_of([1.0] * 600, [(atom - 1,) if atom else () for atom in range(600)], least=0.0)) == 8

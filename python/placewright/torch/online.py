@@ -6,11 +6,12 @@
     other.cancel()                     # what has not started never starts
     result = arrival.result()
 
-The models of the catalogue are captured, compiled and measured beforehand. A model runs in pieces: its atoms on core
-sets; on a GPU some CUDA graphs, cut where everything before must end before anything after starts. At every arrival and
-every cancellation all pieces that have not started are planned again, for the least sum of completion times, while the
-devices go on with the plan from before; what started meanwhile stays where it is. A new arrival does not wait for the
-planner either: until its plan is there it stands in a queue before the models that have more left to do.
+The models of the catalogue are captured, compiled and measured beforehand. A model runs in a few pieces, cut where
+everything before must end before anything after starts: runs of atoms, which on a GPU are CUDA graphs. At every
+arrival and every cancellation all pieces that have not started are planned again, for the least sum of completion
+times, while the devices go on with the plan from before; what started meanwhile stays where it is. A new arrival does
+not wait for the planner either: until its plan is there it stands in a queue before the models that have more left to
+do.
 
 A piece starts when its device has done what the plan has before it, when the pieces whose values it reads have ended
 and, where devices share something, those too that the plan has ended by then: orders are kept, times are not.
@@ -19,6 +20,7 @@ and, where devices share something, those too that the plan has ended by then: o
 from __future__ import annotations
 
 import bisect
+import collections
 import concurrent.futures
 import dataclasses
 import functools
@@ -73,12 +75,17 @@ class Model(Protocol):
         """Nothing of the arrival runs any more; it may have been cancelled."""
 
 
-class CoreModel:
-    """A model whose atoms run on core sets."""
+def _chain(pieces: int) -> list[tuple[int, ...]]:
+    return [(piece - 1,) if piece else () for piece in range(pieces)]
 
-    def __init__(self, program: Program) -> None:
+
+class CoreModel:
+    """A model whose pieces run on core sets."""
+
+    def __init__(self, program: Program, pieces: Sequence[Sequence[int]]) -> None:
         self.program = program
-        self.after = program.atoms.after
+        self.pieces = pieces
+        self.after = _chain(len(pieces))
         self.out_spec = program.atoms.captured.out_spec
 
     def begin(self, inputs: Sequence[torch.Tensor]) -> dict[Any, torch.Tensor]:
@@ -86,8 +93,9 @@ class CoreModel:
         return dict(zip(self.program.atoms.captured.inputs, inputs, strict=True))
 
     def run(self, state: dict[Any, torch.Tensor], piece: int) -> None:
-        """Launches an atom."""
-        self.program.launch(piece, state)
+        """Launches its atoms."""
+        for atom in self.pieces[piece]:
+            self.program.launch(atom, state)
 
     def outputs(self, state: dict[Any, torch.Tensor]) -> list[torch.Tensor]:
         """The outputs among the values."""
@@ -119,7 +127,7 @@ class GraphModel:
 
     def __init__(self, program: Program, pieces: Sequence[Sequence[int]], copies: int) -> None:
         self.program = program
-        self.after = [(piece - 1,) if piece else () for piece in range(len(pieces))]
+        self.after = _chain(len(pieces))
         self.out_spec = program.atoms.captured.out_spec
         self.free: queue.SimpleQueue[_Copy] = queue.SimpleQueue()
         for _ in range(copies):
@@ -474,13 +482,15 @@ def compile_online(
     planner: str = "search",
     time_limit: float = 0.005,
     copies: int = 2,
+    shortest_piece: float | None = None,
     compiler: Compiler | None = None,
 ) -> Online:
     """Devices that wait for arrivals of these models, each given with example inputs.
 
     `devices` are core sets for inputs on the CPU; without it, streams of the GPU that the inputs are on, where at most
     `copies` arrivals of a model run at once: one more waits in `submit`. A decision takes at most `time_limit` seconds
-    of the planner, and what it takes to tell it the problem."""
+    of the planner, and what it takes to tell it the problem. A piece takes at least `shortest_piece` microseconds, by
+    default 100 on a GPU and 500 on cores, where its model is long enough: more than it costs to hand it over."""
     if not models:
         raise ValueError("there are no models")
     on_gpu = {value.is_cuda for _, inputs in models for value in pytree.tree_leaves((tuple(inputs), {}))}
@@ -494,12 +504,18 @@ def compile_online(
         compile_atoms(split_into_atoms(capture(model, inputs)), compiler or inductor) for model, inputs in models
     ]
     if devices is None:
-        return _on_streams(programs, planner, time_limit, copies)
-    sites = [measure_core_sets(program, devices) for program in programs]
-    times = {kind: [time for site in sites for time in site.times[kind]] for kind in sites[0].times}
+        return _on_streams(programs, planner, time_limit, copies, 100.0 if shortest_piece is None else shortest_piece)
+    models_on_cores: list[Model] = []
+    times: dict[str, list[float]] = collections.defaultdict(list)
+    for program in programs:
+        site = measure_core_sets(program, devices)
+        alone = next(iter(site.times.values()))
+        pieces = pieces_of(alone, program.atoms.after, 500.0 if shortest_piece is None else shortest_piece)
+        models_on_cores.append(CoreModel(program, pieces))
+        for kind, found in site.times.items():
+            times[kind] += [sum(found[atom] for atom in piece) for piece in pieces]
     contexts = [functools.partial(_pinned, cores_of(device)) for device in devices]
-    cores = [CoreModel(program) for program in programs]
-    return Online(cores, dataclasses.replace(sites[0], times=times), contexts, planner, time_limit)
+    return Online(models_on_cores, dataclasses.replace(site, times=times), contexts, planner, time_limit)
 
 
 @contextmanager
@@ -508,21 +524,21 @@ def _pinned(cores: Sequence[int]) -> Iterator[None]:
     yield
 
 
-# Microseconds that a piece on a GPU takes at least, where its model is long enough: more than it costs to launch it
-# and to learn of its end. A model has at most so many pieces.
-_PIECE = 100.0
+# Pieces of a model at most: each costs a hand-over, and time of the planner.
 _PIECES = 8
 
 # Streams of a GPU that work side by side.
 _STREAMS = 4
 
 
-def _on_streams(programs: Sequence[Program], planner: str, time_limit: float, copies: int) -> Online:
+def _on_streams(
+    programs: Sequence[Program], planner: str, time_limit: float, copies: int, shortest_piece: float
+) -> Online:
     models, times, owners, graphs, alone = [], [], [], [], []
     for number, program in enumerate(programs):
         clock = AtomClock(program)
         atom_times = clock.times_alone()
-        pieces = pieces_of(atom_times, program.atoms.after, max(_PIECE, sum(atom_times) / _PIECES))
+        pieces = pieces_of(atom_times, program.atoms.after, shortest_piece)
         models.append(GraphModel(program, pieces, copies))
         graphs.append(StreamGraph(program, tuple((atom.index, 0) for atom in program.atoms.atoms)))
         whole = compare_calls({"whole": graphs[-1].graph.replay}, on_gpu=True, rounds=5)["whole"].median
@@ -542,9 +558,10 @@ def _on_streams(programs: Sequence[Program], planner: str, time_limit: float, co
     return Online(models, site, contexts, planner, time_limit)
 
 
-def pieces_of(times: Sequence[float], after: Sequence[Sequence[int]], least: float = _PIECE) -> list[list[int]]:
-    """Atoms cut into pieces where everything before must end before anything after starts, each at least so long,
-    but for the last."""
+def pieces_of(times: Sequence[float], after: Sequence[Sequence[int]], least: float) -> list[list[int]]:
+    """Atoms cut into pieces where everything before must end before anything after starts, each at least so long, but
+    for the last, and few of them."""
+    least = max(least, sum(times) / _PIECES)
     pieces: list[list[int]] = [[]]
     for block in blocks(after):
         if sum(times[atom] for atom in pieces[-1]) >= least:
