@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -10,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 import models
 import needs
+import placewright
 import placewright.torch as placed_torch
 from placewright.torch.kernels import eager
 from placewright.torch.online import pieces_of
@@ -51,7 +53,7 @@ def layers(count: int, width: int, rows: int):
 
 def test_every_arrival_gets_what_its_model_computes() -> None:
     catalogue = [make() for make in models.ALL]
-    with placed_torch.compile_online(catalogue, devices=DEVICES, compiler=eager) as online:
+    with placed_torch.compile_online(catalogue, devices=DEVICES, time_limit=1e-6, compiler=eager) as online:
         numbers = [0, 1, 2, 1, 0, 2, 0]
         inputs = [tuple(torch.randn_like(value) for value in catalogue[number][1]) for number in numbers]
         arrivals = [
@@ -96,6 +98,23 @@ def test_what_is_cancelled_stops_and_the_others_go_on() -> None:
                 arrival.result(600)
         assert not other.cancel()
     assert gate.launched == 1 + 5  # the piece that ran when its arrival was cancelled, and the other's
+
+
+def test_a_plan_keeps_the_place_of_what_came_while_it_was_made() -> None:
+    gate = Gate()
+    catalogue = [layers(4, 8, 2), layers(2, 8, 2)]
+    with placed_torch.compile_online(catalogue, devices=DEVICES[:1], shortest_piece=0, compiler=gate) as online, gate:
+        known = [online.submit(0, *catalogue[0][1]) for _ in range(2)]
+        gate.waiting.acquire()
+        with online.changed:
+            pieces = [piece for arrival in known for piece in arrival.pieces if not piece.ended]
+            document = online._document(known, pieces, time.perf_counter())
+        late = online.submit(1, *catalogue[1][1])
+        plan = placewright.plan(placewright.Problem.from_document(document), steps=50)
+        with online.changed:
+            online._install(pieces, plan)
+            assert online.queues[0][:2] == late.pieces  # it has less to do than the others
+            assert len(online.queues[0]) == 2 + 4 + 3  # one piece has started
 
 
 def test_an_error_ends_its_arrival_alone() -> None:

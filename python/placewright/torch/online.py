@@ -251,6 +251,7 @@ class Online:
         self.planner = planner
         self.time_limit = time_limit
         self.decisions: list[Decision] = []
+        self.decision_time = 1e6 * time_limit  # of the last one, in microseconds
         self.cluster = site.cluster()
         self.first = [0, *itertools.accumulate(len(model.after) for model in models)]
         self.active: list[Arrival] = []
@@ -277,11 +278,14 @@ class Online:
             self._enqueue(arrival)
             self.active.append(arrival)
             self.changes += 1
-            choices = len(self.active) > 1 or any(len(before) != 1 for before in arrival.after[1:])
+            worth_planning = len(self.active) > 1 and self._left_of_all() > self.decision_time
             self.changed.notify_all()
-        if choices:  # none: a chain that is alone
+        if worth_planning:  # else the queues are as good, or empty before a plan is there
             self._plan()
         return arrival
+
+    def _left_of_all(self) -> float:
+        return sum(self._left(arrival.pieces) for arrival in self.active)
 
     def _enqueue(self, arrival: Arrival) -> None:
         """Queues an arrival before those that have more left to do, on the device where the least is before it; the
@@ -290,9 +294,10 @@ class Online:
         shorter = {other for other in self.active if self._left(other.pieces) <= mine}
         ahead = [list(itertools.takewhile(lambda piece: piece.arrival in shorter, queued)) for queued in self.queues]
         device = min(range(len(ahead)), key=lambda device: self._left(ahead[device]))
-        for piece in arrival.pieces:
+        waiting = [piece for piece in arrival.pieces if piece.started is None]
+        for piece in waiting:
             piece.device = device
-        self.queues[device][len(ahead[device]) : len(ahead[device])] = arrival.pieces
+        self.queues[device][len(ahead[device]) : len(ahead[device])] = waiting
 
     def _left(self, pieces: Sequence[_Piece]) -> float:
         """The time that pieces take which have not started, each on its fastest device."""
@@ -351,7 +356,8 @@ class Online:
             with self.changed:
                 self._install(pieces, plan)
                 self.changed.notify_all()
-            self.decisions.append(Decision(1e3 * (time.perf_counter() - begin), plan))
+            self.decision_time = 1e6 * (time.perf_counter() - begin)
+            self.decisions.append(Decision(self.decision_time / 1e3, plan))
 
     def _document(self, arrivals: Sequence[Arrival], pieces: Sequence[_Piece], now: float) -> dict[str, Any]:
         """What a problem file holds about pieces that have not ended; running ones stay on their devices for the rest
@@ -387,7 +393,7 @@ class Online:
         }
 
     def _install(self, pieces: Sequence[_Piece], plan: placewright.Plan) -> None:
-        """Queues what has not started as the plan orders it."""
+        """Queues what has not started as the plan orders it, and what came meanwhile as it came."""
         if plan.start is None or plan.end is None:
             raise ValueError(f"no plan was found: {plan.reason}")
         starts, ends, devices = plan.start.tolist(), plan.end.tolist(), plan.devices.tolist()
@@ -405,6 +411,10 @@ class Online:
                 self.queues[device].append(piece)
             done[device][0].append(ends[op])
             done[device][1].append(piece)
+        planned = {piece.arrival for piece in pieces}
+        for arrival in self.active:
+            if arrival not in planned and not arrival.is_cancelled:
+                self._enqueue(arrival)
 
     @staticmethod
     def _ended_by(done: Sequence[tuple[list[float], list[_Piece]]], start: float) -> list[_Piece]:
@@ -490,7 +500,7 @@ def compile_online(
     `devices` are core sets for inputs on the CPU; without it, streams of the GPU that the inputs are on, where at most
     `copies` arrivals of a model run at once: one more waits in `submit`. A decision takes at most `time_limit` seconds
     of the planner, and what it takes to tell it the problem. A piece takes at least `shortest_piece` microseconds, by
-    default 100 on a GPU and 500 on cores, where its model is long enough: more than it costs to hand it over."""
+    default 300 on a GPU and 500 on cores, where its model is long enough: more than it costs to hand it over."""
     if not models:
         raise ValueError("there are no models")
     on_gpu = {value.is_cuda for _, inputs in models for value in pytree.tree_leaves((tuple(inputs), {}))}
@@ -504,7 +514,7 @@ def compile_online(
         compile_atoms(split_into_atoms(capture(model, inputs)), compiler or inductor) for model, inputs in models
     ]
     if devices is None:
-        return _on_streams(programs, planner, time_limit, copies, 100.0 if shortest_piece is None else shortest_piece)
+        return _on_streams(programs, planner, time_limit, copies, 300.0 if shortest_piece is None else shortest_piece)
     models_on_cores: list[Model] = []
     times: dict[str, list[float]] = collections.defaultdict(list)
     for program in programs:
