@@ -102,7 +102,7 @@ def test_what_is_cancelled_stops_and_the_others_go_on() -> None:
 
 def test_a_plan_keeps_the_place_of_what_came_while_it_was_made() -> None:
     gate = Gate()
-    catalogue = [layers(4, 8, 2), layers(2, 8, 2)]
+    catalogue = [layers(4, 512, 512), layers(2, 8, 2)]
     with placed_torch.compile_online(catalogue, devices=DEVICES[:1], shortest_piece=0, compiler=gate) as online, gate:
         known = [online.submit(0, *catalogue[0][1]) for _ in range(2)]
         gate.waiting.acquire()
