@@ -155,7 +155,8 @@ void Generator::add_linked_devices() {
     slowness_.push_back({random_.spread(256, 4), random_.spread(512, 2)});
   }
   for (std::size_t i = 0; i < options_.devices; ++i) {
-    draft_.cluster.devices.push_back({.name = fmt::format("d{}", i), .kind = KindId{i % kinds}});
+    const KindId kind{i % draft_.cluster.kinds.size()};
+    draft_.cluster.devices.push_back({.name = fmt::format("d{}", i), .kind = kind});
   }
   for (std::size_t from = 0; from < options_.devices; ++from) {
     for (std::size_t to = from + 1; to < options_.devices; ++to) {

@@ -67,15 +67,12 @@ void EventRun::begin() {
   std::fill(there_.begin(), there_.end(), kNotSent);
 }
 
-void EventRun::resume(const Placement& placement, const Schedule& before, double now,
+void EventRun::resume(const Placement placement, const Schedule before, double now,
                       const Table<ModelId, char>& known) {
-  // `before` may be our own schedule.
-  const Placement old_placement = placement;
-  const Schedule old = before;
   begin();
   now_ = now;
   known_ = known;
-  for (const Transfer& transfer : old.transfers) {
+  for (const Transfer& transfer : before.transfers) {
     if (transfer.start >= now) continue;
     schedule_.transfers.push_back(transfer);
     const bool to_host = transfer.leg == Leg::out;
@@ -92,16 +89,16 @@ void EventRun::resume(const Placement& placement, const Schedule& before, double
     }
   }
   for (const OpId op : problem_.topological_order()) {
-    if (!old_placement[op].valid() || old.start[op] >= now) continue;
-    placement_[op] = old_placement[op];
-    schedule_.start[op] = old.start[op];
-    schedule_.end[op] = old.end[op];
-    if (old.end[op] > now) {
-      if (old.end[op] > old.start[op]) {
-        occupy_lane(old_placement[op], old.start[op], old.end[op]);
-        resources_.hold(op, old_placement[op], old.start[op], old.end[op] - old.start[op]);
+    if (!placement[op].valid() || before.start[op] >= now) continue;
+    placement_[op] = placement[op];
+    schedule_.start[op] = before.start[op];
+    schedule_.end[op] = before.end[op];
+    if (before.end[op] > now) {
+      if (before.end[op] > before.start[op]) {
+        occupy_lane(placement[op], before.start[op], before.end[op]);
+        resources_.hold(op, placement[op], before.start[op], before.end[op] - before.start[op]);
       }
-      events_.push({old.end[op], op, ModelId{}});
+      events_.push({before.end[op], op, ModelId{}});
     }
   }
   for (const OpId op : problem_.topological_order()) {

@@ -29,9 +29,9 @@ class EventRun {
   explicit EventRun(const Problem& problem);
 
   // The clock at `now`. Of `before`, what begins earlier than `now` is kept and the rest forgotten;
-  // of the models only those in `known` exist (they arrive when they arrive).
-  void resume(const Placement& placement, const Schedule& before, double now,
-              const Table<ModelId, char>& known);
+  // of the models only those in `known` exist (they arrive when they arrive). By value: both may be
+  // this run's own.
+  void resume(Placement placement, Schedule before, double now, const Table<ModelId, char>& known);
 
   [[nodiscard]] double now() const { return now_; }
   // In the order in which they became ready.
