@@ -118,7 +118,9 @@ void Generator::check() const {
   amount("density", asked.density);
   amount("memory pressure", asked.memory_pressure);
   amount("communication", asked.communication);
+  amount("variation of op times", asked.variation);
   amount("share of unsupported ops", asked.unsupported);
+  if (asked.variation > 1) refuse("op times vary by more than their mean");
   if (asked.communication > 1e6) refuse("the communication factor is above a million");
   if (asked.shared_cores > 0 && through_host()) {
     refuse("sets of cores share one memory, so they do not go with accelerators or single cores");
@@ -250,11 +252,12 @@ std::vector<double> Generator::times(std::string_view type, std::uint64_t nanose
   times.reserve(slowness_.size());
   const bool restricted = options_.unsupported > 0 && random_.chance(options_.unsupported);
   const std::size_t kept = through_host() && options_.cores > 0 ? 1 : 0;
+  const auto most = static_cast<std::uint64_t>(1024 * options_.variation);
   for (std::size_t kind = 0; kind < slowness_.size(); ++kind) {
     const Slowness& slowness = slowness_[kind];
     const std::uint64_t mean = nanoseconds * (is_heavy(type) ? slowness.heavy : slowness.light);
-    // Three quarters to five quarters of the mean, to whole tenths of a microsecond.
-    const std::uint64_t exact = mean / 1024 * (768 + random_.below(513)) / 1024;
+    // To whole tenths of a microsecond.
+    const std::uint64_t exact = mean / 1024 * (1024 - most + random_.below(2 * most + 1)) / 1024;
     const bool runs = !restricted || kind == kept || random_.chance(0.5);
     times.push_back(runs ? milliseconds(exact / 100 * 100) : kUnsupported);
   }

@@ -56,7 +56,8 @@ struct GenerateOptions {
   std::size_t shared_cores = 0;  // nested sets of this many cores, which share one memory
   double memory_pressure = 0;    // bytes of all weights / memory of all devices; 0: no limit
   double communication = 1;      // multiplies the tensors' sizes
-  double unsupported = 0;        // share of ops that some kinds cannot run
+  double variation = 0.25;  // of op times around the mean of their role and kind; 0: equal layers
+  double unsupported = 0;   // share of ops that some kinds cannot run
 
   Objective objective = Objective::latency;
   Rules rules = {};

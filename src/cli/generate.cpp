@@ -73,6 +73,9 @@ void add_graph_options(CLI::App& verb, GenerateOptions& options) {
          "layered: edges of the forward graphs (0: as --density says)");
   number("--density", options.density, {0, 1e6}, "layered: edges for each op");
   number("--communication", options.communication, {0, 1e6}, "Multiplies the size of every tensor");
+  number(
+      "--variation", options.variation, {0, 1},
+      "How far op times are from the mean of their role; 0: all layers of a transformer are equal");
   number("--unsupported", options.unsupported, {0, 1}, "Share of ops that some kinds cannot run");
   number("--seed", options.seed, kAnySeed, "Seed of every random choice");
 }

@@ -1,13 +1,37 @@
 #include <gtest/gtest.h>
 
+#include "analysis/generate.h"
 #include "coarsen/cut_nodes.h"
 #include "planners/decompose_checks.h"
+#include "planners/latency/latency.h"
 
 namespace placewright {
 namespace {
 
 TEST(Decompose, AgreesWithBruteForce) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) testing::expect_decompose_agrees(seed);
+}
+
+// A transformer whose layers are all alike.
+ProblemDraft equal_layers(std::size_t layers) {
+  constexpr std::size_t kOpsOfLayer = 20;
+  return generate(
+      {.family = GraphFamily::transformer, .ops = 1 + kOpsOfLayer * layers, .variation = 0});
+}
+
+// Equal modules are searched once: a step limit that proves ten layers proves a thousand, and every
+// further layer takes as long as the one before.
+TEST(Decompose, LooksAtEqualLayersOnce) {
+  const PlannerEntry planner = decompose();
+  const auto latency = [&](std::size_t layers) {
+    const Problem problem(equal_layers(layers));
+    Control control("decompose", {.seconds = 600, .steps = 400'000});
+    const Answer answer = planner.plan(problem, Settings{planner.options}, control);
+    EXPECT_EQ(answer.status(), Status::optimal) << layers;
+    return answer.value();
+  };
+  const double of_one_more = latency(11) - latency(10);
+  EXPECT_NEAR(latency(1000), latency(10) + 990 * of_one_more, 1e-6 * latency(1000));
 }
 
 // By definition: comparable with every other op, and no edge from an ancestor to a descendant.

@@ -10,9 +10,10 @@
 // lower bound (at first the critical path) and the best schedule seen. The shortest path over the
 // lower bounds says which to look at next; what lies on no path below the best plan is never looked
 // at. A search starts narrow and is repeated wider until it is a proof, so that good plans come
-// early. Modules are independent: threads share the work. Where there are very many, some are looked
-// at before the shortest paths are found again, which takes longer than the search of a module then,
-// and their first lower bounds are those of paths and work alone.
+// early. Modules are independent: threads share the work. Equal ones are looked at once, so that a
+// thousand equal layers of a transformer are hardly more work than two. Where very many differ, some
+// are looked at before the shortest paths are found again, which takes longer than the search of a
+// module then, and their first lower bounds are those of paths and work alone.
 //
 // Exact when devices have no cut overheads and resident memory cannot bind (or the problem has at
 // most 64 ops and no shared weights: then it is one module, with memory). Otherwise, and where a
@@ -100,17 +101,14 @@ class Decomposition {
       with_memory_ = true;
     }
     exact_ = !problem.has_overheads() && (!binds || with_memory_);
-    const auto devices = static_cast<double>(problem.device_count());
-    const auto edges = static_cast<double>(problem.edge_count() + problem.op_count());
-    const double seconds = kSecondsPerPassage * edges * devices * devices * devices;
-    if (!control_.cannot_afford(seconds, 0).empty()) return;
     for (const CutSegment& segment : split) {
-      if (control_.should_stop()) {
-        parts_.clear();
-        return;
-      }
-      add_part(segment, split.size() > kManyModules);
+      if (control_.should_stop()) break;
+      add_part(segment);
     }
+    if (parts_.size() == split.size() && bound_passages()) return;
+    parts_.clear();
+    distinct_.clear();
+    distinct_ops_ = problem.op_count();
   }
 
   Answer run() {
@@ -121,6 +119,10 @@ class Decomposition {
   }
 
  private:
+  struct Distinct {
+    std::size_t part;  // the first that is like this
+    CutSegment segment;
+  };
   struct Choice {
     std::size_t part;
     std::size_t entry;
@@ -131,7 +133,10 @@ class Decomposition {
   };
   using Distances = std::vector<std::vector<double>>;  // boundary x device
 
-  void add_part(const CutSegment& segment, bool one_of_many) {
+  // Repeated modules, as the layers of a transformer, are looked at once.
+  [[nodiscard]] bool many() const { return distinct_.size() > kManyModules; }
+
+  void add_part(const CutSegment& segment) {
     Part part{.module = Module(problem_, segment, with_memory_),
               .entries = segment.entry.valid() ? problem_.device_count() : 1,
               .exits = segment.exit.valid() ? problem_.device_count() : 1,
@@ -143,18 +148,37 @@ class Decomposition {
     auto& known = known_[part.module.signature()];
     if (known == nullptr) {
       known = std::make_shared<std::vector<Passage>>(part.entries * part.exits);
-      part.passages = known;
+      distinct_.push_back({parts_.size(), segment});
+      distinct_ops_ += segment.ops.size();
+    }
+    part.passages = known;
+    parts_.push_back(std::move(part));
+  }
+
+  // The first lower bounds; false if there is no time for them.
+  bool bound_passages() {
+    double edges = 0;
+    for (const auto& [index, segment] : distinct_) {
+      for (const OpId op : segment.ops) {
+        edges += 1 + static_cast<double>(problem_.predecessors(op).size());
+      }
+    }
+    const auto devices = static_cast<double>(problem_.device_count());
+    const double seconds = kSecondsPerPassage * edges * devices * devices * devices;
+    if (!control_.cannot_afford(seconds, 0).empty()) return false;
+    for (const auto& [index, segment] : distinct_) {
+      if (control_.should_stop()) return false;
+      const Part& part = parts_[index];
       const std::vector<double> least = segment_times(problem_, segment);
       for (std::size_t entry = 0; entry < part.entries; ++entry) {
         for (std::size_t exit = 0; exit < part.exits; ++exit) {
           double& lower = part.at(entry, exit).lower;
           lower = least[entry * part.exits + exit];
-          if (!one_of_many) lower = std::max(lower, part.search(entry, exit).root_bound());
+          if (!many()) lower = std::max(lower, part.search(entry, exit).root_bound());
         }
       }
     }
-    part.passages = known;
-    parts_.push_back(std::move(part));
+    return true;
   }
 
   // The plan given, and one by a short search; of many modules few will be looked at, so that the
@@ -162,10 +186,9 @@ class Decomposition {
   void start() {
     if (control_.start != nullptr) offer(*control_.start);
     Budget budget = control_.budget();
-    const bool many = parts_.size() > kManyModules;
-    budget.seconds = (many ? kStartShare : 1) * control_.remaining();
+    budget.seconds = (many() ? kStartShare : 1) * control_.remaining();
     budget.steps = std::min<std::uint64_t>(
-        budget.steps, (many ? kStartMovesOfMany : kStartMoves) * problem_.op_count());
+        budget.steps, (many() ? kStartMovesOfMany : kStartMoves) * distinct_ops_);
     Control part("search", budget, control_.interruption());
     part.start = control_.start;
     const PlannerEntry quick = placewright::search();
@@ -446,6 +469,8 @@ class Decomposition {
   bool with_memory_ = false;
   bool exact_ = false;
   std::vector<Part> parts_;
+  std::vector<Distinct> distinct_;
+  std::size_t distinct_ops_ = 0;
   std::unordered_map<std::string, std::shared_ptr<std::vector<Passage>>> known_;
 
   std::optional<Plan> best_;
