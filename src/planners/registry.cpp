@@ -43,6 +43,7 @@ Registry standard_registry() {
   register_baselines(registry);
   register_throughput(registry);
   register_latency(registry);
+  register_large(registry);
   register_calls(registry);
   register_flow(registry);
   register_published(registry);

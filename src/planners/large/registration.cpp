@@ -1,0 +1,10 @@
+#include "planners/large/large.h"
+#include "planners/registry.h"
+
+namespace placewright {
+
+void register_large(Registry& registry) {
+  registry.add(multilevel());
+}
+
+}  // namespace placewright
