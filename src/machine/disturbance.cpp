@@ -113,10 +113,29 @@ class CoreProbe final : public DisturbanceProbe {
   Clock::time_point begin_;
 };
 
+class StreamsProbe final : public DisturbanceProbe {
+ public:
+  explicit StreamsProbe(int streams) : streams_(streams) {}
+
+  void begin() override { waited_ = waiting_.milliseconds(); }
+  [[nodiscard]] double lost() const override {
+    return (waiting_.milliseconds() - waited_) / streams_;
+  }
+
+ private:
+  int streams_;
+  WaitingForCores waiting_;
+  double waited_ = 0;
+};
+
 }  // namespace
 
 std::unique_ptr<DisturbanceProbe> probe_of_cores(std::vector<int> cores) {
   return std::make_unique<CoreProbe>(std::move(cores));
+}
+
+std::unique_ptr<DisturbanceProbe> probe_of_streams(int streams) {
+  return std::make_unique<StreamsProbe>(streams);
 }
 
 }  // namespace placewright

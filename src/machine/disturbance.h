@@ -31,4 +31,9 @@ class DisturbanceProbe {
 // own.
 std::unique_ptr<DisturbanceProbe> probe_of_cores(std::vector<int> cores);
 
+// For a number of inferences at once that threads of a backend carry out, whose cores nobody chose:
+// the calling thread waits for them and may be anywhere. The loss is the time for which threads of this
+// process were ready to run and had no core, shared by the streams.
+std::unique_ptr<DisturbanceProbe> probe_of_streams(int streams);
+
 }  // namespace placewright

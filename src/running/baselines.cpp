@@ -127,15 +127,18 @@ class Setting {
   std::vector<Measured> per_sample_;
 };
 
-std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& model) {
+// Streams of several cores each are for pipelines alone: a latency is better with all cores.
+std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& model, bool pipeline) {
   std::vector<Setting> settings;
   std::set<std::string> kinds;
+  std::set<std::size_t> widths{1};
   std::set<int> cores;
   std::optional<Target> widest;  // on cores
   for (const DeviceId device : problem.devices()) {
     const Target target = target_named(problem.device(device).name);
     cores.insert(target.cores.begin(), target.cores.end());
     if (!target.cores.empty() && (!widest || target.threads() > widest->threads())) widest = target;
+    if (pipeline && !target.cores.empty()) widths.insert(target.cores.size());
     if (!kinds.insert(kind_of(target)).second) continue;
     settings.emplace_back(fmt::format("{} alone", name_of(target)), model, target, 1);
   }
@@ -144,7 +147,12 @@ std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& mode
   if (widest->cores.size() < cores.size()) {
     settings.emplace_back(fmt::format("{} threads", cores.size()), model, all, 1);
   }
-  settings.emplace_back(fmt::format("{} streams", cores.size()), model, all, all.threads());
+  for (const std::size_t width : widths) {
+    const std::size_t streams = cores.size() / width;
+    if (streams < 2) continue;
+    settings.emplace_back(fmt::format("{} streams", streams), model, all,
+                          static_cast<int>(streams));
+  }
   return settings;
 }
 
@@ -159,7 +167,7 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
     if (options.progress) options.progress((turn + done) / kTurns);
   };
   LoadedPlan loaded(problem, plan, models, turn_options);
-  std::vector<Setting> settings = settings_of(problem, *models.front());
+  std::vector<Setting> settings = settings_of(problem, *models.front(), !plan.schedule);
   std::vector<RunResult> results;
   double fastest = kInfinity;
   const auto far_slower = [&](const Setting& setting) {

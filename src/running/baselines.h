@@ -1,5 +1,6 @@
 // What the same cores give without us: the whole model on one device, with all cores as threads of
-// one inference, and with one stream for each core.
+// one inference, and with one stream for each core; for a pipeline also with fewer streams, each of as
+// many cores as a device has.
 
 #pragma once
 

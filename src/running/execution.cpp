@@ -94,10 +94,9 @@ class Execution {
     void take(DeviceId device) {
       if (worker_.copies || device == device_) return;
       device_ = device;
-      const Target& target = plan_.target(device);
-      if (worker_.devices.size() > 1) bind_this_thread(target.cores);
+      if (worker_.devices.size() > 1) bind_this_thread(plan_.target(device).cores);
       auto& probe = probes_[device];
-      if (!probe) probe = probe_of(target);
+      if (!probe) probe = plan_.probe(worker_, device);
       probe_ = probe.get();
     }
     void begin() {

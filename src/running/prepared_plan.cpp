@@ -14,6 +14,22 @@
 #include "problem/exclusion.h"
 
 namespace placewright {
+namespace {
+
+// Whether these are several sets of equally many cores, none in two of them.
+bool are_alike(const std::vector<Target>& targets) {
+  const Target& first = targets.front();
+  std::set<int> cores;
+  for (const Target& target : targets) {
+    cores.insert(target.cores.begin(), target.cores.end());
+    if (target.backend != first.backend || target.device != first.device) return false;
+    if (target.cores.size() != first.cores.size()) return false;
+  }
+  return targets.size() > 1 && !cores.empty() &&
+         cores.size() == targets.size() * first.cores.size();
+}
+
+}  // namespace
 
 PreparedPlan::PreparedPlan(const Problem& problem, const Plan& plan,
                            const std::vector<std::unique_ptr<NeuralModel>>& models, int slots,
@@ -53,6 +69,7 @@ void PreparedPlan::find_targets() {
   }
   if (const auto reason = obstacle(used)) throw std::invalid_argument(*reason);
   for (const auto& [id, target] : targets_) described_.emplace(id, device_of(target));
+  as_streams_ = streams_ && segments_.size() == 1 && are_alike(used);
 }
 
 void PreparedPlan::check_memory() const {
@@ -63,6 +80,7 @@ void PreparedPlan::check_memory() const {
   for (const SharedWeight& weight : problem_.draft().shared_weights) read += weight.bytes;
   for (const Segment& segment : segments_) {
     for (const DeviceId id : segment.devices) {
+      if (as_streams_ && id != segment.devices.front()) continue;
       for (const OpId op : segment.ops) {
         needed[described_.at(id).space.owner] += problem_.memory(op);
       }
@@ -108,10 +126,18 @@ void PreparedPlan::compile() {
     const Segment& segment = segments_[i];
     std::vector<std::size_t> ops;
     for (const OpId op : segment.ops) ops.push_back(number_[op]);
+    const NeuralModel& model = *models_[segment.model.index()];
+    if (as_streams_) {
+      const Target& first = targets_.at(segment.devices.front());
+      const auto streams = static_cast<int>(segment.devices.size());
+      parts_[i].push_back(model.compile(
+          ops, {.device = first.device, .threads = streams * first.threads(), .streams = streams}));
+      continue;
+    }
     for (const DeviceId id : segment.devices) {
       const Target& target = targets_.at(id);
-      parts_[i].push_back(models_[segment.model.index()]->compile(
-          ops, {.device = target.device, .threads = target.threads()}));
+      parts_[i].push_back(
+          model.compile(ops, {.device = target.device, .threads = target.threads()}));
     }
   }
 }
@@ -222,6 +248,9 @@ void PreparedPlan::add_workers() {
       if (worker.steps.empty() || worker.steps.back() != segment) worker.steps.push_back(segment);
     }
   }
+  if (as_streams_) {
+    for (PlanWorker& worker : workers_) worker.target.cores.clear();
+  }
   std::vector<std::size_t> order(copies_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // All workers keep to the order of the segments, so that none waits for one that waits for it.
@@ -262,6 +291,13 @@ void PreparedPlan::find_holders() {
       holders_[segment].push_back(before);
     }
   }
+}
+
+std::unique_ptr<DisturbanceProbe> PreparedPlan::probe(const PlanWorker& worker,
+                                                      DeviceId device) const {
+  if (!as_streams_) return probe_of(targets_.at(device));
+  if (&worker != &workers_.front()) return nullptr;
+  return probe_of_streams(static_cast<int>(workers_.size()));
 }
 
 bool PreparedPlan::does(const PlanWorker& worker, std::size_t step, std::size_t slot) const {

@@ -16,6 +16,11 @@
 //
 // With replicas the devices of a segment take samples in turn, so that what is copied depends on
 // the slot; the number of slots is a multiple of the numbers of replicas.
+//
+// A pipeline of one stage with replicas on equal sets of cores is compiled once, with a stream for each
+// replica: streams have the backend's packed weights in memory, and in the caches, once. The threads
+// that compute are then the backend's own, on whichever of the cores the system gives them, and the
+// workers only hand them their samples.
 
 #pragma once
 
@@ -48,7 +53,7 @@ struct TensorCopy {
 
 // One thread of a run.
 struct PlanWorker {
-  Target target;                   // with all cores of its devices; none for one that copies
+  Target target;                   // with all cores of its devices; none if it computes nothing
   std::vector<DeviceId> devices;   // of the problem; of one that copies: the receiver
   bool copies = false;             // tensors, instead of running segments
   std::vector<std::size_t> steps;  // in the order of the segments
@@ -93,6 +98,10 @@ class PreparedPlan {
     return segments_[step].devices[slot % segments_[step].devices.size()];
   }
   [[nodiscard]] const Target& target(DeviceId device) const { return targets_.at(device); }
+  // What sees that others use a device while the worker is at it; nullptr: nothing does, or, of streams,
+  // the first worker's probe watches for all of them.
+  [[nodiscard]] std::unique_ptr<DisturbanceProbe> probe(const PlanWorker& worker,
+                                                        DeviceId device) const;
   // Whether a step is carried out in a slot, and whether by this worker.
   [[nodiscard]] bool needed(std::size_t step, std::size_t slot) const {
     return !is_copy(step) || copying_[step - segments_.size()][slot].transfer != nullptr;
@@ -147,10 +156,11 @@ class PreparedPlan {
   std::vector<Segment> segments_;
   std::map<DeviceId, Target> targets_;  // of the devices that have something to do
   std::map<DeviceId, RuntimeDevice> described_;
+  bool as_streams_ = false;          // the replicas are streams of one part
   Table<OpId, std::size_t> number_;  // in its model
   std::size_t slots_ = 1;
   std::size_t round_ = 1;
-  std::vector<std::vector<std::unique_ptr<CompiledPart>>> parts_;  // by segment, replica
+  std::vector<std::vector<std::unique_ptr<CompiledPart>>> parts_;  // by segment, replica or one
   // By model, slot and memory: the inputs of the model.
   std::vector<std::vector<std::map<std::string, Buffers>>> model_inputs_;
   std::vector<std::vector<std::unique_ptr<Request>>> requests_;  // by segment, slot

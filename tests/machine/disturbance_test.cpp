@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -50,12 +51,12 @@ TEST(DisturbanceOfCores, WaitingForTheOthersIsNoLossOnSeveral) {
   });
 }
 
-TEST(DisturbanceOfCores, AHelperThatWaitsForACoreIsALossOnSeveral) {
-  const auto cores = allowed_cores();
-  if (cores.size() < 2) GTEST_SKIP() << "needs two cores";
+// Two threads on one core wait for each other: whether a probe that is made meanwhile says so.
+template <class MakeProbe>
+void expect_loss_of_helpers(const std::vector<int>& cores, const MakeProbe& make_probe) {
   std::atomic<bool> over{false};
   std::atomic<int> helping{0};
-  const auto help = [&] {  // both of them on one core
+  const auto help = [&] {
     bind_this_thread({cores.front()});
     ++helping;
     while (!over) {
@@ -66,7 +67,7 @@ TEST(DisturbanceOfCores, AHelperThatWaitsForACoreIsALossOnSeveral) {
   const std::jthread bound([&] {
     bind_this_thread(cores);
     while (helping < 2) std::this_thread::yield();
-    const auto probe = probe_of_cores(cores);
+    const auto probe = make_probe();
     probe->begin();
     // A thread's waiting is counted when it gets the core, so this takes as long as it takes.
     constexpr int kMostLooks = 4000;
@@ -77,6 +78,26 @@ TEST(DisturbanceOfCores, AHelperThatWaitsForACoreIsALossOnSeveral) {
     EXPECT_LT(looks, kMostLooks);
     over = true;
   });
+}
+
+TEST(DisturbanceOfCores, AHelperThatWaitsForACoreIsALossOnSeveral) {
+  const auto cores = allowed_cores();
+  if (cores.size() < 2) GTEST_SKIP() << "needs two cores";
+  expect_loss_of_helpers(cores, [&] { return probe_of_cores(cores); });
+}
+
+TEST(DisturbanceOfStreams, AThreadThatWaitsForACoreIsALoss) {
+  expect_loss_of_helpers(allowed_cores(), [] { return probe_of_streams(2); });
+}
+
+TEST(DisturbanceOfStreams, WaitingForThemIsNoLoss) {
+  const auto probe = probe_of_streams(2);
+  probe->begin();
+  const auto begin = Clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // The system may keep the thread from its core when it wakes up, but not for most of the time.
+  const double lost = probe->lost();
+  EXPECT_LT(lost, milliseconds(Clock::now() - begin) / 2);
 }
 
 }  // namespace

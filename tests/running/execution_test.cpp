@@ -141,6 +141,52 @@ TEST_P(Execution, ReplicasTakeSamplesInTurn) {
   EXPECT_EQ(at_work, (std::set{DeviceId{0}, DeviceId{1}}));
 }
 
+// A model that remembers what it was compiled with.
+class RememberingModel final : public NeuralModel {
+ public:
+  RememberingModel(std::unique_ptr<NeuralModel> model, std::vector<CompileOptions>& compiled)
+      : model_(std::move(model)), compiled_(compiled) {}
+
+  [[nodiscard]] const ModelGraph& graph() const override { return model_->graph(); }
+  [[nodiscard]] std::unique_ptr<CompiledPart> compile(
+      std::span<const std::size_t> ops, const CompileOptions& options) const override {
+    compiled_.push_back(options);
+    return model_->compile(ops, options);
+  }
+  [[nodiscard]] std::vector<std::size_t> unsupported(const std::string& device) const override {
+    return model_->unsupported(device);
+  }
+  [[nodiscard]] SerialisedModel serialised() const override { return model_->serialised(); }
+  [[nodiscard]] SerialisedPart serialised_part(std::span<const std::size_t> ops) const override {
+    return model_->serialised_part(ops);
+  }
+
+ private:
+  std::unique_ptr<NeuralModel> model_;
+  std::vector<CompileOptions>& compiled_;
+};
+
+TEST(Replicas, OnEqualSetsOfCoresAreStreamsOfOnePart) {
+  if (core_devices(2).size() < 2) GTEST_SKIP() << "needs two cores";
+  const Folder folder;
+  ProblemDraft draft = model_draft({"openvino", "tiny-branches"}, folder.file("models"),
+                                   core_devices(2), Objective::throughput);
+  draft.rules.max_replicas = 2;
+  const Problem problem(std::move(draft));
+  std::vector<CompileOptions> compiled;
+  auto models = models_of(problem);
+  models.front() = std::make_unique<RememberingModel>(std::move(models.front()), compiled);
+  const auto& ops = problem.topological_order();
+  const Plan plan = pipeline_plan(
+      problem, {{.devices = {DeviceId{0}, DeviceId{1}}, .ops = {ops.begin(), ops.end()}}});
+  const RunResult result =
+      run_plan(problem, plan, models, {.warm_up = 2, .repeat = 6, .compare = false});
+  ASSERT_EQ(compiled.size(), 1U);
+  EXPECT_EQ(compiled.front().streams, 2);
+  EXPECT_EQ(compiled.front().threads, 2);
+  EXPECT_TRUE(result.value.watched);
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, Execution, ::testing::ValuesIn(backend_cases()), name_of_case);
 
 // Two cores, each alone and both together.
