@@ -101,7 +101,7 @@ struct RunWriting {
   // Without a run there is no time.
   void append(std::string& text, const Measured& time) const {
     Measured written = time;
-    if (time.kept == 0) written.median = written.low = written.high = kInfinity;
+    if (time.median <= 0) written.median = written.low = written.high = kInfinity;
     append_record(text, written, *this);
   }
   void append(ValidForm, std::string& text, const Measured& time) const {

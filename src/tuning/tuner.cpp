@@ -251,12 +251,9 @@ TuningRound TuningRound::with_corrected_costs() const {
 
 const TuningRound* Tuning::uncut() const {
   const TuningRound* fastest = nullptr;
-  const auto judged = [](const TuningRound& round) {
-    return std::pair(!round.valid(), round.measured());
-  };
   for (const TuningRound& round : finalists) {
     if (!round.uncut) continue;
-    if (fastest == nullptr || judged(round) < judged(*fastest)) fastest = &round;
+    if (fastest == nullptr || round.measured() < fastest->measured()) fastest = &round;
   }
   return fastest;
 }

@@ -70,7 +70,8 @@ struct Tuning {
   std::vector<TuningRound> finalists;  // with what they took in the final
   bool interrupted = false;
 
-  // The fastest finalist that is uncut, of those whose measurement is valid if there are any.
+  // The fastest finalist that is uncut, its measurement valid or not: others can only have made it
+  // slower.
   [[nodiscard]] const TuningRound* uncut() const;
   // What is kept; nullptr if there was no final.
   [[nodiscard]] const TuningRound* best() const;
