@@ -80,30 +80,33 @@ Tuning tuned_where_cuts_are_slow(Objective objective) {
   return tune(std::move(costs), std::move(request));
 }
 
-TEST(Tuning, APlanWhoseCutsAreSlowIsNotKept) {
+// Slow copies decide it on an idle machine. On a busy one a few samples may say anything, so what is
+// asked is that the measurements were followed.
+TEST(Tuning, ACutPlanIsKeptOnlyIfItWasMeasuredFasterThanTheModelUncut) {
   for (const Objective objective : {Objective::latency, Objective::throughput}) {
     const Tuning tuning = tuned_where_cuts_are_slow(objective);
     ASSERT_EQ(tuning.rounds.size(), 1U);
     EXPECT_FALSE(tuning.rounds.front().uncut);
     ASSERT_EQ(tuning.finalists.size(), 2U);
     EXPECT_FALSE(tuning.finalists.back().uncut);
-    const TuningRound* best = tuning.best();
-    ASSERT_EQ(best, &tuning.finalists.front());
-    EXPECT_TRUE(best->uncut);
-    ASSERT_EQ(best->result.segments.size(), 1U);
-    EXPECT_EQ(best->result.segments.front().devices.size(),
+    const TuningRound* uncut = tuning.uncut();
+    ASSERT_EQ(uncut, &tuning.finalists.front());
+    const double cut = tuning.finalists.back().measured();
+    EXPECT_EQ(tuning.best() == uncut, cut >= (1 - kLeastGain) * uncut->measured());
+    ASSERT_EQ(uncut->result.segments.size(), 1U);
+    EXPECT_EQ(uncut->result.segments.front().devices.size(),
               objective == Objective::throughput ? 2U : 1U);
-    EXPECT_EQ(best->problem.objective(), objective);
-    EXPECT_TRUE(best->result.outputs.compared);
-    EXPECT_TRUE(best->result.outputs.equal());
+    EXPECT_EQ(uncut->problem.objective(), objective);
+    EXPECT_TRUE(uncut->result.outputs.compared);
+    EXPECT_TRUE(uncut->result.outputs.equal());
   }
 }
 
-TEST(Tuning, WhatIsKeptIsPredictedToTakeWhatItTook) {
+TEST(Tuning, TheModelUncutIsPredictedToTakeWhatItTook) {
   const Tuning tuning = tuned_where_cuts_are_slow(Objective::latency);
-  ASSERT_NE(tuning.best(), nullptr);
-  const double before = tuning.best()->predicted();
-  const TuningRound kept = tuning.best()->with_corrected_costs();
+  ASSERT_NE(tuning.uncut(), nullptr);
+  const double before = tuning.uncut()->predicted();
+  const TuningRound kept = tuning.uncut()->with_corrected_costs();
   EXPECT_THAT(verify(kept.problem, *kept.outcome.answer.plan), IsEmpty());
   const double took = kept.result.segment_times.front().median;
   EXPECT_NEAR(kept.predicted(), std::clamp(took, before / kLargestFactor, before * kLargestFactor),
@@ -118,6 +121,9 @@ TEST(Tuning, ACutPlanMustBeFasterByMoreThanTheNoise) {
   tuning.finalists.push_back(finalist_of(costs, 12, true));
   tuning.finalists.push_back(finalist_of(costs, 10, true));
   EXPECT_EQ(tuning.best(), &tuning.finalists[1]) << "the faster of the uncut ones";
+  tuning.finalists.push_back(finalist_of(costs, 8, true, 5));
+  EXPECT_EQ(tuning.best(), &tuning.finalists[2]) << "disturbed, and the fastest even so";
+  tuning.finalists.pop_back();
   tuning.finalists.push_back(finalist_of(costs, 9.95, false));
   EXPECT_EQ(tuning.best(), &tuning.finalists[1]);
   tuning.finalists.pop_back();
