@@ -10,7 +10,8 @@
 //   sum over ops v of min over such devices d of w(d) time(v, d)
 //     <=  sum over devices d of w(d) lanes(d) max(0, T - head(d) - tail(d))
 //
-// where heads and tails are critical paths with unavoidable transfers (critical_path.h) and those
+// and, where devices share resources, the same with pools (bounds/pools.h) for devices and energy for
+// time. Heads and tails are critical paths with unavoidable transfers (critical_path.h) and those
 // of a device are the least of its ops: before a tensor can have come there, and after one can
 // still come back, a device is of no use. Any weights >= 0 are valid (linear programming duality);
 // w is the devices' speed on the segment. Ports and memory are left out.

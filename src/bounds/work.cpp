@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bounds/pools.h"
 #include "bounds/rounding.h"
-#include "problem/lanes.h"
 #include "solvers/linear_program.h"
 
 namespace placewright {
@@ -13,64 +13,9 @@ namespace {
 constexpr std::size_t kLinearProgramSize = 6000;  // variables; about 0.1 s
 constexpr int kSubgradientSteps = 200;
 
-// What bears work together: the devices of a kind, or the resources that several kinds share.
-using PoolId = Id<struct PoolNoun>;
-
 struct Prices {
   Table<PoolId, double> time;
   Table<KindId, double> memory;
-};
-
-// What limits the work done at once.
-enum class Capacity {
-  devices,   // a device runs as many ops as it has lanes
-  resources  // ops take of the resources of their device
-};
-
-// The pools of a problem, and what an op takes of its pool per unit of time.
-struct Pools {
-  Table<KindId, PoolId> of_kind;
-  Table<PoolId, double> capacity;
-  Table<KindId, double> amount;  // the least of the kind's devices
-
-  Pools(const Problem& problem, Capacity limit)
-      : of_kind(problem.kind_count()), amount(problem.kind_count(), kInfinity) {
-    for (const KindId kind : of_kind.keys()) of_kind[kind] = PoolId{kind.index()};
-    if (limit == Capacity::resources) join_kinds_that_share(problem);
-    capacity.assign(problem.kind_count(), 0);
-    const bool lanes_count = is_schedule(problem.objective());
-    Table<ResourceId, char> counted(problem.resource_count(), 0);
-    for (const DeviceId device : problem.devices()) {
-      const KindId kind = problem.kind_of(device);
-      if (limit == Capacity::devices || problem.uses(device).empty()) {
-        capacity[of_kind[kind]] += lanes_count ? useful_lanes(problem, device) : 1;
-        amount[kind] = std::min(amount[kind], 1.0);
-        continue;
-      }
-      double taken = 0;
-      for (const ResourceUse& use : problem.uses(device)) {
-        taken += use.amount;
-        if (counted[use.resource]++ == 0) {
-          capacity[of_kind[kind]] += problem.resource(use.resource).capacity;
-        }
-      }
-      amount[kind] = std::min(amount[kind], taken);
-    }
-  }
-
- private:
-  void join_kinds_that_share(const Problem& problem) {
-    Table<ResourceId, KindId> user(problem.resource_count());
-    for (const DeviceId device : problem.devices()) {
-      for (const ResourceUse& use : problem.uses(device)) {
-        KindId& first = user[use.resource];
-        if (!first.valid()) first = problem.kind_of(device);
-        const PoolId joined = of_kind[first];
-        const PoolId old = of_kind[problem.kind_of(device)];
-        std::ranges::replace(of_kind, old, joined);
-      }
-    }
-  }
 };
 
 class WorkRelaxation {

@@ -1,9 +1,13 @@
 #include "bounds/bounds.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "bounds/critical_path.h"
+#include "bounds/segments.h"
 #include "bounds/work.h"
+#include "evaluate/schedule.h"
 #include "support/brute_force.h"
 #include "support/random_problem.h"
 
@@ -70,6 +74,82 @@ TEST_P(BoundsBelowBruteForce, WhenStoppedEarly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllObjectives, BoundsBelowBruteForce, ::testing::ValuesIn(variants()));
+
+// The least value over every placement and every order of the ops: what a plan that shares resources
+// can have, if not the least.
+double best_of_all_orders(const Problem& problem) {
+  ScheduleEvaluator evaluator(problem);
+  std::vector<OpId> order(problem.topological_order().begin(), problem.topological_order().end());
+  std::ranges::sort(order);
+  double best = kInfinity;
+  do {
+    const auto place = [&](OpId op) { return std::ranges::find(order, op); };
+    const bool topological = std::ranges::all_of(problem.ops(), [&](OpId op) {
+      return std::ranges::all_of(problem.predecessors(op),
+                                 [&](OpId before) { return place(before) < place(op); });
+    });
+    if (!topological) continue;
+    testing::for_each_placement(problem, [&](const Placement& placement) {
+      best = std::min(best, evaluator.value(order, placement));
+    });
+  } while (std::ranges::next_permutation(order).found);
+  return best;
+}
+
+class BoundsWithSharedResources : public ::testing::TestWithParam<double> {};
+
+TEST_P(BoundsWithSharedResources, AreBelowTheBestOfAllOrders) {
+  RandomProblemOptions options;
+  options.ops = 5;
+  options.devices = 3;
+  options.edge_probability = GetParam();
+  options.resources = options.spaces = options.cuts = options.overheads = true;
+  options.colocation = options.zero_times = true;
+  for (const auto objective : {Objective::latency, Objective::total_completion}) {
+    options.objective = objective;
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      const Problem problem(testing::random_draft(options, seed));
+      const double least = best_of_all_orders(problem);
+      for (const Bound& bound : lower_bounds(problem)) {
+        EXPECT_LE(bound.value, least * (1 + 1e-9)) << bound.name << ", seed " << seed;
+      }
+    }
+  }
+}
+
+// Many edges make cut nodes.
+INSTANTIATE_TEST_SUITE_P(Edges, BoundsWithSharedResources, ::testing::Values(0.1, 0.4, 0.8));
+
+// Two branches of two ops between a first and a last op, on two cores or both together. The first and
+// the last take 6 on both; the branches are best side by side, on one core each.
+TEST(SegmentBound, KnowsThatNothingRunsBesideACutNode) {
+  ProblemDraft draft;
+  draft.cluster.kinds = {{"one"}, {"both"}};
+  draft.cluster.resources = {{"core 0", 1}, {"core 1", 1}};
+  draft.cluster.spaces = {{.name = "memory"}};
+  const ResourceUse first{ResourceId{0}, 1};
+  const ResourceUse second{ResourceId{1}, 1};
+  const auto device = [](std::string name, std::size_t kind, std::vector<ResourceUse> uses) {
+    return Device{.name = std::move(name),
+                  .kind = KindId{kind},
+                  .uses = std::move(uses),
+                  .space = SpaceId{0}};
+  };
+  draft.cluster.devices = {device("0", 0, {first}), device("1", 0, {second}),
+                           device("0-1", 1, {first, second})};
+  draft.models = {{.name = "m"}};
+  draft.ops = {{.name = "in", .time = {10, 6}},
+               {.name = "a", .time = {10, 8}},
+               {.name = "b", .time = {10, 8}},
+               {.name = "out", .time = {10, 6}}};
+  draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}, OpId{2}}},
+                   {.producer = OpId{1}, .consumers = {OpId{3}}},
+                   {.producer = OpId{2}, .consumers = {OpId{3}}}};
+  const Problem problem(std::move(draft));
+  EXPECT_NEAR(work_bound(problem), 20, 1e-6) << "half of what one core would take";
+  EXPECT_NEAR(segment_bound(problem), 22, 1e-6);
+  EXPECT_NEAR(best_of_all_orders(problem), 22, 1e-9);
+}
 
 // One op of 6 on either of two devices, and two of 3: the work bound is exact for fractions.
 TEST(WorkBound, SharesTheWorkAmongUnequalDevices) {
