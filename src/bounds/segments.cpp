@@ -1,18 +1,21 @@
 #include "bounds/segments.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "bounds/pools.h"
 #include "bounds/rounding.h"
 #include "bounds/segment_paths.h"
 #include "problem/lanes.h"
+#include "solvers/min_cut.h"
 
 namespace placewright {
 namespace {
 
 constexpr double kMostWork = 5e7;  // edges x devices^3 x what bisection adds
 constexpr int kBisections = 24;
+constexpr double kMostCutWork = 1e5;  // ops^2 of each segment x devices; about 0.2 s
 
 // Whether those who bear the work of a segment can do it in some time: its devices, or the pools of
 // resources that they share.
@@ -20,7 +23,10 @@ class SegmentWork {
  public:
   SegmentWork(const Problem& problem, const CutSegment& segment, const SegmentPaths& paths,
               Capacity limit)
-      : problem_(problem), segment_(segment), paths_(paths) {
+      : problem_(problem),
+        segment_(segment),
+        paths_(paths),
+        by_share_(limit == Capacity::resources) {
     const Pools pools(problem, limit);
     bearers_ = limit == Capacity::devices ? problem.device_count() : problem.kind_count();
     capacity_.assign(bearers_, 0);
@@ -32,7 +38,7 @@ class SegmentWork {
       capacity_[bearer_.back()] = alone ? useful_lanes(problem, device) : pools.capacity[pool];
       amount_.push_back(alone || problem.uses(device).empty() ? 1 : pools.amount[kind]);
     }
-    measure_speeds(limit);
+    measure_speeds();
   }
 
   [[nodiscard]] bool fits(std::size_t entry, std::size_t exit, double length) const {
@@ -61,12 +67,90 @@ class SegmentWork {
     return total <= room * (1 + 1e-12);
   }
 
+  // The least time in which all work can be done with the overheads of handing tensors over between one
+  // device and all others, what goes on among the others being free: the least cut of a network in which
+  // the ops on the source's side are on the device. `away` is not, if it is valid.
+  [[nodiscard]] double least_split(std::size_t entry, std::size_t exit, DeviceId one,
+                                   OpId away) const {
+    constexpr int kHere = 0;   // the source
+    constexpr int kThere = 1;  // the target
+    const auto node = [&](OpId op) {
+      return op == segment_.entry ? (entry == one.index() ? kHere : kThere)
+                                  : 2 + static_cast<int>(paths_.place(op));
+    };
+    int nodes = 2 + static_cast<int>(segment_.ops.size());
+    std::vector<solvers::CutArc> arcs;
+    for (std::size_t place = 0; place < segment_.ops.size(); ++place) {
+      const OpId op = segment_.ops[place];
+      double here = kInfinity;
+      double there = kInfinity;
+      for (const DeviceId device : problem_.devices()) {
+        if (op == segment_.exit && device.index() != exit) continue;
+        if (op == away && device == one) continue;
+        if (!problem_.allowed(op, device)) continue;
+        double& known = device == one ? here : there;
+        known = std::min(known, speeds_[bearer_[device.index()]] * work(place, device));
+      }
+      arcs.push_back({node(op), kThere, here});
+      arcs.push_back({kHere, node(op), there});
+    }
+    const auto hand_over = [&](OpId producer) {
+      for (const TensorId tensor : problem_.outputs(producer)) {
+        if (problem_.consumers(tensor).empty()) continue;
+        const bool bears = producer != segment_.entry;
+        double out = kInfinity;
+        double in = kInfinity;
+        for (const DeviceId device : problem_.devices()) {
+          if (device == one) continue;
+          out = std::min(out, receiving(tensor, device));
+          if (bears) in = std::min(in, sending(tensor, device));
+        }
+        out += bears ? sending(tensor, one) : 0;
+        in = (bears ? in : 0) + receiving(tensor, one);
+        // One reader on the other side is enough for the whole cost.
+        const int reads_there = nodes++;
+        const int reads_here = nodes++;
+        arcs.push_back({node(producer), reads_there, out});
+        arcs.push_back({reads_here, node(producer), in});
+        for (const OpId reader : problem_.consumers(tensor)) {
+          arcs.push_back({reads_there, node(reader), kInfinity});
+          arcs.push_back({node(reader), reads_here, kInfinity});
+        }
+      }
+    };
+    if (segment_.entry.valid()) hand_over(segment_.entry);
+    for (const OpId op : segment_.ops) {
+      if (op != segment_.exit) hand_over(op);
+    }
+    double room = 0;
+    for (std::size_t i = 0; i < bearers_; ++i) room += speeds_[i] * capacity_[i];
+    return solvers::minimum_cut(nodes, kHere, kThere, arcs) / room;
+  }
+
  private:
+  // Weighted, of an op for each unit of its time.
+  [[nodiscard]] double rate(OpId op, DeviceId device) const {
+    if (!problem_.allowed(op, device)) return kInfinity;
+    const std::size_t i = device.index();
+    return speeds_[bearer_[i]] * amount_[i] * (by_share_ ? problem_.share(op, device) : 1);
+  }
+  [[nodiscard]] double sending(TensorId tensor, DeviceId device) const {
+    const double own = rate(problem_.producer(tensor), device);
+    return own < kInfinity ? own * problem_.send_overhead(tensor, device) : kInfinity;
+  }
+  [[nodiscard]] double receiving(TensorId tensor, DeviceId device) const {
+    double least = kInfinity;
+    for (const OpId reader : problem_.consumers(tensor)) {
+      least = std::min(least, rate(reader, device));
+    }
+    return least < kInfinity ? least * problem_.receive_overhead(tensor, device) : kInfinity;
+  }
+
   [[nodiscard]] double work(std::size_t place, DeviceId device) const {
     return work_[place * problem_.device_count() + device.index()];
   }
 
-  void measure_speeds(Capacity limit) {
+  void measure_speeds() {
     speeds_.assign(bearers_, 1);
     std::vector<double> fastest(bearers_, 0);
     std::vector<double> here(bearers_, 0);
@@ -76,7 +160,7 @@ class SegmentWork {
       for (const DeviceId device : problem_.devices()) {
         work_.push_back(kInfinity);
         if (!problem_.allowed(op, device)) continue;
-        const double share = limit == Capacity::devices ? 1 : problem_.share(op, device);
+        const double share = by_share_ ? problem_.share(op, device) : 1;
         work_.back() = problem_.time(op, device) * share * amount_[device.index()];
         time = std::min(time, problem_.time(op, device));
         double& known = least[bearer_[device.index()]];
@@ -96,6 +180,7 @@ class SegmentWork {
   const Problem& problem_;
   const CutSegment& segment_;
   const SegmentPaths& paths_;
+  bool by_share_;
   std::size_t bearers_ = 0;
   std::vector<std::size_t> bearer_;  // by device
   std::vector<double> amount_;       // by device: what it takes of its bearer
@@ -107,8 +192,11 @@ class SegmentWork {
 // The work of one segment on top of its paths.
 class SegmentTimes {
  public:
-  SegmentTimes(const Problem& problem, const CutSegment& segment)
-      : paths_(problem, segment), works_{{problem, segment, paths_, Capacity::devices}} {
+  SegmentTimes(const Problem& problem, const CutSegment& segment, bool counts_overheads)
+      : problem_(problem),
+        paths_(problem, segment),
+        works_{{problem, segment, paths_, Capacity::devices}},
+        counts_overheads_(counts_overheads) {
     if (problem.resource_count() == 0) return;
     works_.emplace_back(problem, segment, paths_, Capacity::resources);
   }
@@ -118,37 +206,90 @@ class SegmentTimes {
   [[nodiscard]] std::size_t entries() const { return paths_.entries(); }
   [[nodiscard]] std::size_t exits() const { return paths_.exits(); }
 
-  // t(s, entry, exit): the critical path, raised by bisection to where the work fits.
+  // t(s, entry, exit).
   [[nodiscard]] double least(std::size_t entry, std::size_t exit) const {
+    const double work = without_overheads(entry, exit);
+    return work < kInfinity && counts_overheads_ ? std::max(work, with_overheads(entry, exit))
+                                                 : work;
+  }
+
+ private:
+  // Either all of the segment is on the device of its entry, or its exit, or some op is not. If those are
+  // two devices, one of them hands over and the other takes.
+  [[nodiscard]] double with_overheads(std::size_t entry, std::size_t exit) const {
+    const CutSegment& segment = paths_.segment();
+    const bool enters = segment.entry.valid();
+    if (!enters && !segment.exit.valid()) return 0;
+    const DeviceId one{enters ? entry : exit};
+    if (enters && segment.exit.valid() && entry != exit) {
+      return std::max(split(entry, exit, one, OpId{}), split(entry, exit, DeviceId{exit}, OpId{}));
+    }
+    double least = time_on(one);
+    for (const OpId op : segment.ops) {
+      if (op == segment.exit) continue;
+      least = std::min(least, split(entry, exit, one, op));
+    }
+    return least;
+  }
+
+  [[nodiscard]] double split(std::size_t entry, std::size_t exit, DeviceId one, OpId away) const {
+    double least = 0;
+    for (const SegmentWork& work : works_) {
+      least = std::max(least, work.least_split(entry, exit, one, away));
+    }
+    return least;
+  }
+
+  [[nodiscard]] double time_on(DeviceId device) const {
+    double time = 0;
+    for (const OpId op : paths_.segment().ops) {
+      time += problem_.allowed(op, device) ? problem_.time(op, device) : kInfinity;
+    }
+    return time / useful_lanes(problem_, device);
+  }
+
+  // The critical path, raised by bisection to where the work fits.
+  [[nodiscard]] double without_overheads(std::size_t entry, std::size_t exit) const {
+    const auto fits = [&](double length) {
+      return std::ranges::all_of(
+          works_, [&](const SegmentWork& work) { return work.fits(entry, exit, length); });
+    };
     double low = paths_.longest(entry, exit);
-    if (low == kInfinity || fits(entry, exit, low)) return low;
+    if (low == kInfinity || fits(low)) return low;
     double high = 2 * low;
-    while (!fits(entry, exit, high)) {
+    while (!fits(high)) {
       low = high;
       high *= 2;
       if (high == kInfinity) return low;
     }
     for (int i = 0; i < kBisections; ++i) {
       const double middle = (low + high) / 2;
-      (fits(entry, exit, middle) ? high : low) = middle;
+      (fits(middle) ? high : low) = middle;
     }
     return low;
   }
 
- private:
-  [[nodiscard]] bool fits(std::size_t entry, std::size_t exit, double length) const {
-    return std::ranges::all_of(
-        works_, [&](const SegmentWork& work) { return work.fits(entry, exit, length); });
-  }
-
+  const Problem& problem_;
   SegmentPaths paths_;
   std::vector<SegmentWork> works_;
+  bool counts_overheads_;
 };
+
+// Without shared resources transfers say more than overheads do.
+bool overheads_count(const Problem& problem, std::span<const CutSegment> segments) {
+  if (!problem.has_overheads() || problem.resource_count() == 0) return false;
+  double work = 0;
+  for (const CutSegment& segment : segments) {
+    const auto ops = static_cast<double>(segment.ops.size());
+    work += ops * ops * static_cast<double>(problem.device_count());
+  }
+  return work <= kMostCutWork;
+}
 
 }  // namespace
 
 std::vector<double> segment_times(const Problem& problem, const CutSegment& segment) {
-  const SegmentTimes times(problem, segment);
+  const SegmentTimes times(problem, segment, overheads_count(problem, {&segment, 1}));
   std::vector<double> table;
   for (std::size_t entry = 0; entry < times.entries(); ++entry) {
     for (std::size_t exit = 0; exit < times.exits(); ++exit) {
@@ -164,8 +305,10 @@ double segment_bound(const Problem& problem) {
   if (problem.model_count() != 1 || 8 * edges * devices * devices * devices > kMostWork) return 0;
   std::vector<double> distance(1,
                                0.0);  // by device of the cut node before; one if there is none
-  for (const CutSegment& segment : cut_segments(problem)) {
-    const SegmentTimes times(problem, segment);
+  const std::vector<CutSegment> segments = cut_segments(problem);
+  const bool counts_overheads = overheads_count(problem, segments);
+  for (const CutSegment& segment : segments) {
+    const SegmentTimes times(problem, segment, counts_overheads);
     std::vector<double> next(times.exits(), kInfinity);
     for (std::size_t entry = 0; entry < times.entries(); ++entry) {
       if (distance[entry] == kInfinity) continue;
