@@ -1,6 +1,7 @@
 #include "bounds/segments.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -67,72 +68,9 @@ class SegmentWork {
     return total <= room * (1 + 1e-12);
   }
 
-  // The least time in which all work can be done with the overheads of handing tensors over between one
-  // device and all others, what goes on among the others being free: the least cut of a network in which
-  // the ops on the source's side are on the device. `away` is not, if it is valid.
-  [[nodiscard]] double least_split(std::size_t entry, std::size_t exit, DeviceId one,
-                                   OpId away) const {
-    constexpr int kHere = 0;   // the source
-    constexpr int kThere = 1;  // the target
-    const auto node = [&](OpId op) {
-      return op == segment_.entry ? (entry == one.index() ? kHere : kThere)
-                                  : 2 + static_cast<int>(paths_.place(op));
-    };
-    int nodes = 2 + static_cast<int>(segment_.ops.size());
-    std::vector<solvers::CutArc> arcs;
-    for (std::size_t place = 0; place < segment_.ops.size(); ++place) {
-      const OpId op = segment_.ops[place];
-      double here = kInfinity;
-      double there = kInfinity;
-      for (const DeviceId device : problem_.devices()) {
-        if (op == segment_.exit && device.index() != exit) continue;
-        if (op == away && device == one) continue;
-        if (!problem_.allowed(op, device)) continue;
-        double& known = device == one ? here : there;
-        known = std::min(known, speeds_[bearer_[device.index()]] * work(place, device));
-      }
-      arcs.push_back({node(op), kThere, here});
-      arcs.push_back({kHere, node(op), there});
-    }
-    const auto hand_over = [&](OpId producer) {
-      for (const TensorId tensor : problem_.outputs(producer)) {
-        if (problem_.consumers(tensor).empty()) continue;
-        const bool bears = producer != segment_.entry;
-        double out = kInfinity;
-        double in = kInfinity;
-        for (const DeviceId device : problem_.devices()) {
-          if (device == one) continue;
-          out = std::min(out, receiving(tensor, device));
-          if (bears) in = std::min(in, sending(tensor, device));
-        }
-        out += bears ? sending(tensor, one) : 0;
-        in = (bears ? in : 0) + receiving(tensor, one);
-        // One reader on the other side is enough for the whole cost.
-        const int reads_there = nodes++;
-        const int reads_here = nodes++;
-        arcs.push_back({node(producer), reads_there, out});
-        arcs.push_back({reads_here, node(producer), in});
-        for (const OpId reader : problem_.consumers(tensor)) {
-          arcs.push_back({reads_there, node(reader), kInfinity});
-          arcs.push_back({node(reader), reads_here, kInfinity});
-        }
-      }
-    };
-    if (segment_.entry.valid()) hand_over(segment_.entry);
-    for (const OpId op : segment_.ops) {
-      if (op != segment_.exit) hand_over(op);
-    }
-    double room = 0;
-    for (std::size_t i = 0; i < bearers_; ++i) room += speeds_[i] * capacity_[i];
-    return solvers::minimum_cut(nodes, kHere, kThere, arcs) / room;
-  }
-
- private:
-  // Weighted, of an op for each unit of its time.
-  [[nodiscard]] double rate(OpId op, DeviceId device) const {
-    if (!problem_.allowed(op, device)) return kInfinity;
-    const std::size_t i = device.index();
-    return speeds_[bearer_[i]] * amount_[i] * (by_share_ ? problem_.share(op, device) : 1);
+  // Weighted work: of an op, of handing a tensor out, and of taking it in. Infinite: nobody may, there.
+  [[nodiscard]] double weighted(std::size_t place, DeviceId device) const {
+    return speeds_[bearer_[device.index()]] * work(place, device);
   }
   [[nodiscard]] double sending(TensorId tensor, DeviceId device) const {
     const double own = rate(problem_.producer(tensor), device);
@@ -145,7 +83,18 @@ class SegmentWork {
     }
     return least < kInfinity ? least * problem_.receive_overhead(tensor, device) : kInfinity;
   }
+  // In a unit of time by all bearers together.
+  [[nodiscard]] double most() const {
+    return std::inner_product(speeds_.begin(), speeds_.end(), capacity_.begin(), 0.0);
+  }
 
+ private:
+  // Weighted, of an op for each unit of its time.
+  [[nodiscard]] double rate(OpId op, DeviceId device) const {
+    if (!problem_.allowed(op, device)) return kInfinity;
+    const std::size_t i = device.index();
+    return speeds_[bearer_[i]] * amount_[i] * (by_share_ ? problem_.share(op, device) : 1);
+  }
   [[nodiscard]] double work(std::size_t place, DeviceId device) const {
     return work_[place * problem_.device_count() + device.index()];
   }
@@ -187,6 +136,88 @@ class SegmentWork {
   std::vector<double> capacity_;     // by bearer
   std::vector<double> work_;         // op x device
   std::vector<double> speeds_;       // by bearer: the weights
+};
+
+// The ops of a segment between one device and all others, what goes on among the others being free: a
+// network whose cuts are the splits, and their capacities the weighted work with its overheads. Ops on the
+// source's side are on the device.
+class SplitNetwork {
+ public:
+  // `away`, if it is valid, is not on the device.
+  SplitNetwork(const Problem& problem, const SegmentPaths& paths, const SegmentWork& work,
+               std::size_t entry, std::size_t exit, DeviceId one, OpId away)
+      : problem_(problem), paths_(paths), work_(work), entry_(entry), exit_(exit), one_(one) {
+    const CutSegment& segment = paths.segment();
+    nodes_ = kFirstOp + static_cast<int>(segment.ops.size());
+    for (const OpId op : segment.ops) add_op(op, op != away);
+    if (segment.entry.valid()) add_outputs(segment.entry);
+    for (const OpId op : segment.ops) {
+      if (op != segment.exit) add_outputs(op);
+    }
+  }
+
+  // The time that the split of least work takes at least.
+  [[nodiscard]] double least_time() const {
+    return solvers::minimum_cut(nodes_, kHere, kThere, arcs_) / work_.most();
+  }
+
+ private:
+  static constexpr int kHere = 0;   // the source
+  static constexpr int kThere = 1;  // the target
+  static constexpr int kFirstOp = 2;
+
+  [[nodiscard]] int node(OpId op) const {
+    if (op == paths_.segment().entry) return entry_ == one_.index() ? kHere : kThere;
+    return kFirstOp + static_cast<int>(paths_.place(op));
+  }
+
+  void add_op(OpId op, bool may_be_here) {
+    double here = kInfinity;
+    double there = kInfinity;
+    for (const DeviceId device : problem_.devices()) {
+      if (op == paths_.segment().exit && device.index() != exit_) continue;
+      if (device == one_ && !may_be_here) continue;
+      double& known = device == one_ ? here : there;
+      known = std::min(known, work_.weighted(paths_.place(op), device));
+    }
+    arcs_.push_back({node(op), kThere, here});
+    arcs_.push_back({kHere, node(op), there});
+  }
+
+  // Readers on the other side cost one overhead here and one there, however many they are. What the
+  // entry bears was before its end.
+  void add_outputs(OpId producer) {
+    const bool bears = producer != paths_.segment().entry;
+    for (const TensorId tensor : problem_.outputs(producer)) {
+      if (problem_.consumers(tensor).empty()) continue;
+      double sending = kInfinity;
+      double receiving = kInfinity;
+      for (const DeviceId device : problem_.devices()) {
+        if (device == one_) continue;
+        sending = std::min(sending, work_.sending(tensor, device));
+        receiving = std::min(receiving, work_.receiving(tensor, device));
+      }
+      const int read_there = nodes_++;
+      const int read_here = nodes_++;
+      arcs_.push_back(
+          {node(producer), read_there, receiving + (bears ? work_.sending(tensor, one_) : 0)});
+      arcs_.push_back(
+          {read_here, node(producer), work_.receiving(tensor, one_) + (bears ? sending : 0)});
+      for (const OpId reader : problem_.consumers(tensor)) {
+        arcs_.push_back({read_there, node(reader), kInfinity});
+        arcs_.push_back({node(reader), read_here, kInfinity});
+      }
+    }
+  }
+
+  const Problem& problem_;
+  const SegmentPaths& paths_;
+  const SegmentWork& work_;
+  std::size_t entry_;
+  std::size_t exit_;
+  DeviceId one_;
+  int nodes_ = 0;
+  std::vector<solvers::CutArc> arcs_;
 };
 
 // The work of one segment on top of its paths.
@@ -235,7 +266,8 @@ class SegmentTimes {
   [[nodiscard]] double split(std::size_t entry, std::size_t exit, DeviceId one, OpId away) const {
     double least = 0;
     for (const SegmentWork& work : works_) {
-      least = std::max(least, work.least_split(entry, exit, one, away));
+      const SplitNetwork network(problem_, paths_, work, entry, exit, one, away);
+      least = std::max(least, network.least_time());
     }
     return least;
   }

@@ -120,35 +120,47 @@ TEST_P(BoundsWithSharedResources, AreBelowTheBestOfAllOrders) {
 // Many edges make cut nodes.
 INSTANTIATE_TEST_SUITE_P(Edges, BoundsWithSharedResources, ::testing::Values(0.1, 0.4, 0.8));
 
-// Two branches of two ops between a first and a last op, on two cores or both together. The first and
-// the last take 6 on both; the branches are best side by side, on one core each.
-TEST(SegmentBound, KnowsThatNothingRunsBesideACutNode) {
+// Two ops between a first and a last one, on a core, another, or both together. The first and the last are
+// best on both, the others side by side; handing a tensor over costs twice the overhead.
+Problem two_branches_on_two_cores(double ends_on_one, double overhead) {
   ProblemDraft draft;
   draft.cluster.kinds = {{"one"}, {"both"}};
   draft.cluster.resources = {{"core 0", 1}, {"core 1", 1}};
   draft.cluster.spaces = {{.name = "memory"}};
   const ResourceUse first{ResourceId{0}, 1};
   const ResourceUse second{ResourceId{1}, 1};
-  const auto device = [](std::string name, std::size_t kind, std::vector<ResourceUse> uses) {
+  const auto device = [&](std::string name, std::size_t kind, std::vector<ResourceUse> uses) {
     return Device{.name = std::move(name),
                   .kind = KindId{kind},
+                  .send_overhead = overhead,
+                  .receive_overhead = overhead,
                   .uses = std::move(uses),
                   .space = SpaceId{0}};
   };
   draft.cluster.devices = {device("0", 0, {first}), device("1", 0, {second}),
                            device("0-1", 1, {first, second})};
   draft.models = {{.name = "m"}};
-  draft.ops = {{.name = "in", .time = {10, 6}},
+  draft.ops = {{.name = "in", .time = {ends_on_one, 6}},
                {.name = "a", .time = {10, 8}},
                {.name = "b", .time = {10, 8}},
-               {.name = "out", .time = {10, 6}}};
+               {.name = "out", .time = {ends_on_one, 6}}};
   draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}, OpId{2}}},
                    {.producer = OpId{1}, .consumers = {OpId{3}}},
                    {.producer = OpId{2}, .consumers = {OpId{3}}}};
-  const Problem problem(std::move(draft));
+  return Problem(std::move(draft));
+}
+
+TEST(SegmentBound, KnowsThatNothingRunsBesideACutNode) {
+  const Problem problem = two_branches_on_two_cores(10, 0);
   EXPECT_NEAR(work_bound(problem), 20, 1e-6) << "half of what one core would take";
-  EXPECT_NEAR(segment_bound(problem), 22, 1e-6);
+  EXPECT_NEAR(segment_bound(problem), 22, 1e-5);
   EXPECT_NEAR(best_of_all_orders(problem), 22, 1e-9);
+}
+
+TEST(SegmentBound, KnowsWhatTheOverheadsOfCutsCost) {
+  const Problem problem = two_branches_on_two_cores(16, 2);
+  EXPECT_NEAR(segment_bound(problem), 28, 1e-5) << "all on both cores";
+  EXPECT_NEAR(best_of_all_orders(problem), 28, 1e-9);
 }
 
 // One op of 6 on either of two devices, and two of 3: the work bound is exact for fractions.
