@@ -488,6 +488,14 @@ NB_MODULE(_native, module) {
     }
     return nb::make_tuple(devices, links);
   });
+  module.def(
+      "estimated_seconds",
+      [](double peak_flops, double bandwidth, double launch, double flops, double bytes,
+         bool of_matrices) {
+        return PeakRates{.flops = peak_flops, .bandwidth = bandwidth, .launch = launch}
+            .estimated_seconds(flops, bytes, of_matrices);
+      },
+      "peak_flops"_a, "bandwidth"_a, "launch"_a, "flops"_a, "bytes"_a, "of_matrices"_a);
   module.def("solve", &solve_watched, "problem"_a, "planner"_a, "options"_a, "seconds"_a,
              "steps"_a.none(), "threads"_a, "seed"_a, "start"_a.none(), "progress"_a.none());
   module.def("compare", &compare_watched, "problem"_a, "planners"_a, "seconds"_a, "threads"_a,

@@ -1,8 +1,7 @@
 """Devices and links that are not at hand, by what their makers publish, and times estimated from that.
 
-The catalogue is the program's (`placewright devices --catalogue` has the sources). An op takes the longer of flops /
-speed and bytes / bandwidth, and the launch time; matrix products are taken to reach half of the peak flops, other ops a
-fifth, and all 70 % of the bandwidth: the shares that the program assumes for model files, not fitted to measurements.
+The catalogue is the program's (`placewright devices --catalogue` has the sources), and so is the estimate: an op takes
+the longer of flops / speed and bytes / bandwidth, and the launch time (docs/formats/cluster.md).
 """
 
 from __future__ import annotations
@@ -12,10 +11,6 @@ import functools
 from collections.abc import Mapping
 
 from placewright import _native
-
-MATRIX_SHARE = 0.5
-OTHER_SHARE = 0.2
-BANDWIDTH_SHARE = 0.7
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,8 +24,7 @@ class Kind:
 
     def seconds(self, flops: float, bytes: float, *, of_matrices: bool) -> float:
         """The estimated time of an op."""
-        share = MATRIX_SHARE if of_matrices else OTHER_SHARE
-        return max(flops / (share * self.flops), bytes / (BANDWIDTH_SHARE * self.bandwidth)) + self.launch
+        return _native.estimated_seconds(self.flops, self.bandwidth, self.launch, flops, bytes, of_matrices)
 
 
 @dataclasses.dataclass(frozen=True)

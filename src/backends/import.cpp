@@ -21,11 +21,6 @@ std::string shape_text(const TensorType& type) {
   return fmt::format("{} {}", fmt::join(type.shape, "x"), type.element);
 }
 
-// The parts of the peaks that ops reach (import.h).
-constexpr double kMatrixShare = 0.5;
-constexpr double kOtherShare = 0.2;
-constexpr double kBandwidthShare = 0.7;
-
 bool multiplies_matrices(const std::string& type) {
   return type.find("Convolution") != std::string::npos || type == "MatMul";
 }
@@ -130,12 +125,10 @@ void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster&
   draft.cluster = cluster;
   const std::vector<double> bytes = bytes_touched(graph);
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
-    const double share = multiplies_matrices(graph.ops[op].type) ? kMatrixShare : kOtherShare;
+    const bool of_matrices = multiplies_matrices(graph.ops[op].type);
     for (const PeakRates& peak : kinds) {
-      const double seconds = std::max(graph.ops[op].flops / (share * peak.flops),
-                                      bytes[op] / (kBandwidthShare * peak.bandwidth)) +
-                             peak.launch;
-      draft.ops[op].time.push_back(seconds * 1000);
+      draft.ops[op].time.push_back(
+          1000 * peak.estimated_seconds(graph.ops[op].flops, bytes[op], of_matrices));
     }
   }
   draft.origin.push_back(std::string(kEstimatedOrigin) +

@@ -1,10 +1,8 @@
 // A model's graph as a problem: ops, tensors, weights, and times where nothing was measured.
 //
-// Estimated times follow the roofline of a device kind: an op takes the longer of flops / speed and
-// bytes touched / bandwidth, and a fixed cost. Ops reach a part of the peaks that depends on their
-// class: matrix products and convolutions half of the flops, the others a fifth; any op 70 % of the
-// bandwidth. A gather reads what it gathers, not the whole table. Estimates serve until `profile` has
-// measured; the problem's `origin` says that they are estimates.
+// Estimated times follow the roofline of a device kind (formats/catalogue.h). A gather reads what it
+// gathers, not the whole table. Estimates serve until `profile` has measured; the problem's `origin`
+// says that they are estimates.
 
 #pragma once
 

@@ -47,6 +47,14 @@ const Entry* entry_named(const std::vector<Entry>& entries, std::string_view nam
 
 }  // namespace
 
+double PeakRates::estimated_seconds(double op_flops, double bytes, bool multiplies_matrices) const {
+  constexpr double kMatrixShare = 0.5;
+  constexpr double kOtherShare = 0.2;
+  constexpr double kBandwidthShare = 0.7;
+  const double share = multiplies_matrices ? kMatrixShare : kOtherShare;
+  return std::max(op_flops / (share * flops), bytes / (kBandwidthShare * bandwidth)) + launch;
+}
+
 const CatalogueDevice* Catalogue::device(std::string_view name) const {
   return entry_named(devices, name);
 }

@@ -1,9 +1,9 @@
 // The catalogue: devices and links that one can buy, by what their makers publish.
 //
 // It serves to estimate times on devices that are not at hand: a cluster file names an entry as a
-// device's kind or as a link. The figures are peaks; what part of them ops reach is the estimate's
-// business (backends/import.h). catalogue.json beside this file is the data, with the source of each
-// entry; `unverified` marks those whose source was not opened when the entry was written.
+// device's kind or as a link. The figures are peaks, of which ops reach a part (estimated_seconds).
+// catalogue.json beside this file is the data, with the source of each entry; `unverified` marks
+// those whose source was not opened when the entry was written.
 
 #pragma once
 
@@ -19,6 +19,12 @@ struct PeakRates {
   double flops = 0;      // per second
   double bandwidth = 0;  // of its memory, bytes per second
   double launch = 0;     // seconds before an op starts
+
+  // The time of an op by the roofline: the longer of flops / speed and bytes touched / bandwidth, and
+  // the launch. Products of matrices and convolutions are taken to reach half of the flops, other ops
+  // a fifth, all of them 70 % of the bandwidth; assumed, not fitted to measurements.
+  [[nodiscard]] double estimated_seconds(double op_flops, double bytes,
+                                         bool multiplies_matrices) const;
 
   friend bool operator==(const PeakRates&, const PeakRates&) = default;
 };

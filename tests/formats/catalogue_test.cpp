@@ -47,6 +47,13 @@ TEST(Catalogue, EntriesAreCompleteAndTheirNamesUnique) {
   EXPECT_EQ(catalogue().device("none"), nullptr);
 }
 
+TEST(Catalogue, AnOpTakesTheLongerOfFlopsAndBytesAndTheLaunch) {
+  const PeakRates peak{.flops = 100, .bandwidth = 10, .launch = 1};
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds(100, 0, true), 1 + 100 / (0.5 * 100));
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds(100, 0, false), 1 + 100 / (0.2 * 100));
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds(100, 70, true), 1 + 70 / (0.7 * 10));
+}
+
 constexpr const char* kCluster = R"({"placewright": "cluster", "version": 1,
   "devices": [{"name": "a", "kind": "A100-80GB"}, {"name": "b", "kind": "A100-80GB"},
               {"name": "t", "kind": "T4", "memory": "8GB"}, {"name": "m", "kind": "mine"}],
