@@ -15,7 +15,7 @@ needs.extension()
 
 from torch import nn
 
-from placewright.torch.device_map import device_map, document, units_of
+from placewright.torch.device_map import device_map, units_of
 
 
 class Layer(nn.Module):
@@ -65,14 +65,53 @@ def test_accelerate_runs_the_model_as_the_map_says(tmp_path: Path) -> None:
     model = Model().eval()
     tokens = torch.randint(0, 100, (2, 7))
     wanted = model(tokens)
-    total = sum(unit.bytes for unit in units_of(model, ["Layer"]))
-    found = device_map(model, {"cpu": {"memory": total - layer_bytes()}, "disk": {}}, no_split=["Layer"])
+    total = sum(parameter.numel() * 4 for parameter in model.parameters())  # tied ones once
+    found = device_map(model, {"cpu": {"memory": total - layer_bytes() / 2}, "disk": {}}, no_split=["Layer"])
     assert found.plan.check() == []
     assert set(found.values()) == {"cpu", "disk"}
     assert found["embedding"] == found["head"]
     accelerate.utils.check_device_map(model, found)
     placed = accelerate.dispatch_model(model, dict(found), main_device="cpu", offload_dir=tmp_path)
     torch.testing.assert_close(placed(tokens), wanted)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU on this machine")
+def test_accelerate_runs_a_model_on_a_gpu_and_fetches_the_rest(tmp_path: Path) -> None:
+    accelerate = pytest.importorskip("accelerate")
+    torch.manual_seed(0)
+    model = Model(width=256, layers=8).eval()
+    tokens = torch.randint(0, 100, (2, 7))
+    wanted = model(tokens)
+    one = next(unit.bytes for unit in units_of(model, ["Layer"]) if unit.path == "layers.0")
+    devices = {"cuda:0": {"kind": "H200", "memory": 5.5 * one}, "cpu": {"memory": 2.5 * one}, "disk": {}}
+    found = device_map(model, devices, no_split=["Layer"])
+    assert set(found.values()) == {"cuda:0", "cpu", "disk"}
+    assert found["embedding"] == found["head"]
+    accelerate.utils.check_device_map(model, found)
+    placed = accelerate.dispatch_model(model, dict(found), offload_dir=tmp_path)
+    torch.testing.assert_close(placed(tokens.cuda()).cpu(), wanted)
+    assert {parameter.device.type for parameter in placed.parameters()} == {"cuda", "meta"}  # fetched when needed
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU on this machine")
+def test_transformers_loads_a_model_of_its_own_as_the_map_says(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    made = transformers.GPT2LMHeadModel(transformers.GPT2Config(n_layer=6, n_embd=256, n_head=4)).eval()
+    tokens = torch.randint(0, 1000, (2, 7))
+    wanted = made(tokens).logits
+    made.save_pretrained(tmp_path / "model")
+    units = {unit.path: unit.bytes for unit in units_of(made, ["GPT2Block"])}
+    block, embedding = units["transformer.h.0"], units["transformer.wte"]
+    rest = sum(units.values()) - 6 * block - embedding  # which is also the head
+    devices = {"cuda:0": {"kind": "H200", "memory": rest + 3.5 * block + embedding}, "cpu": {}}
+    found = device_map(made, devices, no_split=["GPT2Block"])
+    assert set(found.values()) == {"cuda:0", "cpu"}
+    assert found["transformer.wte"] == found["lm_head"]  # one weight
+    loaded = type(made).from_pretrained(tmp_path / "model", device_map=dict(found))
+    torch.testing.assert_close(loaded(tokens.cuda()).logits.cpu(), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_fast_devices_are_filled_first_and_the_rest_is_fetched() -> None:
@@ -96,14 +135,24 @@ def test_quantised_weights_caches_and_activations_count() -> None:
     model = Model()
 
     def memory(**more: float) -> float:
-        ops = document(model, {"cpu": {}}, ["Layer"], **more)["ops"]  # type: ignore[arg-type]
+        found = device_map(model, {"cpu": {}}, no_split=["Layer"], **more)  # type: ignore[arg-type]
+        ops = found.plan.problem.to_document()["ops"]
         return float(next(op["memory"] for op in ops if op["name"] == "layers.0"))
 
     matrices = 2 * 4 * 32 * 32
     assert memory() - memory(bits=4) == matrices * (4 - 0.5)
     assert memory(kv_cache=1000.0) - memory() == 1000
-    (device,) = document(model, {"cpu": {"memory": 1e6}}, ["Layer"], activations=1e5)["devices"]
+    found = device_map(model, {"cpu": {"memory": 1e6}}, no_split=["Layer"], activations=1e5)
+    (device,) = found.plan.problem.to_document()["devices"]
     assert device["memory"] == 9e5
+
+
+def test_tied_weights_count_once() -> None:
+    model = Model()
+    total = sum(unit.bytes for unit in units_of(model, ["Layer"])) - model.embedding.weight.numel() * 4
+    assert set(device_map(model, {"cpu": {"memory": total}}, no_split=["Layer"]).values()) == {"cpu"}
+    with pytest.raises(ValueError, match="does not fit"):
+        device_map(model, {"cpu": {"memory": total - 1}}, no_split=["Layer"])
 
 
 def test_what_does_not_fit_is_said() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ def device_map(
     will be quantised; `activations` the bytes to leave free on every device that computes; `kv_cache` those that each
     module of `no_split` needs for keys and values. Raises ValueError where the model does not fit."""
     problem = placewright.Problem.from_document(
-        document(model, devices, no_split, tokens, bits, activations, kv_cache, link)
+        _document(model, devices, no_split, tokens, bits, activations, kv_cache, link)
     )
     plan = placewright.plan(problem, time_limit=time_limit)
     if plan.status not in ("optimal", "feasible"):
@@ -78,15 +79,15 @@ def device_map(
     return DeviceMap(plan.placement, plan)
 
 
-def document(
+def _document(
     model: nn.Module,
     devices: Mapping[str, Mapping[str, Any]],
-    no_split: Sequence[str] = (),
-    tokens: int = 512,
-    bits: float | None = None,
-    activations: float = 0.0,
-    kv_cache: float = 0.0,
-    link: str = "PCIe-4.0-x16",
+    no_split: Sequence[str],
+    tokens: int,
+    bits: float | None,
+    activations: float,
+    kv_cache: float,
+    link: str,
 ) -> dict[str, Any]:
     """What the problem file behind `device_map` holds; times in milliseconds."""
     units = units_of(model, no_split, bits)
@@ -94,7 +95,10 @@ def document(
     kept = {path: kv_cache for path, module in model.named_modules() if type(module).__name__ in no_split}
     main = next((name for name in devices if name not in _OFFLOADED), "cpu")
     wire = catalogue.links()[link]
-    room = _room(units, devices, main, activations)
+    tied = _tied(model, units)
+    total = sum(unit.bytes for unit in units) - sum(size * (len(owners) - 1) for size, owners in tied)
+    room = _room(total, max((unit.bytes for unit in units), default=0.0), devices, main, activations)
+    elsewhere = {unit.path: sum(size for size, owners in tied if unit.path in owners) for unit in units}
     return {
         "placewright": "problem",
         "version": 1,
@@ -107,7 +111,7 @@ def document(
         "ops": [
             {
                 "name": unit.path,
-                "memory": unit.bytes + kept.get(unit.path, 0.0),
+                "memory": unit.bytes - elsewhere[unit.path] + kept.get(unit.path, 0.0),
                 "time": [1e3 * _seconds(unit, name, devices, main, wire, tokens, element) for name in devices],
             }
             for unit in units
@@ -116,7 +120,8 @@ def document(
             {"from": before.path, "to": [after.path], "bytes": tokens * before.width * element}
             for before, after in itertools.pairwise(units)
         ],
-        "colocate": _together(model, units),
+        "colocate": list(dict.fromkeys(owners for _, owners in tied)),
+        "weights": [{"bytes": size, "ops": owners} for size, owners in tied],
         "origin": ["times: estimated from weights and tokens, not measured"],
     }
 
@@ -124,11 +129,13 @@ def document(
 def units_of(model: nn.Module, no_split: Sequence[str], bits: float | None = None) -> list[Unit]:
     """The modules that are placed as a whole, in the order in which the model lists them."""
     units: list[Unit] = []
+    uses = Counter(id(parameter) for _, parameter in model.named_parameters(remove_duplicate=False))
+    tied = {parameter for parameter, count in uses.items() if count > 1}
 
     def visit(path: str, module: nn.Module) -> None:
         own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
         if own or type(module).__name__ in no_split or (not path and not list(module.children())):
-            units.append(_unit(path, module, bits))
+            units.append(_unit(path, module, bits, tied))
             return
         for name, child in module.named_children():
             visit(f"{path}.{name}" if path else name, child)
@@ -137,13 +144,17 @@ def units_of(model: nn.Module, no_split: Sequence[str], bits: float | None = Non
     return [unit for unit in units if unit.bytes > 0]
 
 
-def _unit(path: str, module: nn.Module, bits: float | None) -> Unit:
+def _unit(path: str, module: nn.Module, bits: float | None, tied: set[int]) -> Unit:
+    """The unit at a path; weights in `tied` are not quantised, since not all of their readers could use them so."""
     size, matrices, width = 0.0, 0.0, 0
+    counted: set[int] = set()
     for part in module.modules():
         tensors = [*part.parameters(recurse=False), *part.buffers(recurse=False)]
         for tensor in tensors:
-            quantised = bits is not None and isinstance(part, nn.Linear) and tensor.dim() > 1
-            size += tensor.numel() * (bits / 8 if quantised and bits else tensor.element_size())
+            quantised = bits is not None and isinstance(part, nn.Linear) and tensor.dim() > 1 and id(tensor) not in tied
+            if id(tensor) not in counted:
+                size += tensor.numel() * (bits / 8 if quantised and bits else tensor.element_size())
+            counted.add(id(tensor))
             if tensor.dim() > 1 and not isinstance(part, nn.Embedding):
                 matrices += tensor.numel()
         if isinstance(part, nn.Embedding):
@@ -153,28 +164,28 @@ def _unit(path: str, module: nn.Module, bits: float | None) -> Unit:
     return Unit(path, size, matrices, width, isinstance(module, nn.Embedding))
 
 
-def _together(model: nn.Module, units: Sequence[Unit]) -> list[list[str]]:
-    """Units that share a weight."""
-    owners: dict[int, list[str]] = {}
+def _tied(model: nn.Module, units: Sequence[Unit]) -> list[tuple[float, tuple[str, ...]]]:
+    """The weights that several units share: bytes, and the paths of these units."""
+    owners: dict[nn.Parameter, list[str]] = {}
     for unit in units:
-        for parameter in dict.fromkeys(map(id, model.get_submodule(unit.path).parameters())):
+        for parameter in model.get_submodule(unit.path).parameters():
             owners.setdefault(parameter, []).append(unit.path)
-    return [list(group) for group in dict.fromkeys(tuple(paths) for paths in owners.values() if len(paths) > 1)]
+    return [(p.numel() * p.element_size(), tuple(paths)) for p, paths in owners.items() if len(paths) > 1]
 
 
 def _room(
-    units: Sequence[Unit], devices: Mapping[str, Mapping[str, Any]], main: str, activations: float
+    total: float, largest: float, devices: Mapping[str, Mapping[str, Any]], main: str, activations: float
 ) -> dict[str, float | None]:
-    """Bytes for weights on each device; None: without limit. Where not all modules fit on the GPUs, the one that
-    fetches the rest keeps room for the largest module."""
+    """Bytes for weights on each device; None: without limit. Where not all modules, `total` bytes, fit on the GPUs, the
+    one that fetches the rest keeps room for the largest module."""
     found: dict[str, float | None] = {}
     for name, stated in devices.items():
         memory = stated.get("memory", None if name == "disk" else _kind(name, stated).memory)
         computes = name not in _OFFLOADED or name == main
         found[name] = memory - activations if memory is not None and computes else memory
     computing = [memory for name, memory in found.items() if name not in _OFFLOADED or name == main]
-    if None not in computing and sum(memory for memory in computing if memory) < sum(unit.bytes for unit in units):
-        found[main] = (found[main] or 0.0) - max(unit.bytes for unit in units)
+    if None not in computing and sum(memory for memory in computing if memory) < total:
+        found[main] = (found[main] or 0.0) - largest
     return {name: None if memory is None else max(0.0, memory) for name, memory in found.items()}
 
 
