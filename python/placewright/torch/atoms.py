@@ -21,7 +21,7 @@ from typing import cast
 
 import torch
 from torch.fx import Node
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from placewright.torch.capture import Captured
 
@@ -35,6 +35,13 @@ _VIEWS = {
     _aten.alias.default, _aten.detach.default, _aten.contiguous.default, _aten.clone.default,
     _aten.dropout.default, _aten.to.dtype, _aten._to_copy.default, _aten.type_as.default,
 }  # fmt: skip
+
+# The counter of flops knows the fused attention of GPUs alone.
+_FUSED_ATTENTION = {
+    _aten._scaled_dot_product_flash_attention_for_cpu: lambda query, key, value, *_, **__: sdpa_flop_count(
+        query, key, value
+    )
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Atom:
     @property
     def flops(self) -> int:
         """Floating-point operations of its matrix products and convolutions, from shapes alone."""
-        with FlopCounterMode(display=False) as counter:
+        with FlopCounterMode(display=False, custom_mapping=_FUSED_ATTENTION) as counter:
             for node in self.nodes:
                 arguments, keywords = torch.fx.map_arg((node.args, node.kwargs), lambda source: source.meta["val"])
                 cast(Callable[..., object], node.target)(*arguments, **keywords)  # fake tensors: nothing is computed

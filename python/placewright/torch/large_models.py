@@ -150,21 +150,42 @@ class _Unrolling:
         return [made[node] for node in chain.captured.outputs]
 
 
-def _cost(atom: Atom, chain: Chain, kinds: Mapping[str, catalogue.Kind]) -> dict[str, Any]:
-    """An atom as an op of a problem file, without its name; times in milliseconds."""
-    shared = chain.shared_weights()
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What an atom does: floating-point operations, bytes that it reads and writes, whether it multiplies matrices."""
+
+    flops: float
+    bytes: float
+    of_matrices: bool
+
+    def seconds(self, kind: catalogue.Kind) -> float:
+        """The estimated time on a device of this kind."""
+        return kind.seconds(self.flops, self.bytes, of_matrices=self.of_matrices)
+
+
+def work_of(atom: Atom, chain: Chain) -> Work:
+    """What an atom of a captured model does, from shapes alone. Views move nothing."""
+    if all(isinstance(node.target, torch._ops.OpOverload) and node.target.is_view for node in atom.nodes):
+        return Work(0, 0, False)
     weights = [node for node in atom.reads if node in chain.weight_names]
     gathers = any("embedding" in str(node.target) for node in atom.nodes)
     written = sum(size_of(node) for node in atom.writes if node.target is not operator.getitem)
     read = sum(size_of(node) for node in atom.reads if node not in weights)
     touched = written + read + (written if gathers else sum(size_of(node) for node in weights))
     products = any(part in str(node.target) for node in atom.nodes for part in _MATRIX_PRODUCTS)
-    flops = atom.flops
+    return Work(atom.flops, touched, products)
+
+
+def _cost(atom: Atom, chain: Chain, kinds: Mapping[str, catalogue.Kind]) -> dict[str, Any]:
+    """An atom as an op of a problem file, without its name; times in milliseconds."""
+    shared = chain.shared_weights()
+    weights = [node for node in atom.reads if node in chain.weight_names]
+    work = work_of(atom, chain)
     return {
         "type": "+".join(str(getattr(node.target, "__name__", node.target)) for node in atom.nodes),
         "memory": sum(size_of(node) for node in weights if chain.weight_names[node] not in shared),
-        "flops": flops,
-        "time": [1e3 * kind.seconds(flops, touched, of_matrices=products) for kind in kinds.values()],
+        "flops": work.flops,
+        "time": [1e3 * work.seconds(kind) for kind in kinds.values()],
     }
 
 
