@@ -123,7 +123,7 @@ def seconds_on_cores(call: Callable[[], object], threads: int) -> float:
     return min(samples)
 
 
-def seconds_on_gpu(call: Callable[[], object], calls: int = 5) -> float:
+def seconds_on_gpu(call: Callable[[], object], calls: int = 3) -> float:
     """The median over replays of a CUDA graph of some calls."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):

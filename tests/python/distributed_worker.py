@@ -21,7 +21,8 @@ if "PLACEWRIGHT_NATIVE" in os.environ:
 
 from models import branches
 from placewright.torch.chain import Chain, chain_of
-from placewright.torch.distributed import RankPipeline, StagePlan, measure_ranks, pipeline, plan_together
+from placewright.torch.distributed import RankPipeline, StagePlan, pipeline, plan_together
+from placewright.torch.rank_costs import measure_ranks
 
 MICRO_BATCHES = 4
 
@@ -131,6 +132,17 @@ def by_hand_on_four(folder: Path) -> None:
         expect_equal(pipe, cnn, images, torch.randn(4, 10, generator=torch.Generator().manual_seed(2)))
 
 
+def on_one_gpu(folder: Path) -> None:
+    """Both ranks use the first GPU. gloo, which sends tensors of the host only, hands over."""
+    model, example = transformer().cuda(), torch.randn(1, 5, 16, device="cuda")
+    problem = measure_ranks(model, (example,), micro_batches=MICRO_BATCHES, training=True, seconds=0.1)
+    plan_together(problem, time_limit=2)  # one rank is enough for so small a model
+    batch, target = torch.randn(4, 5, 16).cuda(), torch.randn(4, 5, 16).cuda()
+    for ranks in ([(0,), (1,)], [(1,), (0,)]):
+        with by_hand(model, example, ranks, "1f1b") as pipe:
+            expect_equal(pipe, model, batch, target)
+
+
 def dying(folder: Path) -> None:
     """Rank 1 dies in the third step; the others would wait for it for minutes."""
     model = transformer()
@@ -164,7 +176,7 @@ def training(folder: Path) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Path], None]] = {
-    scenario.__name__: scenario for scenario in (planned, every_cut, by_hand_on_four, dying, training)
+    scenario.__name__: scenario for scenario in (planned, every_cut, by_hand_on_four, on_one_gpu, dying, training)
 }
 
 if __name__ == "__main__":

@@ -74,6 +74,13 @@ def test_replicas_loops_tied_weights_and_skips_on_four_ranks(tmp_path: Path) -> 
     assert code == 0, output
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU on this machine")
+def test_stages_on_a_gpu_hand_over_through_the_host(tmp_path: Path) -> None:
+    code, output = run(2, "on_one_gpu", tmp_path)
+    assert code == 0, output
+
+
 def test_a_rank_that_dies_on_another_host_ends_the_job_and_is_named(tmp_path: Path) -> None:
     port = free_port()
     jobs = [

@@ -7,13 +7,14 @@ y = fast(x)
 """
 
 from placewright.torch.capture import CannotCapture, Captured, capture
-from placewright.torch.distributed import CannotPipeline, RankPipeline, measure_ranks, plan_together
+from placewright.torch.distributed import CannotPipeline, RankPipeline, plan_together
 from placewright.torch.distributed import pipeline as _pipeline
 from placewright.torch.offload import Offloaded, compile_offloaded
 from placewright.torch.online import Arrival, Cancelled, Online, compile_online
 from placewright.torch.partitions import NoPartitions
 from placewright.torch.pipeline import Pipeline, compile_pipeline
 from placewright.torch.placed import NewShape, OutOfMemory, Placed, WrongOutputs, compile, dynamo_backend
+from placewright.torch.rank_costs import measure_ranks
 from placewright.torch.stream_search import Effort
 from placewright.torch.together import Together, compile_together
 

@@ -8,10 +8,10 @@
         outputs, losses = pipe.step(batch, target=target)
         optimizer.step()
 
-Every rank is a device: `measure_ranks` times each atom on every rank, all at once, and the links between them; the
-planner cuts the chain of atoms (chain.py) into stages. `pipeline` builds the stages of a plan for PyTorch's own engine,
-which moves the tensors: GPipe, 1F1B, interleaved 1F1B or zero-bubble. Replicas of a stage become data-parallel groups.
-`x` is one micro-batch. What the engine cannot do is refused with a sentence (CannotPipeline).
+Every rank is a device: `measure_ranks` (rank_costs.py) times each atom on every rank, all at once, and the links
+between them; the planner cuts the chain of atoms (chain.py) into stages. `pipeline` builds the stages of a plan for
+PyTorch's own engine, which moves the tensors: GPipe, 1F1B, interleaved 1F1B or zero-bubble. Replicas of a stage become
+data-parallel groups. `x` is one micro-batch. What the engine cannot do is refused with a sentence (CannotPipeline).
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ import dataclasses
 import os
 import shutil
 import socket
-import statistics
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -43,7 +41,8 @@ from torch.distributed.pipelining import (
 from torch.utils import _pytree as pytree
 
 import placewright
-from placewright.torch.chain import BACKWARD, Chain, StageModule, attach, chain_document, chain_of
+from placewright.torch.chain import BACKWARD, Chain, StageModule, attach, chain_of
+from placewright.torch.rank_costs import device_of, goes_through_host, on_host
 from placewright.torch.watch import Watch
 
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
@@ -56,9 +55,6 @@ SCHEDULES: Mapping[str, Any] = {
 }
 # Optimizer states by the names of weights: lists of them would differ from rank to rank.
 _CHECKPOINT = StateDictOptions(flatten_optimizer_state_dict=True)
-# How many micro-batches a stage holds, by the semantics. Zero-bubble delays the gradients of weights, and holds what
-# they need until then: at most the whole step.
-_MEMORY_RULES = {"gpipe": "gpipe", "1f1b": "1f1b", "interleaved": "interleaved", "zero-bubble": "gpipe"}
 # Those whose ranks have several stages each.
 _LOOPED = ("interleaved", "zero-bubble")
 
@@ -113,152 +109,6 @@ def _refuse_what_the_plan_lacks(chain: Chain, stages: Sequence[StagePlan]) -> No
         raise CannotPipeline(
             f"the engine's data-parallel groups are of one size; the plan has stages on {first} and on {second} devices"
         )
-
-
-# --- costs ------------------------------------------------------------------------------------------------------------
-
-
-def measure_ranks(
-    model: torch.nn.Module,
-    example_inputs: Sequence[Any],
-    *,
-    micro_batches: int,
-    training: bool = False,
-    schedule: str = "1f1b",
-    name: str | None = None,
-    memory: float | None = None,
-    max_replicas: int = 1,
-    optimizer_states: int = 2,
-    seconds: float = 1.0,
-) -> placewright.Problem:
-    """The problem of cutting the model into stages for the ranks of this job; called by all of them together. `name`
-    is that of this rank's device (default: its host and its number there), `memory` what it has in bytes. Atoms are
-    timed on all ranks at once, so that what ranks take from each other, or others from them, is in the times.
-    In training a weight counts for itself, its gradient and `optimizer_states` more."""
-    chain = chain_of(model, example_inputs)
-    forward, backward = _times_here(chain, model, training, seconds)
-    device: dict[str, Any] = {"name": name or _device_name()}
-    if memory is not None:
-        device["memory"] = memory
-    everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, (device, forward, backward))
-    names = [entry[0]["name"] for entry in everyone]
-    if len(set(names)) < len(names):
-        raise ValueError("two ranks have devices of one name: " + ", ".join(sorted(names)))
-    latency, bandwidth = _measure_links()
-    rules: dict[str, Any] = {
-        "training": "phased" if schedule == "gpipe" else "interleaved",
-        "memory": "resident" if memory is None else "peak",
-        "schedule": _MEMORY_RULES[schedule],
-        "micro_batches": micro_batches,
-    }
-    if max_replicas > 1:
-        rules.update(max_replicas=max_replicas, replica_bandwidth=bandwidth)
-    document = chain_document(
-        type(model).__name__,
-        chain,
-        [{**entry[0], "kind": entry[0]["name"]} for entry in everyone],
-        {"kind": "links", "all": {"latency": latency, "bandwidth": bandwidth}},
-        [entry[1] for entry in everyone],
-        backward_times=[entry[2] for entry in everyone] if training else None,
-        rules=rules,
-        weight_copies=2 + optimizer_states if training else 1,
-    )
-    return placewright.Problem.from_document(document)
-
-
-def _device_name() -> str:
-    return f"{socket.gethostname()}/{os.environ.get('LOCAL_RANK', dist.get_rank())}"
-
-
-def _times_here(
-    chain: Chain, model: torch.nn.Module, training: bool, seconds: float
-) -> tuple[list[float], list[float]]:
-    """Microseconds of each atom on this rank, forward and backward. Single atoms are timed in processor time, which a
-    busy neighbour does not lengthen; the whole model is then run for a while on all ranks at once, and its wall-clock
-    time, neighbours and all, is shared out in these proportions."""
-    modules = [StageModule(chain, model, range(k), [k]) for k in range(len(chain.atoms.atoms))]
-    whole = StageModule(chain, model, [], range(len(chain.atoms.atoms)))
-    example = list(chain.captured.example_inputs)
-    values = [example]
-    with torch.no_grad():
-        for module in modules:
-            values.append(list(module(*values[-1])))
-    rows = [_processor_times(m, v, training) for m, v in zip(modules, values, strict=False)]
-    own = sum(forward + backward for forward, backward in rows)
-    dist.barrier()
-    wall = _wall_time(whole, example, training, seconds)
-    factor = wall / own
-    for parameter in model.parameters():
-        parameter.grad = None
-    return [factor * forward for forward, _ in rows], [factor * backward for _, backward in rows]
-
-
-def _processor_times(
-    module: torch.nn.Module, values: Sequence[torch.Tensor], training: bool, repeats: int = 9
-) -> tuple[float, float]:
-    samples = []
-    for _ in range(repeats):
-        begin = time.process_time()
-        middle = _one_pass(module, values, training)
-        samples.append((middle - begin, time.process_time() - middle))
-    forward, backward = (1e6 * statistics.median(column) for column in zip(*samples, strict=True))
-    return forward, backward
-
-
-def _one_pass(module: torch.nn.Module, values: Sequence[torch.Tensor], training: bool) -> float:
-    """Forward, and in training backward; returns the processor time between the two."""
-    if not training:
-        with torch.no_grad():
-            module(*values)
-        return time.process_time()
-    leaves = [v.detach().requires_grad_() if v.is_floating_point() else v for v in values]
-    with torch.enable_grad():
-        outputs = [value for value in module(*leaves) if value.requires_grad]
-        middle = time.process_time()
-        torch.autograd.backward(outputs, [torch.ones_like(value) for value in outputs])
-    return middle
-
-
-def _wall_time(module: torch.nn.Module, values: Sequence[torch.Tensor], training: bool, seconds: float) -> float:
-    """Microseconds of a pass, over some seconds of passes; the first is not counted."""
-    _one_pass(module, values, training)
-    begin, passes = time.perf_counter(), 0
-    while passes < 3 or time.perf_counter() - begin < seconds:
-        _one_pass(module, values, training)
-        passes += 1
-    return 1e6 * (time.perf_counter() - begin) / passes
-
-
-def _measure_links(repeats: int = 10, size: int = 1 << 20) -> tuple[float, float]:
-    """Latency in microseconds and bandwidth in bytes per microsecond between neighbouring ranks: the medians over the
-    ring of what small and large tensors take there and back."""
-    rank, world = dist.get_rank(), dist.get_world_size()
-    found: list[tuple[float, float]] = []
-    for left in range(world if world > 2 else world - 1):
-        right = (left + 1) % world
-        small, large = (_echo(rank, left, right, count, repeats) for count in (1, size))
-        if rank == left:
-            found.append((small, max(1e-6, (large - small) / size)))
-    everyone: list[Any] = [None] * world
-    dist.all_gather_object(everyone, found)
-    pairs = [pair for entry in everyone for pair in entry] or [(0.0, 1e-6)]
-    return statistics.median(p[0] for p in pairs), 1 / statistics.median(p[1] for p in pairs)
-
-
-def _echo(rank: int, left: int, right: int, count: int, repeats: int) -> float:
-    """Microseconds for `count` bytes from a rank to another; 0 on ranks that have no part in it."""
-    if rank not in (left, right):
-        return 0.0
-    buffer = torch.zeros(count, dtype=torch.uint8)
-    samples = []
-    for _ in range(repeats + 1):
-        begin = time.perf_counter()
-        for sender in (left, right):
-            other = right if sender == left else left
-            dist.send(buffer, other) if rank == sender else dist.recv(buffer, sender)
-        samples.append(1e6 * (time.perf_counter() - begin) / 2)
-    return statistics.median(samples[1:])
 
 
 def plan_together(problem: placewright.Problem, planner: str = "auto", **options: Any) -> placewright.Plan:
@@ -349,10 +199,15 @@ class RankPipeline:
         members = sorted(stage.ranks[self.replica] for stage in self.stages)
         place = {rank: number for number, rank in enumerate(dict.fromkeys(members))}
         ranks = [place[stage.ranks[self.replica]] for stage in self.stages]
-        device = next((p.device for p in self.modules.parameters()), torch.device("cpu"))
+        device = device_of(self.modules)
+        by_host = goes_through_host(device, self.line)
         stages = []
         for number, module in zip(self.mine, self.modules, strict=True):
-            stage = PipelineStage(module, number, len(self.stages), device, group=self.line)
+            last = number == len(self.stages) - 1
+            seen = _ThroughHost(module, device, last) if by_host else module
+            stage = PipelineStage(
+                seen, number, len(self.stages), torch.device("cpu") if by_host else device, group=self.line
+            )
             stage.stage_index_to_group_rank = dict(enumerate(ranks))
             stages.append(stage)
         returns = None if loss is None else lambda output, target: loss(self._result(output), target)
@@ -501,6 +356,20 @@ class _Flat(torch.nn.Module):
         for stage in pipeline.modules:
             for name, value in stage.state_dict(keep_vars=True).items():
                 attach(self, name, value)
+
+
+class _ThroughHost(torch.nn.Module):
+    """A stage on a GPU as an engine sees it that sends tensors of the host only: takes them from there, and returns
+    them there, in pinned memory. The results of the last stage go nowhere and stay."""
+
+    def __init__(self, stage: torch.nn.Module, device: torch.device, last: bool) -> None:
+        super().__init__()
+        self.stage, self.device, self.last = stage, device, last
+
+    def forward(self, *values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """What the stage computes."""
+        results: tuple[torch.Tensor, ...] = self.stage(*(value.to(self.device) for value in values))
+        return results if self.last else tuple(on_host(value) for value in results)
 
 
 def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
