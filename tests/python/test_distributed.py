@@ -154,8 +154,10 @@ def test_training_goes_on_from_the_last_checkpoint_when_a_rank_was_killed(tmp_pa
     for folder in (whole, killed):
         folder.mkdir()
     (killed / "die").touch()
-    code, _ = run(2, "training", killed)  # who has died is said too, unless torchrun ends the other rank first
-    assert code != 0
+    code, output = run(2, "training", killed)
+    assert code != 0, output
+    said = re.findall(r"placewright: (.*) has died", output)
+    assert said == [f"stage 0 (rank 0, device 'core 0', host '{socket.gethostname()}')"], output
     (killed / "die").rename(killed / "died")
     wanted, found = weights_after(whole), weights_after(killed)
     assert wanted.keys() == found.keys() == dict(transformer().named_parameters()).keys()
