@@ -90,7 +90,7 @@ def test_accelerate_runs_a_model_on_a_gpu_and_fetches_the_rest(tmp_path: Path) -
     assert found["embedding"] == found["head"]
     accelerate.utils.check_device_map(model, found)
     placed = accelerate.dispatch_model(model, dict(found), offload_dir=tmp_path)
-    torch.testing.assert_close(placed(tokens.cuda()).cpu(), wanted)
+    torch.testing.assert_close(placed(tokens.cuda()).cpu(), wanted, rtol=1e-4, atol=1e-4)  # other kernels
     assert {parameter.device.type for parameter in placed.parameters()} == {"cuda", "meta"}  # fetched when needed
 
 
@@ -99,14 +99,16 @@ def test_accelerate_runs_a_model_on_a_gpu_and_fetches_the_rest(tmp_path: Path) -
 def test_transformers_loads_a_model_of_its_own_as_the_map_says(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    made = transformers.GPT2LMHeadModel(transformers.GPT2Config(n_layer=6, n_embd=256, n_head=4)).eval()
+    made = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=1000, n_layer=6, n_embd=256, n_head=4)
+    ).eval()
     tokens = torch.randint(0, 1000, (2, 7))
     wanted = made(tokens).logits
     made.save_pretrained(tmp_path / "model")
     units = {unit.path: unit.bytes for unit in units_of(made, ["GPT2Block"])}
-    block, embedding = units["transformer.h.0"], units["transformer.wte"]
-    rest = sum(units.values()) - 6 * block - embedding  # which is also the head
-    devices = {"cuda:0": {"kind": "H200", "memory": rest + 3.5 * block + embedding}, "cpu": {}}
+    block = units["transformer.h.0"]
+    rest = sum(units.values()) - 6 * block - units["transformer.wte"]  # which is also the head
+    devices = {"cuda:0": {"kind": "H200", "memory": rest + 3.5 * block}, "cpu": {}}
     found = device_map(made, devices, no_split=["GPT2Block"])
     assert set(found.values()) == {"cuda:0", "cpu"}
     assert found["transformer.wte"] == found["lm_head"]  # one weight
