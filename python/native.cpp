@@ -480,7 +480,7 @@ NB_MODULE(_native, module) {
     for (const CatalogueDevice& device : catalogue().devices) {
       const PeakRates& peak = device.rates;
       devices[device.name.c_str()] =
-          nb::make_tuple(device.memory, peak.flops, peak.bandwidth, peak.launch);
+          nb::make_tuple(device.memory, peak.flops, peak.bandwidth, peak.launch, peak.half_flops);
     }
     nb::dict links;
     for (const CatalogueLink& link : catalogue().links) {
@@ -490,12 +490,17 @@ NB_MODULE(_native, module) {
   });
   module.def(
       "estimated_seconds",
-      [](double peak_flops, double bandwidth, double launch, double flops, double bytes,
-         bool of_matrices) {
-        return PeakRates{.flops = peak_flops, .bandwidth = bandwidth, .launch = launch}
-            .estimated_seconds(flops, bytes, of_matrices);
+      [](double peak_flops, double bandwidth, double launch, double half_flops, double flops,
+         double bytes, bool of_matrices, bool in_half) {
+        const PeakRates peak{.flops = peak_flops,
+                             .bandwidth = bandwidth,
+                             .launch = launch,
+                             .half_flops = half_flops};
+        return peak.estimated_seconds(
+            {.flops = flops, .bytes = bytes, .of_matrices = of_matrices, .in_half = in_half});
       },
-      "peak_flops"_a, "bandwidth"_a, "launch"_a, "flops"_a, "bytes"_a, "of_matrices"_a);
+      "peak_flops"_a, "bandwidth"_a, "launch"_a, "half_flops"_a, "flops"_a, "bytes"_a,
+      "of_matrices"_a, "in_half"_a);
   module.def("solve", &solve_watched, "problem"_a, "planner"_a, "options"_a, "seconds"_a,
              "steps"_a.none(), "threads"_a, "seed"_a, "start"_a.none(), "progress"_a.none());
   module.def("compare", &compare_watched, "problem"_a, "planners"_a, "seconds"_a, "threads"_a,

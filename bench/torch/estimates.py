@@ -37,7 +37,7 @@ if "PLACEWRIGHT_NATIVE" in os.environ:
 from placewright import catalogue
 from placewright.torch.atoms import Atom
 from placewright.torch.chain import Chain, chain_of
-from placewright.torch.large_models import Attention, Block, Embedding, GatedBlock, Work, work_of
+from placewright.torch.large_models import Attention, Block, Embedding, GatedBlock, work_of
 
 REPEATS = 7
 # The first class with a part of a name that one of the atom's operators has.
@@ -94,12 +94,13 @@ class Row:
     flops: float
     bytes: float
     of_matrices: bool
+    in_half: bool
     forward: float
     backward: float | None
 
     def estimate(self, kind: catalogue.Kind) -> float:
         """Seconds of the forward pass on a device of the kind."""
-        return Work(self.flops, self.bytes, self.of_matrices).seconds(kind)
+        return kind.seconds(catalogue.Work(self.flops, self.bytes, self.of_matrices, self.in_half))
 
 
 def group_of(model: str, atom: Atom, chain: Chain) -> str:
@@ -165,9 +166,8 @@ def timed(
             value.requires_grad_(value.is_floating_point() and node not in buffers)
         if any(value.requires_grad for value in reads):
             backward = seconds(lambda module=module, reads=reads: both_ways(module, reads)) - forward
-        work = work_of(atom, chain)
-        group = group_of(name, atom, chain)
-        rows.append(Row(group, work.flops, work.bytes, work.of_matrices, forward, backward))
+        work = dataclasses.asdict(work_of(atom, chain))
+        rows.append(Row(group_of(name, atom, chain), **work, forward=forward, backward=backward))
     return rows
 
 
@@ -211,7 +211,8 @@ def milliseconds(seconds: float) -> str:
 def table(kept: dict[str, object]) -> str:
     """What was measured beside what is estimated today."""
     whole, part = catalogue.kinds()[str(kept["kind"])], float(kept["part"])  # type: ignore[arg-type]
-    kind = dataclasses.replace(whole, flops=part * whole.flops, bandwidth=part * whole.bandwidth)
+    rates = {name: part * getattr(whole, name) for name in ("flops", "half_flops", "bandwidth")}
+    kind = dataclasses.replace(whole, **rates)
     groups: dict[str, list[Row]] = {}
     for row in (Row(**entry) for entry in kept["rows"]):  # type: ignore[attr-defined]
         groups.setdefault(row.group, []).append(row)

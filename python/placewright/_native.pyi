@@ -52,9 +52,16 @@ class Result:
 
 def version() -> str: ...
 def planners() -> list[tuple[str, str, list[str], bool, dict[str, str]]]: ...
-def catalogue() -> tuple[dict[str, tuple[float, float, float, float]], dict[str, tuple[float, float]]]: ...
+def catalogue() -> tuple[dict[str, tuple[float, float, float, float, float]], dict[str, tuple[float, float]]]: ...
 def estimated_seconds(
-    peak_flops: float, bandwidth: float, launch: float, flops: float, bytes: float, of_matrices: bool
+    peak_flops: float,
+    bandwidth: float,
+    launch: float,
+    half_flops: float,
+    flops: float,
+    bytes: float,
+    of_matrices: bool,
+    in_half: bool,
 ) -> float: ...
 def solve(
     problem: Problem,

@@ -14,17 +14,31 @@ from placewright import _native
 
 
 @dataclasses.dataclass(frozen=True)
+class Work:
+    """What an op does: floating-point operations, bytes that it reads and writes, whether it multiplies matrices, and
+    whether with numbers of 16 bits."""
+
+    flops: float
+    bytes: float
+    of_matrices: bool
+    in_half: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Kind:
-    """What a kind of device has and can do at most: bytes, flops (of f32) and bytes per second, seconds of a launch."""
+    """What a kind of device has and can do at most: bytes, flops (of f32) and bytes per second, seconds of a launch,
+    flops of products of matrices in 16 bits (0: as in f32)."""
 
     memory: float
     flops: float
     bandwidth: float
     launch: float = 0.0
+    half_flops: float = 0.0
 
-    def seconds(self, flops: float, bytes: float, *, of_matrices: bool) -> float:
+    def seconds(self, work: Work) -> float:
         """The estimated time of an op."""
-        return _native.estimated_seconds(self.flops, self.bandwidth, self.launch, flops, bytes, of_matrices)
+        peaks = (self.flops, self.bandwidth, self.launch, self.half_flops)
+        return _native.estimated_seconds(*peaks, work.flops, work.bytes, work.of_matrices, work.in_half)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,6 +25,12 @@ bool multiplies_matrices(const std::string& type) {
   return type.find("Convolution") != std::string::npos || type == "MatMul";
 }
 
+bool is_in_half(const GraphOp& op) {
+  return std::any_of(op.outputs.begin(), op.outputs.end(), [](const TensorType& output) {
+    return output.element == "f16" || output.element == "bf16";
+  });
+}
+
 bool gathers(const std::string& type) {
   return type.starts_with("Gather") || type.starts_with("EmbeddingBag");
 }
@@ -125,10 +131,12 @@ void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster&
   draft.cluster = cluster;
   const std::vector<double> bytes = bytes_touched(graph);
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
-    const bool of_matrices = multiplies_matrices(graph.ops[op].type);
+    const OpWork work{.flops = graph.ops[op].flops,
+                      .bytes = bytes[op],
+                      .of_matrices = multiplies_matrices(graph.ops[op].type),
+                      .in_half = is_in_half(graph.ops[op])};
     for (const PeakRates& peak : kinds) {
-      draft.ops[op].time.push_back(
-          1000 * peak.estimated_seconds(graph.ops[op].flops, bytes[op], of_matrices));
+      draft.ops[op].time.push_back(1000 * peak.estimated_seconds(work));
     }
   }
   draft.origin.push_back(std::string(kEstimatedOrigin) +

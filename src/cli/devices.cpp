@@ -158,6 +158,8 @@ RecordTable<CatalogueDevice> catalogue_device_table() {
       {"class", "class", words(), [](const auto& device) { return device.device_class; }},
       {"memory", "memory", scaled(1e-9, "{:.0f} GB"), [](const auto& d) { return d.memory; }},
       {"flops", "f32 TFLOPS", scaled(1e-12, "{:.3g}"), [](const auto& d) { return d.rates.flops; }},
+      {"half_flops", "16-bit", scaled(1e-12, "{:.4g}"),
+       [](const auto& d) { return std::max(d.rates.half_flops, d.rates.flops); }},
       {"bandwidth", "GB/s", scaled(1e-9, "{:.4g}"),
        [](const auto& d) { return d.rates.bandwidth; }},
       {"launch", "launch", scaled(1e6, "{:.3g} us"), [](const auto& d) { return d.rates.launch; }},

@@ -17,6 +17,8 @@ inline constexpr auto kFields<CatalogueDevice> =
                    "bandwidth", [](auto& device) -> auto& { return device.rates.bandwidth; }),
                required(
                    "launch", [](auto& device) -> auto& { return device.rates.launch; }),
+               optional(
+                   "half_flops", [](auto& device) -> auto& { return device.rates.half_flops; }),
                required("source", &CatalogueDevice::source),
                optional("unverified", &CatalogueDevice::unverified)};
 
@@ -47,12 +49,14 @@ const Entry* entry_named(const std::vector<Entry>& entries, std::string_view nam
 
 }  // namespace
 
-double PeakRates::estimated_seconds(double op_flops, double bytes, bool multiplies_matrices) const {
+double PeakRates::estimated_seconds(const OpWork& work) const {
   constexpr double kMatrixShare = 0.5;
   constexpr double kOtherShare = 0.2;
   constexpr double kBandwidthShare = 0.7;
-  const double share = multiplies_matrices ? kMatrixShare : kOtherShare;
-  return std::max(op_flops / (share * flops), bytes / (kBandwidthShare * bandwidth)) + launch;
+  const bool has_units = work.of_matrices && work.in_half && half_flops > 0;
+  const double peak = has_units ? half_flops : flops;
+  const double share = work.of_matrices ? kMatrixShare : kOtherShare;
+  return std::max(work.flops / (share * peak), work.bytes / (kBandwidthShare * bandwidth)) + launch;
 }
 
 const CatalogueDevice* Catalogue::device(std::string_view name) const {

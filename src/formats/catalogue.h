@@ -14,17 +14,25 @@
 
 namespace placewright {
 
+// What an op does. `in_half`: with numbers of 16 bits.
+struct OpWork {
+  double flops = 0;
+  double bytes = 0;  // that it reads and writes
+  bool of_matrices = false;
+  bool in_half = false;
+};
+
 // What a kind of device can do at most. Flops are of f32, without units for matrices.
 struct PeakRates {
-  double flops = 0;      // per second
-  double bandwidth = 0;  // of its memory, bytes per second
-  double launch = 0;     // seconds before an op starts
+  double flops = 0;       // per second
+  double bandwidth = 0;   // of its memory, bytes per second
+  double launch = 0;      // seconds before an op starts
+  double half_flops = 0;  // of products of matrices in 16 bits, with such units; 0: as in f32
 
-  // The time of an op by the roofline: the longer of flops / speed and bytes touched / bandwidth, and
-  // the launch. Products of matrices and convolutions are taken to reach half of the flops, other ops
-  // a fifth, all of them 70 % of the bandwidth; assumed, not fitted to measurements.
-  [[nodiscard]] double estimated_seconds(double op_flops, double bytes,
-                                         bool multiplies_matrices) const;
+  // The time of an op in seconds, by the roofline: the longer of flops / speed and bytes / bandwidth,
+  // and the launch. Products of matrices and convolutions are taken to reach half of the flops, other
+  // ops a fifth, all of them 70 % of the bandwidth; assumed, not fitted to measurements.
+  [[nodiscard]] double estimated_seconds(const OpWork& work) const;
 
   friend bool operator==(const PeakRates&, const PeakRates&) = default;
 };

@@ -105,7 +105,9 @@ inline constexpr auto kFields<PeakRates> = std::tuple{
              QuantityForm{&PeakRates::flops, Dimension::flops_per_time}),
     required("bandwidth", &PeakRates::bandwidth,
              QuantityForm{&PeakRates::bandwidth, Dimension::bytes_per_time}),
-    optional("launch", &PeakRates::launch, QuantityForm{&PeakRates::launch, Dimension::time})};
+    optional("launch", &PeakRates::launch, QuantityForm{&PeakRates::launch, Dimension::time}),
+    optional("half_flops", &PeakRates::half_flops,
+             QuantityForm{&PeakRates::half_flops, Dimension::flops_per_time})};
 
 namespace {
 

@@ -48,10 +48,16 @@ TEST(Catalogue, EntriesAreCompleteAndTheirNamesUnique) {
 }
 
 TEST(Catalogue, AnOpTakesTheLongerOfFlopsAndBytesAndTheLaunch) {
-  const PeakRates peak{.flops = 100, .bandwidth = 10, .launch = 1};
-  EXPECT_DOUBLE_EQ(peak.estimated_seconds(100, 0, true), 1 + 100 / (0.5 * 100));
-  EXPECT_DOUBLE_EQ(peak.estimated_seconds(100, 0, false), 1 + 100 / (0.2 * 100));
-  EXPECT_DOUBLE_EQ(peak.estimated_seconds(100, 70, true), 1 + 70 / (0.7 * 10));
+  PeakRates peak{.flops = 100, .bandwidth = 10, .launch = 1};
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds({.flops = 100, .of_matrices = true}), 1 + 100 / 50.0);
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds({.flops = 100}), 1 + 100 / 20.0);
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds({.flops = 100, .bytes = 70, .of_matrices = true}),
+                   1 + 10);
+  const OpWork half{.flops = 100, .of_matrices = true, .in_half = true};
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds(half), 1 + 100 / 50.0) << "no units for it";
+  peak.half_flops = 400;
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds(half), 1 + 100 / 200.0);
+  EXPECT_DOUBLE_EQ(peak.estimated_seconds({.flops = 100, .in_half = true}), 1 + 100 / 20.0);
 }
 
 constexpr const char* kCluster = R"({"placewright": "cluster", "version": 1,

@@ -226,7 +226,8 @@ def _seconds(
     where = name if name not in _OFFLOADED else main
     written = tokens * unit.width * element
     touched = written if unit.gathers else unit.bytes + written
-    time = _kind(where, devices.get(where, {})).seconds(2 * unit.matrix_weights * tokens, touched, of_matrices=True)
+    work = catalogue.Work(2 * unit.matrix_weights * tokens, touched, of_matrices=True, in_half=element == 2)
+    time = _kind(where, devices.get(where, {})).seconds(work)
     if name == "disk":
         time += unit.bytes / float(devices["disk"].get("bandwidth", _DISK))
     if name in _OFFLOADED and main not in _OFFLOADED:

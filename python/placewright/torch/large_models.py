@@ -29,6 +29,7 @@ from placewright.torch.atoms import Atom
 from placewright.torch.chain import BACKWARD, Chain, chain_of, size_of
 
 _MATRIX_PRODUCTS = ("mm", "bmm", "linear", "convolution", "conv2d", "matmul", "attention")
+_HALF = (torch.float16, torch.bfloat16)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,30 +151,18 @@ class _Unrolling:
         return [made[node] for node in chain.captured.outputs]
 
 
-@dataclasses.dataclass(frozen=True)
-class Work:
-    """What an atom does: floating-point operations, bytes that it reads and writes, whether it multiplies matrices."""
-
-    flops: float
-    bytes: float
-    of_matrices: bool
-
-    def seconds(self, kind: catalogue.Kind) -> float:
-        """The estimated time on a device of this kind."""
-        return kind.seconds(self.flops, self.bytes, of_matrices=self.of_matrices)
-
-
-def work_of(atom: Atom, chain: Chain) -> Work:
+def work_of(atom: Atom, chain: Chain) -> catalogue.Work:
     """What an atom of a captured model does, from shapes alone. Views move nothing."""
     if all(isinstance(node.target, torch._ops.OpOverload) and node.target.is_view for node in atom.nodes):
-        return Work(0, 0, False)
+        return catalogue.Work(0, 0, of_matrices=False, in_half=False)
     weights = [node for node in atom.reads if node in chain.weight_names]
     gathers = any("embedding" in str(node.target) for node in atom.nodes)
     written = sum(size_of(node) for node in atom.writes if node.target is not operator.getitem)
     read = sum(size_of(node) for node in atom.reads if node not in weights)
     touched = written + read + (written if gathers else sum(size_of(node) for node in weights))
     products = any(part in str(node.target) for node in atom.nodes for part in _MATRIX_PRODUCTS)
-    return Work(atom.flops, touched, products)
+    half = any(node.meta["val"].dtype in _HALF for node in atom.writes if isinstance(node.meta["val"], torch.Tensor))
+    return catalogue.Work(atom.flops, touched, products, half)
 
 
 def _cost(atom: Atom, chain: Chain, kinds: Mapping[str, catalogue.Kind]) -> dict[str, Any]:
@@ -185,7 +174,7 @@ def _cost(atom: Atom, chain: Chain, kinds: Mapping[str, catalogue.Kind]) -> dict
         "type": "+".join(str(getattr(node.target, "__name__", node.target)) for node in atom.nodes),
         "memory": sum(size_of(node) for node in weights if chain.weight_names[node] not in shared),
         "flops": work.flops,
-        "time": [1e3 * work.seconds(kind) for kind in kinds.values()],
+        "time": [1e3 * kind.seconds(work) for kind in kinds.values()],
     }
 
 
