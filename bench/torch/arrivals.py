@@ -127,8 +127,12 @@ def main() -> None:
     spreads = {name: Spread.of(values) for name, values in found.items()}
     for name, spread in spreads.items():
         print(f"| {name} | {spread.median:.1f} ({spread.low:.1f} to {spread.high:.1f}) |")
-    decided = Spread.of([decision.milliseconds for decision in online.decisions])
-    print(f"{ARRIVALS} arrivals in {1e3 * now:.0f} ms; a decision took {decided.median:.1f} ms (to {decided.high:.1f})")
+    decided = Spread.of([decision.milliseconds for decision in online.decisions] or [0.0])
+    followed = sum(decision.is_followed for decision in online.decisions)
+    print(
+        f"{ARRIVALS} arrivals in {1e3 * now:.0f} ms; {followed} of {len(online.decisions)} plans were followed; "
+        f"one took {decided.median:.1f} ms (to {decided.high:.1f})"
+    )
     text = json.dumps({name: dataclasses.asdict(spread) for name, spread in spreads.items()}, indent=1)
     (options.folder / "arrivals.json").write_text(text, encoding="utf-8")
 

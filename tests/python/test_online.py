@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import threading
-import time
 
 import pytest
 
@@ -100,21 +100,46 @@ def test_what_is_cancelled_stops_and_the_others_go_on() -> None:
     assert gate.launched == 1 + 5  # the piece that ran when its arrival was cancelled, and the other's
 
 
-def test_a_plan_keeps_the_place_of_what_came_while_it_was_made() -> None:
+def test_a_plan_that_comes_too_late_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate()
     catalogue = [layers(4, 512, 512), layers(2, 8, 2)]
-    with placed_torch.compile_online(catalogue, devices=DEVICES[:1], shortest_piece=0, compiler=gate) as online, gate:
-        known = [online.submit(0, *catalogue[0][1]) for _ in range(2)]
+    late: list[placed_torch.Arrival] = []
+    real = placewright.plan
+
+    def slow(*args, **kwargs):
+        if not late:
+            online.decision_time = math.inf  # the arrival itself is not planned for
+            late.append(online.submit(1, *catalogue[1][1]))
+        return real(*args, **kwargs)
+
+    online = placed_torch.compile_online(
+        catalogue, devices=DEVICES[:1], shortest_piece=0, time_limit=1e-6, compiler=gate
+    )
+    with online, gate:
+        online.submit(0, *catalogue[0][1])
         gate.waiting.acquire()
+        monkeypatch.setattr(placewright, "plan", slow)
+        online.submit(0, *catalogue[0][1])
         with online.changed:
-            pieces = [piece for arrival in known for piece in arrival.pieces if not piece.ended]
-            document = online._document(known, pieces, time.perf_counter())
-        late = online.submit(1, *catalogue[1][1])
-        plan = placewright.plan(placewright.Problem.from_document(document), steps=50)
-        with online.changed:
-            online._install(pieces, plan)
-            assert online.queues[0][:2] == late.pieces  # it has less to do than the others
+            assert online.queues[0][:2] == late[0].pieces  # it has less to do than the others
             assert len(online.queues[0]) == 2 + 4 + 3  # one piece has started
+    assert [decision.is_followed for decision in online.decisions] == [False]
+
+
+def test_the_shortest_goes_first_on_devices_that_share_nothing() -> None:
+    gate = Gate()
+    catalogue = [layers(6, 512, 512), layers(2, 8, 2)]
+    online = placed_torch.compile_online(catalogue, devices=DEVICES, shortest_piece=0, time_limit=60, compiler=gate)
+    with online, gate:  # planning takes too long, so it is left to the queues
+        first, second = (online.submit(0, *catalogue[0][1]) for _ in range(2))
+        for _ in DEVICES:
+            gate.waiting.acquire()
+        third, short = online.submit(0, *catalogue[0][1]), online.submit(1, *catalogue[1][1])
+        with online.changed:
+            assert {first.pieces[0].device, second.pieces[0].device} == {0, 1}
+            assert short.pieces[0] in [queued[0] for queued in online.queues if queued]
+            assert len({piece.device for piece in third.pieces}) == 1
+    assert online.decisions == []
 
 
 def test_an_error_ends_its_arrival_alone() -> None:

@@ -8,10 +8,10 @@
 
 The models of the catalogue are captured, compiled and measured beforehand. A model runs in a few pieces, cut where
 everything before must end before anything after starts: runs of atoms, which on a GPU are CUDA graphs. At every
-arrival and every cancellation all pieces that have not started are planned again, for the least sum of completion
-times, while the devices go on with the plan from before; what started meanwhile stays where it is. A new arrival does
-not wait for the planner either: until its plan is there it stands in a queue before the models that have more left to
-do.
+arrival and every cancellation the models are queued with the shortest first, each where it would end soonest. Then all
+pieces that have not started are planned for the least sum of completion times, while the devices go on. The plan is
+followed if it promises a tenth less than the queues and nothing has changed meanwhile; what has started stays where it
+is.
 
 A piece starts when its device has done what the plan has before it, when the pieces whose values it reads have ended
 and, where devices share something, those too that the plan has ended by then: orders are kept, times are not.
@@ -194,8 +194,7 @@ class _Piece:
 
 
 class Arrival:
-    """A model on its way. `completion` is the time from its arrival to its end in milliseconds, once it has ended;
-    `predicted` what the first plan with it expected."""
+    """A model on its way. `completion` is the time from its arrival to its end in milliseconds, once it has ended."""
 
     def __init__(self, online: Online, number: int, model: int, state: Any) -> None:
         self.online = online
@@ -206,7 +205,6 @@ class Arrival:
         self.state = state
         self.arrived = time.perf_counter()
         self.completion: float | None = None
-        self.predicted: float | None = None
         self.is_cancelled = False
         self.outputs: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
@@ -226,11 +224,17 @@ class Arrival:
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """A plan made while models ran: how long that took, in milliseconds, and the plan of all pieces that had not ended
-    when it was begun."""
+    """A plan made while models ran: how long that took, in milliseconds, the plan of all pieces that had not ended
+    when it was begun, and whether it was followed."""
 
     milliseconds: float
     plan: placewright.Plan
+    is_followed: bool
+
+
+# A plan is followed where it promises less than this part of what the shortest first would take. Its times are those of
+# pieces alone, so a smaller gain than that may be none.
+_WORTHWHILE = 0.9
 
 
 class Online:
@@ -256,6 +260,12 @@ class Online:
         self.first = [0, *itertools.accumulate(len(model.after) for model in models)]
         self.active: list[Arrival] = []
         self.queues: list[list[_Piece]] = [[] for _ in site.devices]
+        uses = [set(used) for used in site.uses] or [set() for _ in site.devices]
+        # For each device itself and those that share something with it.
+        self.rivals = [
+            [other for other, theirs in enumerate(uses) if other == device or theirs & mine]
+            for device, mine in enumerate(uses)
+        ]
         self.numbers = itertools.count()
         self.changed = threading.Condition()
         self.planning = threading.Lock()
@@ -275,37 +285,61 @@ class Online:
             raise ValueError("nothing can arrive any more: it was closed")
         arrival = Arrival(self, next(self.numbers), model, self.models[model].begin(pytree.tree_leaves((args, {}))))
         with self.changed:
-            self._enqueue(arrival)
             self.active.append(arrival)
             self.changes += 1
-            worth_planning = len(self.active) > 1 and self._left_of_all() > self.decision_time
+            self._queue_shortest_first(time.perf_counter())
+            left = sum(self._time(piece) for other in self.active for piece in other.pieces if piece.started is None)
+            is_alone = len(self.active) == 1
             self.changed.notify_all()
-        if worth_planning:  # else the queues are as good, or empty before a plan is there
+        if not is_alone and left > self.decision_time:  # else all is over before a plan is there
             self._plan()
         return arrival
 
-    def _left_of_all(self) -> float:
-        return sum(self._left(arrival.pieces) for arrival in self.active)
+    def _time(self, piece: _Piece, device: int | None = None) -> float:
+        """Microseconds that a piece takes alone, on a device or on its fastest."""
+        position = self.first[piece.arrival.model] + piece.index
+        if device is not None:
+            return self.site.times[self.site.kind_of[device]][position]
+        return min(times[position] for times in self.site.times.values())
 
-    def _enqueue(self, arrival: Arrival) -> None:
-        """Queues an arrival before those that have more left to do, on the device where the least is before it; the
+    def _rest(self, piece: _Piece, now: float) -> float:
+        """Microseconds that a running piece has left."""
+        return max(self._time(piece, piece.device) - 1e6 * (now - (piece.started or now)), 1.0)
+
+    def _queue_shortest_first(self, now: float) -> float:
+        """Queues what has not started: the arrival with the least left first, each on the device where it would end
+        soonest if devices that share something take turns. Returns the sum of the expected ends in microseconds. The
         lock is held."""
-        mine = self._left(arrival.pieces)
-        shorter = {other for other in self.active if self._left(other.pieces) <= mine}
-        ahead = [list(itertools.takewhile(lambda piece: piece.arrival in shorter, queued)) for queued in self.queues]
-        device = min(range(len(ahead)), key=lambda device: self._left(ahead[device]))
-        waiting = [piece for piece in arrival.pieces if piece.started is None]
-        for piece in waiting:
-            piece.device = device
-        self.queues[device][len(ahead[device]) : len(ahead[device])] = waiting
-
-    def _left(self, pieces: Sequence[_Piece]) -> float:
-        """The time that pieces take which have not started, each on its fastest device."""
-        return sum(
-            min(times[self.first[piece.arrival.model] + piece.index] for times in self.site.times.values())
-            for piece in pieces
-            if piece.started is None
-        )
+        free = [0.0] * len(self.queues)
+        since = dict.fromkeys(self.active, 0.0)
+        for arrival in self.active:
+            for piece in arrival.pieces:
+                if piece.started is not None and not piece.ended:
+                    since[arrival] = free[piece.device] = self._rest(piece, now)
+        waiting = {
+            arrival: [piece for piece in arrival.pieces if piece.started is None]
+            for arrival in self.active
+            if not arrival.is_cancelled
+        }
+        for queued in self.queues:
+            queued.clear()
+        total = 0.0
+        for arrival, pieces in sorted(waiting.items(), key=lambda entry: sum(map(self._time, entry[1]))):
+            if not pieces:
+                total += since[arrival]
+                continue
+            ends = [
+                max(since[arrival], *(free[rival] for rival in rivals))
+                + sum(self._time(piece, device) for piece in pieces)
+                for device, rivals in enumerate(self.rivals)
+            ]
+            device = ends.index(min(ends))
+            free[device] = ends[device]
+            total += ends[device]
+            for piece in pieces:
+                piece.device, piece.waits = device, ()
+            self.queues[device] += pieces
+        return total
 
     def cancel(self, arrival: Arrival) -> bool:
         """Stops an arrival; see Arrival.cancel."""
@@ -314,6 +348,7 @@ class Online:
                 return False
             self._give_up(arrival)
             self.changes += 1
+            self._queue_shortest_first(time.perf_counter())
             if not arrival.is_running:
                 self._leave(arrival)
         self._plan()
@@ -348,16 +383,19 @@ class Online:
                 self.planned = self.changes
                 arrivals = [arrival for arrival in self.active if not arrival.is_cancelled]
                 pieces = [piece for arrival in arrivals for piece in arrival.pieces if not piece.ended]
+                if not pieces:
+                    return
+                expected = self._queue_shortest_first(begin)
                 document = self._document(arrivals, pieces, begin)
-            if not pieces:
-                return
             problem = placewright.Problem.from_document(document)
             plan = placewright.plan(problem, self.planner, time_limit=self.time_limit)
             with self.changed:
-                self._install(pieces, plan)
-                self.changed.notify_all()
+                is_followed = self.changes == self.planned and plan.value < _WORTHWHILE * expected
+                if is_followed:
+                    self._install(pieces, plan)
+                    self.changed.notify_all()
             self.decision_time = 1e6 * (time.perf_counter() - begin)
-            self.decisions.append(Decision(self.decision_time / 1e3, plan))
+            self.decisions.append(Decision(self.decision_time / 1e3, plan, is_followed))
 
     def _document(self, arrivals: Sequence[Arrival], pieces: Sequence[_Piece], now: float) -> dict[str, Any]:
         """What a problem file holds about pieces that have not ended; running ones stay on their devices for the rest
@@ -371,8 +409,7 @@ class Online:
             if self.site.shares:
                 op["share"] = {kind: shares[position] for kind, shares in self.site.shares.items()}
             if piece.started is not None:
-                passed = 1e6 * (now - piece.started)
-                op["time"] = [max(duration - passed, 1.0) for duration in op["time"]]
+                op["time"] = [self._rest(piece, now)] * len(op["time"])
                 op["pin"] = self.site.devices[piece.device]
             ops.append(op)
             mine = piece.arrival
@@ -393,28 +430,20 @@ class Online:
         }
 
     def _install(self, pieces: Sequence[_Piece], plan: placewright.Plan) -> None:
-        """Queues what has not started as the plan orders it, and what came meanwhile as it came."""
-        if plan.start is None or plan.end is None:
-            raise ValueError(f"no plan was found: {plan.reason}")
+        """Queues what has not started as the plan orders it."""
+        assert plan.start is not None and plan.end is not None  # it has a value
         starts, ends, devices = plan.start.tolist(), plan.end.tolist(), plan.devices.tolist()
         for queued in self.queues:
             queued.clear()
         done: list[tuple[list[float], list[_Piece]]] = [([], []) for _ in self.queues]
         for op in sorted(range(len(pieces)), key=lambda op: (starts[op], op)):
             piece, device = pieces[op], devices[op]
-            arrival = piece.arrival
-            if arrival.predicted is None and piece is arrival.pieces[-1]:
-                arrival.predicted = ends[op] / 1e3
-            if piece.started is None and not arrival.is_cancelled:
+            if piece.started is None and not piece.arrival.is_cancelled:
                 piece.device = device
                 piece.waits = self._ended_by(done, starts[op]) if self.cluster["resources"] else ()
                 self.queues[device].append(piece)
             done[device][0].append(ends[op])
             done[device][1].append(piece)
-        planned = {piece.arrival for piece in pieces}
-        for arrival in self.active:
-            if arrival not in planned and not arrival.is_cancelled:
-                self._enqueue(arrival)
 
     @staticmethod
     def _ended_by(done: Sequence[tuple[list[float], list[_Piece]]], start: float) -> list[_Piece]:
