@@ -12,18 +12,13 @@
 
 #include "planners/throughput/configuration_bound.h"
 #include "planners/throughput/placement_program.h"
-#include "planning/portfolio.h"
 #include "planning/service.h"
+#include "support/planner_case.h"
 #include "support/random_problem.h"
 #include "support/throughput_problem.h"
 #include "verify/verifier.h"
 
 namespace placewright::testing {
-
-inline const Registry& registry() {
-  static const Registry all = planning_registry();
-  return all;
-}
 
 inline PlanOutcome plan_with(const Problem& problem, const std::string& planner,
                              double seconds = 60,

@@ -11,6 +11,11 @@
 
 namespace placewright::testing {
 
+inline const Registry& registry() {
+  static const Registry all = planning_registry();
+  return all;
+}
+
 struct PlannerCase {
   std::string planner;
   Objective objective;
@@ -28,8 +33,7 @@ inline void PrintTo(const PlannerCase& test_case, std::ostream* out) {
 
 inline std::vector<PlannerCase> all_planner_cases() {
   std::vector<PlannerCase> cases;
-  const Registry registry = planning_registry();
-  for (const PlannerEntry& entry : registry.entries()) {
+  for (const PlannerEntry& entry : registry().entries()) {
     for (const Objective objective : entry.objectives) cases.push_back({entry.name, objective});
   }
   return cases;

@@ -1,0 +1,256 @@
+// What every planner promises and takes long to see: on some of the problems with few steps in the quick tests
+// (suite_test.cpp), on all of them with many in the thorough ones (suite_full.cpp).
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "planning/service.h"
+#include "support/planner_case.h"
+#include "support/published.h"
+#include "support/random_problem.h"
+#include "verify/verifier.h"
+
+namespace placewright::testing {
+
+inline const PlannerEntry& entry_of(const std::string& planner, const Problem& problem) {
+  return *registry().find(planner, problem.objective());
+}
+
+inline bool fits(const std::string& planner, const Problem& problem) {
+  const PlannerEntry& entry = entry_of(planner, problem);
+  return entry.serves(problem.objective()) && entry.refusal(problem).empty();
+}
+
+// How much is asked of a planner: of how many of the problems, and with how much effort.
+struct Extent {
+  std::size_t every = 1;  // the first problem and each that comes so many after another
+  std::uint64_t steps = 10000;
+
+  // With one seed and thread, and steps that end the search before the time does.
+  [[nodiscard]] Budget budget() const {
+    return {.seconds = 60, .steps = steps, .threads = 1, .seed = 11};
+  }
+  [[nodiscard]] PlanRequest request(const std::string& planner) const {
+    PlanRequest request;
+    request.planner = planner;
+    request.budget = budget();
+    return request;
+  }
+  [[nodiscard]] std::vector<ProblemDraft> some_of(std::vector<ProblemDraft> drafts) const {
+    std::vector<ProblemDraft> some;
+    for (std::size_t i = 0; i < drafts.size(); i += every) some.push_back(std::move(drafts[i]));
+    return some;
+  }
+};
+
+// The planner itself: the service would verify its plan and hide a wrong one.
+inline Answer answer_of(const std::string& planner, const Problem& problem, const Budget& budget,
+                        const std::atomic<bool>* interrupted = nullptr) {
+  const PlannerEntry& entry = entry_of(planner, problem);
+  Control control(planner, budget, interrupted);
+  return entry.plan(problem, Settings{entry.options}, control);
+}
+
+inline RandomProblemOptions plain(Objective objective, InterconnectKind interconnect) {
+  RandomProblemOptions options;
+  options.objective = objective;
+  options.interconnect = interconnect;
+  options.ops = 9;
+  options.models = objective == Objective::total_completion ? 3 : 1;
+  return options;
+}
+
+inline std::vector<InterconnectKind> interconnects(Objective objective) {
+  if (objective == Objective::call_latency) return {InterconnectKind::host};
+  return {InterconnectKind::host, InterconnectKind::links};
+}
+
+// The ops on two machines of two devices each, all of one kind, with faster links inside.
+inline ProblemDraft in_two_nodes(ProblemDraft draft) {
+  draft.cluster.devices.clear();
+  draft.cluster.links.clear();
+  for (const char* name : {"a0", "a1", "b0", "b1"}) {
+    Device device{name, KindId{0}};
+    device.node = std::string(name, 1);
+    draft.cluster.devices.push_back(std::move(device));
+  }
+  for (const DeviceId from : ids<DeviceId>(4)) {
+    for (const DeviceId to : ids<DeviceId>(4)) {
+      const bool inside = from.index() / 2 == to.index() / 2;
+      if (from != to) draft.cluster.links.push_back({from, to, inside ? 0.1 : 0.5});
+    }
+  }
+  for (Tensor& tensor : draft.tensors) tensor.link_times.clear();
+  return draft;
+}
+
+// Problems on which a plan surely exists and is easy to find.
+inline std::vector<ProblemDraft> easy_drafts(Objective objective) {
+  constexpr std::size_t kShared = 6;  // ops where resources are shared: proofs of more take long
+  std::vector<ProblemDraft> drafts;
+  for (const InterconnectKind interconnect : interconnects(objective)) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      RandomProblemOptions options = plain(objective, interconnect);
+      options.congestion = seed % 2 == 0;
+      options.lanes = seed == 3 && is_schedule(objective);
+      options.overheads = seed == 4;
+      options.zero_times = seed == 1;
+      options.training = seed == 2 && objective == Objective::throughput;
+      drafts.push_back(random_draft(options, seed));
+    }
+    for (std::uint64_t seed = 11; seed <= 16; ++seed) {
+      RandomProblemOptions options = plain(objective, interconnect);
+      options.ops = kShared;
+      options.resources = seed % 3 != 0;
+      options.spaces = seed % 3 != 1;
+      options.cuts = seed % 2 == 0;
+      options.overheads = seed % 2 == 1;
+      drafts.push_back(random_draft(options, seed));
+    }
+    // Small enough for planners that look at everything.
+    RandomProblemOptions options = plain(objective, interconnect);
+    options.ops = 4;
+    drafts.push_back(random_draft(options, 5));
+  }
+  if (objective != Objective::call_latency) {
+    for (std::uint64_t seed = 21; seed <= 23; ++seed) {
+      RandomProblemOptions options = plain(objective, InterconnectKind::links);
+      options.ops = is_schedule(objective) ? 4 : kShared;
+      drafts.push_back(core_set_draft(options, seed));
+      drafts.back().rules.max_replicas = static_cast<int>(seed - 20);
+    }
+  }
+  if (objective == Objective::throughput) {
+    for (const Contiguity contiguity : {Contiguity::none, Contiguity::per_device}) {
+      drafts.push_back(random_draft(plain(objective, InterconnectKind::links), 6));
+      drafts.back().rules.contiguity = contiguity;
+    }
+    drafts.push_back(in_two_nodes(random_draft(plain(objective, InterconnectKind::links), 7)));
+  }
+  return drafts;
+}
+
+// Problems with everything that can stand in the way; not all of them have a plan.
+inline std::vector<ProblemDraft> hard_drafts(Objective objective) {
+  std::vector<ProblemDraft> drafts;
+  for (const InterconnectKind interconnect : interconnects(objective)) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      RandomProblemOptions options = plain(objective, interconnect);
+      options.binding_memory = seed % 2 == 0;
+      options.unsupported = seed % 3 == 0;
+      options.pins = seed % 3 == 1;
+      options.colocation = seed % 4 != 0;
+      options.shared_weights = seed % 5 == 0;
+      options.missing_links = seed % 6 == 5 && interconnect == InterconnectKind::links;
+      options.congestion = seed % 4 < 2;
+      options.training = seed % 5 == 2 && objective == Objective::throughput;
+      drafts.push_back(random_draft(options, 100 + seed));
+    }
+  }
+  return drafts;
+}
+
+inline std::vector<std::string> published(Objective objective) {
+  switch (objective) {
+    case Objective::throughput:
+      return {"msr/throughput/LayerGraphs/bert24_inference.json",
+              "msr/throughput/LayerGraphs/bert24_training.json"};
+    case Objective::call_latency:
+      return {"msr/latency/LayerGraphs/bert24_inference.json"};
+    case Objective::latency:
+      return {"moirai/example-1.json", "moirai/GoogLeNet.json"};
+    case Objective::total_completion:
+      return {"talos/six_ops.json"};
+  }
+  return {};
+}
+
+inline void expect_sound(const Problem& problem, const Answer& answer) {
+  if (!answer.plan) {
+    EXPECT_NE(answer.reason, "");
+    return;
+  }
+  for (const Violation& violation : verify(problem, *answer.plan)) {
+    ADD_FAILURE() << name_of(violation.code) << ": " << violation.message;
+  }
+  // Bounds come from sums in another order than the value's.
+  EXPECT_LE(answer.certificate.lower_bound, answer.value() * (1 + 1e-9));
+  EXPECT_NE(answer.certificate.method, "");
+}
+
+inline void expect_soundness_under_every_rule(const PlannerCase& each, const Extent& extent) {
+  for (ProblemDraft& draft : extent.some_of(hard_drafts(each.objective))) {
+    const Problem problem(std::move(draft));
+    SCOPED_TRACE(problem.name());
+    if (!fits(each.planner, problem)) continue;
+    expect_sound(problem, answer_of(each.planner, problem, extent.budget()));
+  }
+}
+
+inline void expect_the_same_plan_for_the_same_seed(const PlannerCase& each, const Extent& extent) {
+  for (ProblemDraft& draft : extent.some_of(easy_drafts(each.objective))) {
+    const Problem problem(std::move(draft));
+    if (!fits(each.planner, problem)) continue;
+    EXPECT_EQ(answer_of(each.planner, problem, extent.budget()).plan,
+              answer_of(each.planner, problem, extent.budget()).plan)
+        << problem.name();
+  }
+}
+
+inline void expect_pins_and_colocation(const PlannerCase& each, const Extent& extent) {
+  for (ProblemDraft& draft : extent.some_of(easy_drafts(each.objective))) {
+    draft.ops[0].pinned_to = DeviceId{draft.cluster.devices.size() - 1};
+    // Neighbours in the order of numbers, so that contiguous sets remain possible.
+    draft.colocated.push_back({OpId{0}, OpId{1}});
+    draft.ops[1].model = draft.ops[0].model;
+    const auto problem = [&]() -> std::optional<Problem> {
+      try {
+        return Problem(std::move(draft));
+      } catch (const InvalidProblem&) {
+        return std::nullopt;
+      }
+    }();
+    if (!problem || !fits(each.planner, *problem)) continue;
+    SCOPED_TRACE(problem->name());
+    const Answer answer = answer_of(each.planner, *problem, extent.budget());
+    expect_sound(*problem, answer);
+    if (!answer.plan) continue;
+    const Placement& placement = answer.plan->placement;
+    EXPECT_EQ(placement[OpId{0}], DeviceId{problem->device_count() - 1});
+    EXPECT_EQ(placement[OpId{0}], placement[OpId{1}]);
+  }
+}
+
+inline void expect_no_worse_than_the_start_plan(const PlannerCase& each, const Extent& extent) {
+  std::vector<ProblemDraft> drafts = extent.some_of(easy_drafts(each.objective));
+  for (std::size_t i = 0; i < drafts.size(); i += 3) {  // `auto` takes long for all of them
+    const Problem problem(std::move(drafts[i]));
+    if (!fits(each.planner, problem)) continue;
+    const auto start = make_plan(problem, registry(), extent.request("auto"));
+    if (!start.answer.plan) continue;
+    PlanRequest request = extent.request(each.planner);
+    request.start = &*start.answer.plan;
+    const auto outcome = make_plan(problem, registry(), request);
+    expect_sound(problem, outcome.answer);
+    EXPECT_LE(outcome.value(), start.value());
+  }
+}
+
+inline void expect_published_inputs_to_be_planned(const PlannerCase& each, const Extent& extent) {
+  for (const std::string& path : published(each.objective)) {
+    SCOPED_TRACE(path);
+    const Problem problem = published_problem(path, each.objective);
+    if (!fits(each.planner, problem)) continue;
+    expect_sound(problem, answer_of(each.planner, problem, extent.budget()));
+  }
+}
+
+}  // namespace placewright::testing

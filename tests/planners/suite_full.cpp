@@ -1,0 +1,36 @@
+// What every planner promises (suite_checks.h), on all problems of the suite.
+
+#include <gtest/gtest.h>
+
+#include "planners/suite_checks.h"
+
+namespace placewright::testing {
+namespace {
+
+class PlannersAtLength : public ::testing::TestWithParam<PlannerCase> {};
+
+TEST_P(PlannersAtLength, AreSoundUnderEveryRule) {
+  expect_soundness_under_every_rule(GetParam(), Extent{});
+}
+
+TEST_P(PlannersAtLength, GiveTheSamePlanForTheSameSeed) {
+  expect_the_same_plan_for_the_same_seed(GetParam(), Extent{});
+}
+
+TEST_P(PlannersAtLength, RespectPinsAndColocation) {
+  expect_pins_and_colocation(GetParam(), Extent{});
+}
+
+TEST_P(PlannersAtLength, NeverMakeTheStartPlanWorse) {
+  expect_no_worse_than_the_start_plan(GetParam(), Extent{});
+}
+
+TEST_P(PlannersAtLength, PlanPublishedInputs) {
+  expect_published_inputs_to_be_planned(GetParam(), Extent{});
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, PlannersAtLength, ::testing::ValuesIn(all_planner_cases()),
+                         [](const auto& test) { return name_of(test.param); });
+
+}  // namespace
+}  // namespace placewright::testing
