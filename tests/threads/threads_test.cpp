@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -13,11 +14,14 @@
 #include <gtest/gtest.h>
 
 #include "analysis/what_if.h"
+#include "backends/target_devices.h"
 #include "machine/targets.h"
 #include "machine/workers.h"
 #include "planners/fan_out.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "profiling/crowding.h"
+#include "running/arrival_run.h"
 #include "running/execution.h"
 #include "support/backend_case.h"
 #include "support/folder.h"
@@ -156,6 +160,41 @@ TEST(ExecutionOnThreads, GivesTheOutputsOfTheWholeModel) {
       EXPECT_TRUE(result.outputs.equal()) << result.outputs.worst_output;
     }
   }
+}
+
+// An instance of the model on each device, all asked at once, and then again.
+TEST(ArrivalsOnThreads, EveryModelRuns) {
+  const BackendCase model{"toy", "branches"};
+  const Folder folder;
+  const Problem problem(model_draft(model, folder.file("models"), devices_for("toy", kThreads),
+                                    Objective::total_completion));
+  const auto models = models_of(problem);
+  const std::vector<ArrivingModel> arrivals(8);
+  const ArrivalRule everywhere = [](double, std::span<const ArrivalState> states) {
+    std::vector<ArrivalStart> starts;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (states[i].stage == ArrivalStage::waiting) starts.push_back({i, DeviceId{i % kThreads}});
+    }
+    return starts;
+  };
+  const ArrivalRuns runs = run_arrivals(problem, models, arrivals, 1,
+                                        [&](std::size_t) { return everywhere; }, {.repeat = 3});
+  EXPECT_TRUE(runs.outputs.equal()) << runs.outputs.largest_difference;
+  for (const auto& states : runs.states.at(0)) {
+    for (const ArrivalState& state : states) EXPECT_EQ(state.stage, ArrivalStage::complete);
+  }
+}
+
+// One device is timed while the others work.
+TEST(CrowdingOnThreads, IsMeasuredOnTheFirstDevice) {
+  const BackendCase model{"toy", "branches"};
+  const Folder folder;
+  std::vector<Target> targets;
+  for (const std::string& name : devices_for("toy", kThreads))
+    targets.push_back(target_named(name));
+  const auto read = runtime_named("toy").read(model_file(model, folder.file("models")));
+  const Measured measured = measure_crowded(*read, targets, {.warm_up = 1, .repeat = 5});
+  EXPECT_GE(measured.kept + measured.rejected, kFewestRuns);
 }
 
 }  // namespace
