@@ -87,7 +87,7 @@ void write_openvino(const ExportOptions& options, const OpenedPlan& loaded) {
 // "part-1.onnx"; with several models in a folder of its model.
 std::string file_of(const Problem& problem, const std::vector<PlanPart>& parts,
                     std::size_t number) {
-  const std::string file = fmt::format("part-{}{}", number + 1, parts[number].ending);
+  std::string file = fmt::format("part-{}{}", number + 1, parts[number].ending);
   if (problem.model_count() == 1) return file;
   return fmt::format("{}/{}", file_name_of(problem.model(parts[number].model).name), file);
 }
@@ -181,7 +181,7 @@ void write_onnxruntime(const ExportOptions& options, const OpenedPlan& loaded) {
   std::set<std::string> rules;
   const AnnotatedOnnx model =
       annotated_onnx(problem, loaded.plan(), *models.front(), "layer_ann", [&](DeviceId device) {
-        const std::string designator = designator_of(problem.device(device).name);
+        std::string designator = designator_of(problem.device(device).name);
         rules.insert(fmt::format("{0}(={0})", designator));
         return designator;
       });
