@@ -10,6 +10,7 @@
 #include "bounds/segments.h"
 #include "bounds/work.h"
 #include "coarsen/deletion.h"
+#include "problem/least_time.h"
 
 namespace placewright {
 namespace {
@@ -125,11 +126,7 @@ double fastest_path(const Problem& problem) {
   for (const OpId op : problem.topological_order()) {
     double ready = 0;
     for (const OpId before : problem.predecessors(op)) ready = std::max(ready, end[before]);
-    double fastest = kInfinity;
-    for (const DeviceId device : problem.devices()) {
-      if (problem.allowed(op, device)) fastest = std::min(fastest, problem.time(op, device));
-    }
-    end[op] = ready + fastest;
+    end[op] = ready + least_time(problem, op);
     longest = std::max(longest, end[op]);
   }
   return longest;

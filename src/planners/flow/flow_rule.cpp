@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coarsen/cut_nodes.h"
+#include "problem/least_time.h"
 
 namespace placewright {
 namespace {
@@ -37,13 +38,7 @@ FlowCosts::FlowCosts(const Problem& problem)
     }
     candidates_.append(row);
   }
-  for (const OpId op : problem.ops()) {
-    for (const DeviceId device : problem.devices()) {
-      if (problem.allowed(op, device)) {
-        fastest_[op] = std::min(fastest_[op], problem.time(op, device));
-      }
-    }
-  }
+  for (const OpId op : problem.ops()) fastest_[op] = least_time(problem, op);
   const auto order = problem.topological_order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
     for (const OpId successor : problem.successors(*op)) {

@@ -7,6 +7,7 @@
 #include "evaluate/schedule.h"
 #include "problem/exclusion.h"
 #include "problem/lanes.h"
+#include "problem/least_time.h"
 #include "problem/move_time.h"
 
 namespace placewright {
@@ -59,13 +60,7 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
   arrival_tail_.assign(slots, 0);
   send_tail_.assign(slots, kNotSent);
   double total = 0;
-  for (const OpId op : problem.ops()) {
-    double fastest = kInfinity;
-    for (const DeviceId device : problem.devices()) {
-      if (problem.allowed(op, device)) fastest = std::min(fastest, problem.time(op, device));
-    }
-    total += fastest;
-  }
+  for (const OpId op : problem.ops()) total += least_time(problem, op);
   mean_time_ = ops == 0 ? 0 : total / static_cast<double>(ops);
 }
 

@@ -30,11 +30,12 @@
 
 #include <fmt/format.h>
 
-#include "bounds/bounds.h"
 #include "coarsen/blocks.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
+#include "planners/bound_of_problem.h"
 #include "planners/throughput/throughput.h"
+#include "problem/least_time.h"
 
 namespace placewright {
 namespace {
@@ -229,13 +230,6 @@ class Segments {
   }
 
  private:
-  static double least_time(const Problem& problem, OpId op) {
-    double least = kInfinity;
-    for (const DeviceId device : problem.devices())
-      least = std::min(least, problem.time(op, device));
-    return least;
-  }
-
   // Bytes that cross the border behind each block.
   [[nodiscard]] std::vector<double> traffic(const Problem& problem) const {
     std::vector<double> change(blocks_.size() + 1, 0);
@@ -501,7 +495,7 @@ class NodesProgram {
 
   Answer run() {
     Answer answer;
-    answer.certificate = best_lower_bound(problem_);
+    answer.certificate = bound_of_problem(problem_, control_);
     if (!solve_nodes()) {
       answer.reason = control_.stop_reason();
       return answer;
