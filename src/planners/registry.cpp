@@ -42,8 +42,8 @@ Registry standard_registry() {
   Registry registry;
   register_baselines(registry);
   register_throughput(registry);
-  register_latency(registry);
   register_large(registry);
+  register_latency(registry);
   register_calls(registry);
   register_flow(registry);
   register_published(registry);

@@ -7,5 +7,6 @@
 namespace placewright {
 
 PlannerEntry multilevel();
+PlannerEntry repeats();
 
 }  // namespace placewright

@@ -50,6 +50,7 @@ constexpr double kVariation = 0.5;       // of transfer costs from cycle to cycl
 constexpr std::size_t kMostCycles = 24;
 constexpr double kNear = 1.02;       // a plan further from the best is not improved
 constexpr double kLevelShare = 0.1;  // of the time that is left, to plan or to improve a level
+constexpr double kListShare = 0.5;   // of it, to plan a level for latency
 constexpr std::size_t kMostBlocks = 2000;  // that are annealed
 constexpr std::uint64_t kMovesPerBlock = 200;
 constexpr std::uint64_t kShareOfSteps = 8;  // a level has one part of so many
@@ -118,7 +119,8 @@ class Multilevel {
 
   // What is made afresh of this level, or the plan of the coarser one, and better.
   void improve(std::optional<Plan>& plan, const Problem& problem) {
-    take_better(plan, planned(quick(), problem, kLevelShare * control_.remaining()).plan);
+    const double share = is_pipeline() ? kLevelShare : kListShare;
+    take_better(plan, planned(quick(), problem, share * control_.remaining()).plan);
     if (!plan || plan->value > kNear * best_->value) return;
     take_better(plan, improved(problem, *plan, kLevelShare * control_.remaining()));
   }
@@ -209,7 +211,7 @@ PlannerEntry multilevel() {
       .summary = "coarsened to some hundred ops, planned, and refined level by level",
       .objectives = {Objective::latency, Objective::throughput},
       .effort = Effort::anytime,
-      .share = 4,
+      .share = 8,
       .refuses = refuses,
       .plan = plan};
 }

@@ -4,6 +4,7 @@
 namespace placewright {
 
 void register_large(Registry& registry) {
+  registry.add(repeats());
   registry.add(multilevel());
 }
 

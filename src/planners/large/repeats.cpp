@@ -1,0 +1,262 @@
+// repeats: layers that are there again and again are planned once, then joined (`latency`,
+// `throughput`).
+//
+// coarsen/repetition.h finds the layers by structure.
+//
+//   latency      A stretch of some layers, each op with its mean times over all of them, is planned by
+//                `decompose` where it serves, else by `search`; with more devices than `decompose`
+//                takes, on those that the start plan uses most. Each layer inside the stretch is then
+//                tried as the pattern of all: same devices, same order, each layer as much later than
+//                the one before as in the stretch. Other ops stay where the start plan has them. A
+//                good start for `search`.
+//   throughput   Each layer becomes one op; the chain of them is planned by `ideals` where it serves,
+//                else by `kinds`.
+//
+// `decompose` alone looks at modules between cut nodes that are equal in everything once, and proves
+// its plan. This is for what it leaves: layers whose times differ a little, that share a mask, or run
+// on dozens of devices. Where nothing repeats, the answer is the start plan. O(ops log) beside the
+// planners that it asks. No bound of its own. One model, inference, no pins and no colocation.
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coarsen/coarsening.h"
+#include "coarsen/repetition.h"
+#include "evaluate/memory.h"
+#include "evaluate/schedule.h"
+#include "planners/baselines/baselines.h"
+#include "planners/large/large.h"
+#include "planners/latency/latency.h"
+#include "planners/published/published.h"
+#include "planners/throughput/throughput.h"
+
+namespace placewright {
+namespace {
+
+constexpr std::size_t kStretchOps = 120;  // or four layers
+constexpr std::size_t kLeastLayers = 4;
+constexpr std::size_t kMostDevices = 16;
+constexpr double kStretchShare = 0.4;  // of the time
+constexpr double kPipelineShare = 0.7;
+
+Answer planned(const PlannerEntry& planner, const Problem& problem, const Control& control,
+               double seconds) {
+  Control part = control.part(planner.name, seconds);
+  return planner.plan(problem, Settings{planner.options}, part);
+}
+
+class Repeats {
+ public:
+  Repeats(const Problem& problem, Control& control)
+      : problem_(problem),
+        control_(control),
+        layers_(longest_repetition(problem).value_or(Repetition{})) {}
+
+  Answer run() {
+    const bool pipeline = problem_.objective() == Objective::throughput;
+    Answer answer;
+    if (control_.start != nullptr) {
+      answer.plan = *control_.start;
+    } else {
+      answer = planned(pipeline ? topo() : lists(), problem_, control_, control_.remaining());
+    }
+    if (!answer.plan || layers_.count == 0) return answer;
+    best_ = std::move(answer.plan);
+    if (pipeline) {
+      plan_layers_as_ops();
+    } else {
+      plan_stretch();
+    }
+    answer.plan = std::move(best_);
+    return answer;
+  }
+
+ private:
+  void offer(Plan plan) {
+    if (plan.value >= best_->value || !memory_fits(problem_, plan.placement)) return;
+    best_ = std::move(plan);
+    control_.report(*best_, 0);
+  }
+
+  void plan_layers_as_ops() {
+    Partition partition(problem_.op_count());
+    std::size_t count = layers_.count;
+    for (const OpId op : problem_.ops()) {
+      const std::size_t place = problem_.topological_rank(op);
+      partition[op] =
+          CoarseSet{layers_.holds(place) ? (place - layers_.begin) / layers_.period : count++};
+    }
+    const Coarsening coarsening(problem_, partition);
+    for (const PlannerEntry& planner : {ideals(), kinds()}) {
+      if (!planner.refusal(coarsening.coarse()).empty()) continue;
+      const Answer found =
+          planned(planner, coarsening.coarse(), control_, kPipelineShare * control_.remaining());
+      if (found.plan) offer(coarsening.expand(*found.plan));
+    }
+  }
+
+  [[nodiscard]] std::size_t layers_of_stretch() const {
+    return std::min(layers_.count, std::max(kLeastLayers, kStretchOps / layers_.period));
+  }
+  [[nodiscard]] OpId op_at(std::size_t layer, std::size_t role) const {
+    return problem_.topological_order()[layers_.begin + layer * layers_.period + role];
+  }
+
+  void plan_stretch() {
+    const std::vector<DeviceId> devices = devices_of_stretch();
+    const Problem stretch(stretch_draft(devices));
+    const PlannerEntry planner = decompose().refusal(stretch).empty() ? decompose() : search();
+    const Answer found = planned(planner, stretch, control_, kStretchShare * control_.remaining());
+    if (!found.plan) return;
+    for (std::size_t layer = 1; layer + 2 < layers_of_stretch() && !control_.should_stop(1);
+         ++layer) {
+      offer(repeated(*found.plan, layer, devices));
+    }
+  }
+
+  // The busiest of the start plan, in their order; all where they would not do.
+  [[nodiscard]] std::vector<DeviceId> devices_of_stretch() const {
+    const std::vector<DeviceId> all(problem_.devices().begin(), problem_.devices().end());
+    const bool has_tables = std::ranges::any_of(
+        problem_.draft().tensors, [](const Tensor& tensor) { return !tensor.link_times.empty(); });
+    if (all.size() <= kMostDevices || has_tables) return all;
+    Table<DeviceId, double> work(problem_.device_count(), 0);
+    for (const OpId op : problem_.ops()) {
+      work[best_->placement[op]] += problem_.time(op, best_->placement[op]);
+    }
+    std::vector<DeviceId> devices = all;
+    std::ranges::stable_sort(devices, std::greater{}, [&](DeviceId one) { return work[one]; });
+    devices.resize(kMostDevices);
+    std::ranges::sort(devices);
+    for (std::size_t role = 0; role < layers_.period; ++role) {
+      const OpId op = op_at(0, role);
+      const auto runs = [&](DeviceId device) { return problem_.allowed(op, device); };
+      if (std::ranges::none_of(devices, runs)) return all;
+    }
+    return devices;
+  }
+
+  [[nodiscard]] ProblemDraft stretch_draft(const std::vector<DeviceId>& devices) const {
+    ProblemDraft draft;
+    draft.name = problem_.name();
+    draft.unit = problem_.unit();
+    draft.objective = problem_.objective();
+    draft.rules = problem_.rules();
+    draft.models = {problem_.model(ModelId{0})};
+    draft.cluster = problem_.draft().cluster;
+    draft.cluster.devices.clear();
+    draft.cluster.links.clear();
+    Table<DeviceId, DeviceId> number(problem_.device_count());
+    for (const DeviceId device : devices) {
+      number[device] = DeviceId{draft.cluster.devices.size()};
+      draft.cluster.devices.push_back(problem_.device(device));
+    }
+    for (Link link : problem_.draft().cluster.links) {
+      link.from = number[link.from];
+      link.to = number[link.to];
+      if (link.from.valid() && link.to.valid()) draft.cluster.links.push_back(link);
+    }
+    add_ops(draft);
+    return draft;
+  }
+
+  void add_ops(ProblemDraft& draft) const {
+    Table<OpId, OpId> number(problem_.op_count());
+    for (std::size_t layer = 0; layer < layers_of_stretch(); ++layer) {
+      for (std::size_t role = 0; role < layers_.period; ++role) {
+        number[op_at(layer, role)] = OpId{draft.ops.size()};
+        draft.ops.push_back(problem_.op(op_at(layer, role)));
+        draft.ops.back().time = mean_times(role);
+      }
+    }
+    for (const Tensor& tensor : problem_.draft().tensors) {
+      if (!number[tensor.producer].valid()) continue;
+      Tensor& inside = draft.tensors.emplace_back(tensor);
+      inside.producer = number[tensor.producer];
+      inside.consumers.clear();
+      for (const OpId reader : tensor.consumers) {
+        if (number[reader].valid()) inside.consumers.push_back(number[reader]);
+      }
+    }
+  }
+
+  // By kind. What a layer cannot run somewhere, none can: labels say so.
+  [[nodiscard]] std::vector<double> mean_times(std::size_t role) const {
+    std::vector<double> mean(problem_.kind_count(), 0);
+    for (std::size_t layer = 0; layer < layers_.count; ++layer) {
+      const std::vector<double>& times = problem_.op(op_at(layer, role)).time;
+      for (std::size_t kind = 0; kind < mean.size(); ++kind) {
+        mean[kind] += times[kind] / static_cast<double>(layers_.count);
+      }
+    }
+    return mean;
+  }
+
+  // A layer of the stretch in place of every layer. The order of the ops is that of the stretch, as far
+  // as the graph permits.
+  [[nodiscard]] Plan repeated(const Plan& plan, std::size_t layer,
+                              const std::vector<DeviceId>& devices) const {
+    const auto number = [&](std::size_t of_layer, std::size_t role) {
+      return OpId{of_layer * layers_.period + role};
+    };
+    double later = 0;  // one layer than the one before
+    for (std::size_t role = 0; role < layers_.period; ++role) {
+      later += (plan.schedule->start[number(layer + 1, role)] -
+                plan.schedule->start[number(layer, role)]) /
+               static_cast<double>(layers_.period);
+    }
+    Placement placement = best_->placement;
+    Table<OpId, double> urgency(problem_.op_count(), 0);
+    const double whole = later * static_cast<double>(layers_.count) + plan.value;
+    for (const OpId op : problem_.ops()) {
+      if (problem_.topological_rank(op) >= layers_.end()) urgency[op] = -2 * whole;
+    }
+    for (std::size_t of_layer = 0; of_layer < layers_.count; ++of_layer) {
+      for (std::size_t role = 0; role < layers_.period; ++role) {
+        const OpId model = number(layer, role);
+        const OpId op = op_at(of_layer, role);
+        placement[op] = devices[plan.placement[model].index()];
+        urgency[op] = -(plan.schedule->start[model] + static_cast<double>(of_layer) * later);
+      }
+    }
+    const std::vector<OpId> order = list_order(problem_, urgency);
+    Schedule schedule = ScheduleEvaluator(problem_).schedule(order, placement);
+    return schedule_plan(problem_, std::move(placement), std::move(schedule));
+  }
+
+  const Problem& problem_;
+  Control& control_;
+  Repetition layers_;
+  std::optional<Plan> best_;
+};
+
+Answer plan(const Problem& problem, const Settings&, Control& control) {
+  return Repeats(problem, control).run();
+}
+
+std::string refuses(const Problem& problem) {
+  if (problem.model_count() > 1) return "it plans one model at a time";
+  if (problem.has_backward_ops()) return "it does not know training";
+  if (problem.group_count() < problem.op_count()) return "it does not know colocation";
+  if (std::ranges::any_of(problem.draft().ops, [](const Op& op) { return op.pinned_to.valid(); })) {
+    return "it does not know pins";
+  }
+  if (problem.shared_weight_count() > 0) return "it does not know shared weights";
+  return {};
+}
+
+}  // namespace
+
+PlannerEntry repeats() {
+  return PlannerEntry{.name = "repeats",
+                      .summary = "layers found by structure, planned once, then joined",
+                      .objectives = {Objective::latency, Objective::throughput},
+                      .refuses = refuses,
+                      .plan = plan};
+}
+
+}  // namespace placewright
