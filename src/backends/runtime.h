@@ -35,7 +35,7 @@ namespace placewright {
 
 // Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
 // states the number that it was built with, and the loader refuses another one before any call.
-inline constexpr int kBackendInterface = 5;
+inline constexpr int kBackendInterface = 6;
 
 // A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
@@ -131,6 +131,7 @@ struct CompileOptions {
   std::string device;     // as the backend calls it
   int threads = 1;        // cores: of one inference
   int streams = 1;        // cores: inferences at once
+  bool pinned = false;    // cores: the backend binds its threads, to cores of its choice
   bool counters = false;  // measure each executed node
 };
 

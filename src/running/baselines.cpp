@@ -19,8 +19,13 @@ namespace {
 // The whole model on a target, compiled when it is first measured.
 class Setting {
  public:
-  Setting(std::string name, const NeuralModel& model, Target target, int streams)
-      : name_(std::move(name)), model_(model), target_(std::move(target)), streams_(streams) {}
+  Setting(std::string name, const NeuralModel& model, Target target, int streams,
+          bool pinned = false)
+      : name_(std::move(name)),
+        model_(model),
+        target_(std::move(target)),
+        streams_(streams),
+        pinned_(pinned) {}
 
   void take_turn(const RunOptions& options) {
     if (requests_.empty()) compile(options);
@@ -46,8 +51,10 @@ class Setting {
 
  private:
   void compile(const RunOptions& options) {
-    part_ = model_.compile_whole(
-        {.device = target_.device, .threads = target_.threads(), .streams = streams_});
+    part_ = model_.compile_whole({.device = target_.device,
+                                  .threads = target_.threads(),
+                                  .streams = streams_,
+                                  .pinned = pinned_});
     inputs_ = model_inputs(model_.graph(), options.given_to(0), options.seed, target_);
     for (int i = 0; i < streams_; ++i) requests_.push_back(request_with(*part_, inputs_));
   }
@@ -119,6 +126,7 @@ class Setting {
   const NeuralModel& model_;
   Target target_;
   int streams_;
+  bool pinned_;
   std::unique_ptr<CompiledPart> part_;
   Buffers inputs_;
   std::vector<std::unique_ptr<Request>> requests_;
@@ -153,6 +161,12 @@ std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& mode
     settings.emplace_back(fmt::format("{} streams", streams), model, all,
                           static_cast<int>(streams));
   }
+  // The backend chooses among all cores, so it must have all of them.
+  if (cores.size() == allowed_cores().size()) {
+    settings.emplace_back(
+        fmt::format("{} {}, pinned", cores.size(), pipeline ? "streams" : "threads"), model, all,
+        pipeline ? all.threads() : 1, true);
+  }
   return settings;
 }
 
@@ -161,12 +175,14 @@ std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& mode
 ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
                                  const std::vector<std::unique_ptr<NeuralModel>>& models,
                                  const RunOptions& options) {
-  RunOptions turn_options = one_turn_of(options, !plan.schedule);
+  RunOptions plan_options = one_turn_of(options, plan);
   int turn = 0;
-  turn_options.progress = [&](double done) {
+  plan_options.progress = [&](double done) {
     if (options.progress) options.progress((turn + done) / kTurns);
   };
-  LoadedPlan loaded(problem, plan, models, turn_options);
+  // A setting of streams has as many for each of them.
+  const RunOptions turn_options = plan.schedule ? plan_options : one_turn_of(options, Plan{});
+  LoadedPlan loaded(problem, plan, models, plan_options);
   std::vector<Setting> settings = settings_of(problem, *models.front(), !plan.schedule);
   std::vector<RunResult> results;
   double fastest = kInfinity;

@@ -1,6 +1,7 @@
 // What the same cores give without us: the whole model on one device, with all cores as threads of
 // one inference, and with one stream for each core; for a pipeline also with fewer streams, each of as
-// many cores as a device has.
+// many cores as a device has. Threads go where the system lets them run, but once also where the backend
+// binds them.
 
 #pragma once
 

@@ -14,11 +14,15 @@ std::vector<std::size_t> order_in_turn(int turn, std::size_t count) {
   return order;
 }
 
-RunOptions one_turn_of(RunOptions options, bool pipeline) {
+RunOptions one_turn_of(RunOptions options, const Plan& plan) {
   constexpr int kMostWarmUp = 2;  // all of it is compiled and has run before
   options.warm_up = std::min(options.warm_up, kMostWarmUp);
   options.repeat = (options.repeat + kTurns - 1) / kTurns;
-  if (pipeline) options.repeat = std::max(options.repeat, kFewestOfPipeline);
+  if (!plan.schedule) {
+    std::size_t replicas = 1;
+    for (const Stage& stage : plan.stages) replicas = std::max(replicas, stage.devices.size());
+    options.repeat = std::max(options.repeat, kFewestOfPipeline) * static_cast<int>(replicas);
+  }
   options.duration /= kTurns;
   return options;
 }

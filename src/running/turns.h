@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "problem/measured.h"
+#include "problem/plan.h"
 #include "running/execution.h"
 
 namespace placewright {
@@ -21,10 +22,10 @@ inline constexpr int kTurns = 5;
 // Who runs when in a turn, of so many.
 std::vector<std::size_t> order_in_turn(int turn, std::size_t count);
 
-// The samples of one turn, so that all turns have about as many as `options` say; of a pipeline, which
-// shows its pace only when it is full, at least kFewestOfPipeline.
+// The samples of one turn of a plan, so that all turns have about as many as `options` say; of a
+// pipeline, which shows its pace only when it is full, at least kFewestOfPipeline for each replica.
 inline constexpr int kFewestOfPipeline = 10;
-RunOptions one_turn_of(RunOptions options, bool pipeline);
+RunOptions one_turn_of(RunOptions options, const Plan& plan);
 
 // The medians over the turns that are valid, over all of them if those are less than half.
 Measured over_turns(const std::vector<Measured>& turns);

@@ -144,13 +144,13 @@ class Tuner {
   // False: interrupted.
   bool run_in_turns(std::vector<TuningRound>& finalists,
                     const std::vector<std::unique_ptr<NeuralModel>>& models) {
-    const bool pipeline = finalists.front().problem.objective() == Objective::throughput;
-    const RunOptions options =
-        one_turn_of({.repeat = request_.repeat, .stop = request_.stop}, pipeline);
     std::vector<LoadedPlan> loaded;
     std::vector<std::vector<RunResult>> results(finalists.size());
     for (const TuningRound& round : finalists) {
-      loaded.emplace_back(round.problem, *round.outcome.answer.plan, models, options);
+      const Plan& plan = *round.outcome.answer.plan;
+      const RunOptions options =
+          one_turn_of({.repeat = request_.repeat, .stop = request_.stop}, plan);
+      loaded.emplace_back(round.problem, plan, models, options);
     }
     for (int turn = 0; turn < kTurns; ++turn) {
       tell(fmt::format("the final: turn {} of {}", turn + 1, kTurns));

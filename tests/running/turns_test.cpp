@@ -46,9 +46,14 @@ TEST(Turns, NobodyAlwaysHasTheSameOneBefore) {
 
 TEST(Turns, TogetherTheyHaveTheSamplesThatWereAskedFor) {
   const RunOptions wanted{.warm_up = 5, .repeat = 21, .duration = 10};
-  const RunOptions options = one_turn_of(wanted, false);
+  Plan schedule;
+  schedule.schedule.emplace();
+  const RunOptions options = one_turn_of(wanted, schedule);
   EXPECT_EQ(options.repeat, 5);
-  EXPECT_EQ(one_turn_of(wanted, true).repeat, kFewestOfPipeline);
+  Plan pipeline;
+  pipeline.stages = {{.devices = {DeviceId{0}}, .ops = {}},
+                     {.devices = {DeviceId{1}, DeviceId{2}, DeviceId{3}}, .ops = {}}};
+  EXPECT_EQ(one_turn_of(wanted, pipeline).repeat, 3 * kFewestOfPipeline) << "for each replica";
   EXPECT_EQ(options.duration, 2);
 }
 

@@ -263,7 +263,8 @@ std::unique_ptr<CompiledPart> CoreModel::compile(std::span<const std::size_t> op
   }
   if (options.device == "CPU") {
     if (options.threads > 1) make_helper_threads(core_);
-    properties.insert({ov::hint::enable_cpu_pinning(false), ov::num_streams(options.streams),
+    properties.insert({ov::hint::enable_cpu_pinning(options.pinned),
+                       ov::num_streams(options.streams),
                        ov::inference_num_threads(options.threads)});
   }
   try {
