@@ -36,9 +36,6 @@ constexpr std::size_t kMostReady = 8;
 constexpr std::size_t kEventsBetweenChecks = 16;
 // For the devices and turns of waiting models: a few milliseconds at most.
 constexpr std::size_t kShareEvaluations = 2000;
-// By which sharing the devices must be better than shortest first: models at once slow each other
-// down, and later arrivals are not known.
-constexpr double kLeastGain = 0.03;
 
 // What decides at each event which ops start.
 class OnlineRule {
@@ -191,8 +188,11 @@ class WholeModelDecisions : public OnlineRule {
 // Each model that has not begun gets its device and its turn anew at every event.
 class SharedDecisions : public OnlineRule {
  public:
-  explicit SharedDecisions(const Problem& problem)
-      : problem_(problem), shares_(problem), turn_(problem.model_count()) {}
+  SharedDecisions(const Problem& problem, double least_gain)
+      : problem_(problem),
+        shares_(problem),
+        least_gain_(least_gain),
+        turn_(problem.model_count()) {}
 
   void begin(const EventRun& run) override {
     Table<ModelId, char> begun(problem_.model_count(), 0);
@@ -210,7 +210,7 @@ class SharedDecisions : public OnlineRule {
       begun[model] = 1;
       waiting.push_back({model, run.now()});
     }
-    for (const ModelStart& start : shares_.best(waiting, busy, kShareEvaluations, kLeastGain)) {
+    for (const ModelStart& start : shares_.best(waiting, busy, kShareEvaluations, least_gain_)) {
       turn_[start.model] = {start.device, start.start};
     }
   }
@@ -240,6 +240,7 @@ class SharedDecisions : public OnlineRule {
 
   const Problem& problem_;
   ModelShares shares_;
+  double least_gain_;
   Table<ModelId, Turn> turn_;
 };
 
@@ -296,13 +297,14 @@ class ShortestFirstDecisions : public OnlineRule {
   Table<ModelId, char> begun_;
 };
 
-std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, OnlineMethod method) {
+std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, OnlineMethod method,
+                                                  const OnlineOptions& options) {
   std::vector<std::unique_ptr<OnlineRule>> rules;
   switch (method) {
     case OnlineMethod::talos:
     case OnlineMethod::afresh:
       if (problem.has_sharing()) {
-        rules.push_back(std::make_unique<SharedDecisions>(problem));
+        rules.push_back(std::make_unique<SharedDecisions>(problem, options.least_gain));
         break;
       }
       rules.push_back(std::make_unique<WholeModelDecisions>(problem, ModelDevice::first_end));
@@ -344,9 +346,9 @@ double thread_seconds() {
 
 class OnlinePlanner::State {
  public:
-  State(const Problem& problem, OnlineMethod method)
+  State(const Problem& problem, OnlineMethod method, const OnlineOptions& options)
       : problem_(problem),
-        rules_(rules_of(problem, method)),
+        rules_(rules_of(problem, method, options)),
         runs_(rules_.size(), EventRun(problem)),
         tails_(problem) {
     for (const OpId op : problem.ops()) {
@@ -429,8 +431,9 @@ class OnlinePlanner::State {
   Table<ModelId, double> ends_;
 };
 
-OnlinePlanner::OnlinePlanner(const Problem& problem, OnlineMethod method)
-    : state_(std::make_unique<State>(problem, method)) {}
+OnlinePlanner::OnlinePlanner(const Problem& problem, OnlineMethod method,
+                             const OnlineOptions& options)
+    : state_(std::make_unique<State>(problem, method, options)) {}
 OnlinePlanner::OnlinePlanner(OnlinePlanner&&) noexcept = default;
 OnlinePlanner& OnlinePlanner::operator=(OnlinePlanner&&) noexcept = default;
 OnlinePlanner::~OnlinePlanner() = default;
@@ -447,10 +450,11 @@ namespace {
 
 class OnlineMachine {
  public:
-  OnlineMachine(const Problem& problem, const ArrivalTrace& trace, OnlineMethod method)
+  OnlineMachine(const Problem& problem, const ArrivalTrace& trace, OnlineMethod method,
+                const OnlineOptions& options)
       : problem_(problem),
         trace_(trace),
-        planner_(problem, method),
+        planner_(problem, method, options),
         placement_(problem.op_count()),
         known_(problem.model_count(), 0) {
     schedule_.start.assign(problem.op_count(), 0);
@@ -681,7 +685,7 @@ OnlineRun run_online(const Problem& catalogue, const ArrivalTrace& trace, Online
       fine.has_sharing()
           ? whole_models(fine)
           : Coarsening(fine, packed_chains(fine, options.pack_speedup, options.pack_time));
-  return OnlineMachine(packing.coarse(), trace, method).play();
+  return OnlineMachine(packing.coarse(), trace, method, options).play();
 }
 
 }  // namespace placewright

@@ -20,7 +20,7 @@
 // devices share resources or memory a model is one op: what a cut costs is not known before all of
 // its parts are placed, and `talos` gives each waiting model its set of cores and its turn
 // (planners/flow/model_shares.h) in place of the two plans above, those of shortest first unless
-// others are better by more than models at once may slow each other down. What was run is checked by the
+// others are better by OnlineOptions::least_gain. What was run is checked by the
 // verifier against the problem with all arrivals. A decision takes O(ops not started x (devices + a
 // shortest path in the flow)).
 //
@@ -100,13 +100,16 @@ struct OnlineRun {
 struct OnlineOptions {
   double pack_speedup = 2;  // 1: no packing
   double pack_time = 10;    // milliseconds
+  // By which `talos` must be predicted to be better than shortest first where devices share resources:
+  // models at once slow each other down, and later arrivals are not known.
+  double least_gain = 0.03;
 };
 
 // Decides what starts at an event. Made once for all events of a trace.
 class OnlinePlanner {
  public:
   // `problem`: trace_problem, packed or not; it must outlive the planner.
-  OnlinePlanner(const Problem& problem, OnlineMethod method);
+  OnlinePlanner(const Problem& problem, OnlineMethod method, const OnlineOptions& options = {});
   OnlinePlanner(OnlinePlanner&&) noexcept;
   OnlinePlanner& operator=(OnlinePlanner&&) noexcept;
   ~OnlinePlanner();

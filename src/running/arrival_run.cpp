@@ -18,6 +18,7 @@
 #include "backends/target_devices.h"
 #include "machine/clock.h"
 #include "machine/targets.h"
+#include "running/turns.h"
 
 namespace placewright {
 namespace {
@@ -366,12 +367,11 @@ ArrivalRuns run_arrivals(const Problem& problem,
   ArrivalRuns runs;
   runs.states.resize(rules);
   for (std::size_t repetition = 0; repetition < options.repeat; ++repetition) {
-    for (std::size_t number = 0; number < rules; ++number) {
-      if (options.progress) {
-        options.progress(fmt::format("running {:.0f} %",
-                                     100.0 * static_cast<double>(repetition * rules + number) /
-                                         static_cast<double>(options.repeat * rules)));
-      }
+    if (options.progress) {
+      options.progress(fmt::format("running {:.0f} %", 100.0 * static_cast<double>(repetition) /
+                                                           static_cast<double>(options.repeat)));
+    }
+    for (const std::size_t number : order_in_turn(static_cast<int>(repetition), rules)) {
       auto states = execution.run(rule(number));
       if (!states) {
         runs.interrupted = true;

@@ -9,7 +9,7 @@
 //
 // Every model is compiled for every device that it may run on before the first arrival, and run once
 // there, so that no rule pays for what another one finds ready. All rules run the same arrivals, in
-// turn, as often as asked.
+// turns that go forth and back (running/turns.h), as often as asked.
 
 #pragma once
 

@@ -172,6 +172,18 @@ TEST(OnlineOnCores, AModelAloneGetsAllCoresAndManyShareThem) {
   EXPECT_DOUBLE_EQ(run_online(catalogue, four, OnlineMethod::shortest).total_completion, 25);
 }
 
+TEST(OnlineOnCores, SharingMustGainWhatIsAskedOfIt) {
+  const Problem catalogue = on_cores({4, 3, 2.5});
+  ArrivalTrace four{"t", {}};
+  for (const char* name : {"a", "b", "c", "d"}) four.arrivals.push_back(arrival("m", name, 0));
+  const auto total = [&](double least_gain) {
+    return run_online(catalogue, four, OnlineMethod::talos, {.least_gain = least_gain})
+        .total_completion;
+  };
+  EXPECT_DOUBLE_EQ(total(0.35), 16) << "36 % less than in turn";
+  EXPECT_DOUBLE_EQ(total(0.37), 25);
+}
+
 TEST(OnlineOnCores, WhoHasTheCoresKeepsThem) {
   // b comes while a has all four cores.
   const Problem catalogue = on_cores({4, 3, 2.5});
