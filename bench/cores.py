@@ -22,6 +22,7 @@ import re
 import statistics
 import subprocess
 import sys
+import textwrap
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -213,10 +214,11 @@ def part_table(results, prefix):
     gains = [gain_of(row)[0] for row in found.values()]
     own = [gain_of(row)[0] for row in found.values() if not row.get("as_shortest", True)]
     errors = [error_of(row) for row in found.values()]
-    text += f"\nThe plan is {min(gains):.2f} to {max(gains):.2f} times as fast, {statistics.median(gains):.2f} in the median"
+    said = f"The plan is {min(gains):.2f} to {max(gains):.2f} times as fast, {statistics.median(gains):.2f} in the median"
     if own:
-        text += f"; where it decides otherwise than shortest first ({len(own)} of {len(gains)}) {statistics.median(own):.2f}"
-    return text + f". Predictions are off by {statistics.median(errors):.1%} in the median, {max(errors):.1%} at most.\n"
+        said += f"; where it decides otherwise than shortest first ({len(own)} of {len(gains)}) {statistics.median(own):.2f}"
+    said += f". Predictions are off by {statistics.median(errors):.1%} in the median, {max(errors):.1%} at most."
+    return f"{text}\n{textwrap.fill(said, 120)}\n"
 
 
 def tables(results):
