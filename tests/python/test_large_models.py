@@ -22,7 +22,7 @@ from placewright.torch.large_models import (
     llama,
     parameters,
     swin,
-    with_training,
+    trained,
 )
 
 SMALL = [
@@ -71,7 +71,7 @@ def test_layers_are_joined() -> None:
 @pytest.mark.parametrize("model", SMALL[:2], ids=lambda model: model.name)
 def test_training_has_the_flops_and_the_memory_of_a_step(model: LargeModel) -> None:
     inference = model.document({"a": "T4", "b": "A100-40GB"}, "PCIe-4.0-x16")
-    document = with_training(inference, optimizer_states=2)
+    document = trained(inference, optimizer_states=2)
     with torch.enable_grad(), FlopCounterMode(display=False) as counter:
         values = list(model.inputs())
         for module in whole(model):

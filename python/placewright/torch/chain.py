@@ -13,6 +13,7 @@ Weights are read where they lie and never cross a cut.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,9 +24,7 @@ from torch.fx.node import Argument
 
 from placewright.torch.atoms import Atom, Atoms, split_into_atoms
 from placewright.torch.capture import Captured, capture
-
-# What a backward op is called, after the atom whose gradients it computes.
-BACKWARD = ".backward"
+from placewright.torch.training import with_training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,49 +238,16 @@ def chain_document(
     interconnect: Mapping[str, Any],
     times: Sequence[Sequence[float]],
     *,
-    backward_times: Sequence[Sequence[float]] | None = None,
     rules: Mapping[str, Any] | None = None,
-    weight_copies: int = 1,
 ) -> dict[str, Any]:
     """What a problem file about the chain holds, for the throughput of a pipeline. `devices` are those of a cluster
-    file, each a kind of its own; `times` are microseconds by device and atom. With `backward_times` it is training:
-    each atom has a backward op on the same device, and weights count `weight_copies` times (gradients, moments).
-
-    What the forward pass keeps for the backward one is a tensor between the two, so that under the rule `peak` a stage
-    holds it for as many samples as the rules `schedule` and `micro_batches` say."""
+    file, each a kind of its own; `times` are microseconds by device and atom."""
     atoms = chain.atoms.atoms
     shared = chain.shared_weights()
     own = [
         sum(size_of(n) for n in a.reads if n in chain.weight_names and chain.weight_names[n] not in shared)
         for a in atoms
     ]
-    kept = [sum(size_of(node) for node in atom.nodes) for atom in atoms]
-    ops = [
-        {
-            "name": atom.name,
-            "type": "+".join(str(getattr(node.target, "__name__", node.target)) for node in atom.nodes),
-            "memory": weight_copies * own[atom.index],
-            "flops": atom.flops,
-            "time": [row[atom.index] for row in times],
-        }
-        for atom in atoms
-    ]
-    crossings = [chain.crossing(range(k + 1)) for k in range(len(atoms) - 1)]
-    tensors: list[dict[str, Any]] = [
-        {"from": atoms[k].name, "to": [atoms[k + 1].name], "bytes": crossing.bytes}
-        for k, crossing in enumerate(crossings)
-    ]
-    colocate = []
-    if backward_times is not None:
-        for atom in atoms:
-            back = {"name": atom.name + BACKWARD, "type": "backward", "backward": True}
-            ops.append({**back, "time": [row[atom.index] for row in backward_times]})
-            colocate.append([atom.name, atom.name + BACKWARD])
-            tensors.append({"from": atom.name, "to": [atom.name + BACKWARD], "bytes": kept[atom.index]})
-        for k, crossing in enumerate(crossings):
-            gradients = sum(size_of(n) for n in crossing.values if n.meta["val"].is_floating_point())
-            edge = {"from": atoms[k + 1].name + BACKWARD, "to": [atoms[k].name + BACKWARD]}
-            tensors.append({**edge, "bytes": gradients})
     return {
         "placewright": "problem",
         "version": 3,
@@ -292,12 +258,39 @@ def chain_document(
         "kinds": [{"name": device["kind"]} for device in devices],
         "devices": [dict(device) for device in devices],
         "interconnect": dict(interconnect),
-        "ops": ops,
-        "tensors": tensors,
-        "colocate": colocate,
+        "ops": [
+            {
+                "name": atom.name,
+                "type": "+".join(str(getattr(node.target, "__name__", node.target)) for node in atom.nodes),
+                "memory": own[atom.index],
+                "flops": atom.flops,
+                "time": [row[atom.index] for row in times],
+            }
+            for atom in atoms
+        ],
+        "tensors": [
+            {"from": before.name, "to": [after.name], "bytes": chain.crossing(range(after.index)).bytes}
+            for before, after in itertools.pairwise(atoms)
+        ],
         "weights": [
-            {"name": weight, "bytes": weight_copies * chain.weight_bytes(weight), "ops": [atoms[i].name for i in users]}
+            {"name": weight, "bytes": chain.weight_bytes(weight), "ops": [atoms[i].name for i in users]}
             for weight, users in shared.items()
         ],
         "origin": ["a chain: the tensor behind an op holds everything that is alive there"],
     }
+
+
+def chain_in_training(
+    document: Mapping[str, Any], chain: Chain, backward_times: Sequence[Sequence[float]], optimizer_states: int
+) -> dict[str, Any]:
+    """The same for training, with the times of the backward passes by device and atom. What an atom computes is kept
+    for its backward pass, and gradients are those of floating-point values."""
+    atoms = chain.atoms.atoms
+    crossings = [chain.crossing(range(after.index)).values for after in atoms[1:]]
+    return with_training(
+        document,
+        times=[[row[atom.index] for row in backward_times] for atom in atoms],
+        kept=[sum(size_of(node) for node in atom.nodes) for atom in atoms],
+        gradients=[sum(size_of(n) for n in values if n.meta["val"].is_floating_point()) for values in crossings],
+        optimizer_states=optimizer_states,
+    )

@@ -41,8 +41,9 @@ from torch.distributed.pipelining import (
 from torch.utils import _pytree as pytree
 
 import placewright
-from placewright.torch.chain import BACKWARD, Chain, StageModule, attach, chain_of
+from placewright.torch.chain import Chain, StageModule, attach, chain_of
 from placewright.torch.rank_costs import device_of, goes_through_host, on_host
+from placewright.torch.training import BACKWARD
 from placewright.torch.watch import Watch
 
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]

@@ -26,7 +26,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import placewright
 from placewright import catalogue
 from placewright.torch.atoms import Atom
-from placewright.torch.chain import BACKWARD, Chain, chain_of, size_of
+from placewright.torch.chain import Chain, chain_of, size_of
+from placewright.torch.training import with_training
 
 _MATRIX_PRODUCTS = ("mm", "bmm", "linear", "convolution", "conv2d", "matmul", "attention")
 _HALF = (torch.float16, torch.bfloat16)
@@ -55,10 +56,10 @@ class LargeModel:
         optimizer_states: int = 2, **rules: object,
     ) -> placewright.Problem:  # fmt: skip
         """The problem of placing the model on devices, which are of kinds of the catalogue, joined by equal links; with
-        `training` that of a pipeline in training (`with_training`)."""
+        `training` that of a pipeline in training (`trained`)."""
         document = self.document(devices, link, objective=objective, **rules)
         return placewright.Problem.from_document(
-            with_training(document, optimizer_states=optimizer_states) if training else document
+            trained(document, optimizer_states=optimizer_states) if training else document
         )
 
     def document(
@@ -178,33 +179,20 @@ def _cost(atom: Atom, chain: Chain, kinds: Mapping[str, catalogue.Kind]) -> dict
     }
 
 
-def with_training(document: Mapping[str, Any], *, optimizer_states: int = 2) -> dict[str, Any]:
-    """The problem of training the model of a problem, for the throughput of a pipeline. Every op gets a backward op on
-    the same device, which takes twice its time: of a matrix product the gradients of both operands, of other ops the
-    gradient beside what the forward pass kept. Gradients go back along the tensors; what the forward pass makes is kept
-    for the backward pass, so that the rules `memory`, `schedule` and `micro_batches` count it; a weight counts for
-    itself, its gradient and `optimizer_states` more (Adam: 2)."""
-    copies = 2 + optimizer_states
-    ops = [{**op, "memory": copies * op.get("memory", 0)} for op in document["ops"]]
-    made = {op["name"]: 0.0 for op in ops}
+def trained(document: Mapping[str, Any], *, optimizer_states: int = 2) -> dict[str, Any]:
+    """The problem of training the model of a problem, for the throughput of a pipeline. A backward op takes twice the
+    time of its op: of a matrix product the gradients of both operands, of other ops the gradient beside what the
+    forward pass kept, which is what it has made."""
+    made = {op["name"]: 0.0 for op in document["ops"]}
     for tensor in document["tensors"]:
         made[tensor["from"]] += tensor["bytes"]
-    tensors = [dict(tensor) for tensor in document["tensors"]]
-    for tensor in document["tensors"]:
-        gradient = {"to": [tensor["from"] + BACKWARD], "bytes": tensor["bytes"]}
-        tensors += [{**gradient, "from": reader + BACKWARD} for reader in tensor["to"]]
-    for op in document["ops"]:
-        tensors.append({"from": op["name"], "to": [op["name"] + BACKWARD], "bytes": made[op["name"]]})
-        back = {"type": "backward", "backward": True, "flops": 2 * op["flops"]}
-        ops.append({**back, "name": op["name"] + BACKWARD, "time": [2 * time for time in op["time"]]})
-    return {
-        **document,
-        "objective": "throughput",
-        "ops": ops,
-        "tensors": tensors,
-        "weights": [{**weight, "bytes": copies * weight["bytes"]} for weight in document["weights"]],
-        "colocate": [[op["name"], op["name"] + BACKWARD] for op in document["ops"]],
-    }
+    return with_training(
+        document,
+        times=[[2 * time for time in op["time"]] for op in document["ops"]],
+        kept=list(made.values()),
+        gradients=[tensor["bytes"] for tensor in document["tensors"]],
+        optimizer_states=optimizer_states,
+    )
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import torch.distributed as dist
 from torch.fx import Node
 
 import placewright
-from placewright.torch.chain import Chain, StageModule, chain_document, chain_of
+from placewright.torch.chain import Chain, StageModule, chain_document, chain_in_training, chain_of
 
 # How many micro-batches a stage holds, by the semantics. Zero-bubble delays the gradients of weights, and holds what
 # they need until then: at most the whole step.
@@ -71,10 +71,10 @@ def measure_ranks(
         [{**entry[0], "kind": entry[0]["name"]} for entry in everyone],
         {"kind": "links", "all": {"latency": latency, "bandwidth": bandwidth}},
         [entry[1] for entry in everyone],
-        backward_times=[entry[2] for entry in everyone] if training else None,
         rules=rules,
-        weight_copies=2 + optimizer_states if training else 1,
     )
+    if training:
+        document = chain_in_training(document, chain, [entry[2] for entry in everyone], optimizer_states)
     return placewright.Problem.from_document(document)
 
 
