@@ -32,7 +32,6 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_
 from torch.distributed.checkpoint.state_dict_loader import load as load_checkpoint
 from torch.distributed.checkpoint.state_dict_saver import save as save_checkpoint
 from torch.distributed.pipelining import (
-    PipelineStage,
     Schedule1F1B,
     ScheduleGPipe,
     ScheduleInterleaved1F1B,
@@ -42,7 +41,8 @@ from torch.utils import _pytree as pytree
 
 import placewright
 from placewright.torch.chain import Chain, StageModule, attach, chain_of
-from placewright.torch.rank_costs import device_of, goes_through_host, on_host
+from placewright.torch.engine import engine_stage
+from placewright.torch.rank_costs import device_of
 from placewright.torch.training import BACKWARD
 from placewright.torch.watch import Watch
 
@@ -201,16 +201,10 @@ class RankPipeline:
         place = {rank: number for number, rank in enumerate(dict.fromkeys(members))}
         ranks = [place[stage.ranks[self.replica]] for stage in self.stages]
         device = device_of(self.modules)
-        by_host = goes_through_host(device, self.line)
-        stages = []
-        for number, module in zip(self.mine, self.modules, strict=True):
-            last = number == len(self.stages) - 1
-            seen = _ThroughHost(module, device, last) if by_host else module
-            stage = PipelineStage(
-                seen, number, len(self.stages), torch.device("cpu") if by_host else device, group=self.line
-            )
-            stage.stage_index_to_group_rank = dict(enumerate(ranks))
-            stages.append(stage)
+        stages = [
+            engine_stage(module, number, ranks, device, self.line)
+            for number, module in zip(self.mine, self.modules, strict=True)
+        ]
         returns = None if loss is None else lambda output, target: loss(self._result(output), target)
         if schedule in _LOOPED:
             return SCHEDULES[schedule](stages, self.micro_batches, loss_fn=returns)
@@ -357,20 +351,6 @@ class _Flat(torch.nn.Module):
         for stage in pipeline.modules:
             for name, value in stage.state_dict(keep_vars=True).items():
                 attach(self, name, value)
-
-
-class _ThroughHost(torch.nn.Module):
-    """A stage on a GPU as an engine sees it that sends tensors of the host only: takes them from there, and returns
-    them there, in pinned memory. The results of the last stage go nowhere and stay."""
-
-    def __init__(self, stage: torch.nn.Module, device: torch.device, last: bool) -> None:
-        super().__init__()
-        self.stage, self.device, self.last = stage, device, last
-
-    def forward(self, *values: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """What the stage computes."""
-        results: tuple[torch.Tensor, ...] = self.stage(*(value.to(self.device) for value in values))
-        return results if self.last else tuple(on_host(value) for value in results)
 
 
 def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:

@@ -2,7 +2,8 @@
 
 Single atoms are timed in processor time, which a busy neighbour does not lengthen (on a GPU: by the clock); then the
 whole model is run for a while on all ranks at once, and its wall-clock time, neighbours and all, is shared out in these
-proportions. Links are timed with tensors that go from rank to rank and back.
+proportions. What it takes to hand a tensor over is timed in pipelines of two stages that do nothing else, so it has
+what the engine itself does for each micro-batch, and the work of the threads that move the tensors.
 """
 
 from __future__ import annotations
@@ -16,16 +17,23 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.pipelining import Schedule1F1B, ScheduleGPipe
 from torch.fx import Node
 
 import placewright
 from placewright.torch.chain import Chain, StageModule, chain_document, chain_in_training, chain_of
+from placewright.torch.engine import engine_stage
 
 # How many micro-batches a stage holds, by the semantics. Zero-bubble delays the gradients of weights, and holds what
 # they need until then: at most the whole step.
 _MEMORY_RULES = {"gpipe": "gpipe", "1f1b": "1f1b", "interleaved": "interleaved", "zero-bubble": "gpipe"}
 
 Clock = Callable[[], float]
+
+# How hand-overs are timed: tensors of so few and so many elements, of so many bytes each, so many in a step.
+_ELEMENTS = (64, 1 << 18)
+_BYTES = 4
+_TENSORS = 8
 
 
 def measure_ranks(
@@ -47,7 +55,9 @@ def measure_ranks(
     In training a weight counts for itself, its gradient and `optimizer_states` more."""
     chain = chain_of(model, example_inputs)
     where = device_of(model)
-    forward, backward = _times_here(chain, model, training, seconds, where)
+    rows = _atom_times(chain, training, _clocks(where)[0])
+    factor = _slowdown(chain, model, training, seconds, where, sum(map(sum, rows)))
+    forward, backward = ([1e6 * factor * time for time in column] for column in zip(*rows, strict=True))
     device: dict[str, Any] = {"name": name or _device_name()}
     if memory is not None:
         device["memory"] = memory
@@ -56,7 +66,7 @@ def measure_ranks(
     names = [entry[0]["name"] for entry in everyone]
     if len(set(names)) < len(names):
         raise ValueError("two ranks have devices of one name: " + ", ".join(sorted(names)))
-    latency, bandwidth = _measure_links(where)
+    latency, bandwidth = _hand_over(where, training, factor)
     rules: dict[str, Any] = {
         "training": "phased" if schedule == "gpipe" else "interleaved",
         "memory": "resident" if memory is None else "peak",
@@ -83,17 +93,6 @@ def device_of(model: torch.nn.Module) -> torch.device:
     return next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
 
 
-def goes_through_host(device: torch.device, group: dist.ProcessGroup | None = None) -> bool:
-    """Whether tensors of a device must be copied to the host to be sent: gloo sends no others."""
-    return device.type != "cpu" and dist.get_backend(group) == "gloo"
-
-
-def on_host(value: torch.Tensor) -> torch.Tensor:
-    """A copy in pinned memory, which a GPU reads and writes at the full speed of its link."""
-    host = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
-    return host.copy_(value)
-
-
 def _device_name() -> str:
     return f"{socket.gethostname()}/{os.environ.get('LOCAL_RANK', dist.get_rank())}"
 
@@ -110,23 +109,20 @@ def _clocks(device: torch.device) -> tuple[Clock, Clock]:
     return synchronized, synchronized
 
 
-def _times_here(
-    chain: Chain, model: torch.nn.Module, training: bool, seconds: float, device: torch.device
-) -> tuple[list[float], list[float]]:
-    """Microseconds of each atom on this rank, forward and backward."""
-    of_atoms, on_wall = _clocks(device)
-    rows = _atom_times(chain, training, of_atoms)
-    own = sum(forward + backward for forward, backward in rows)
+def _slowdown(
+    chain: Chain, model: torch.nn.Module, training: bool, seconds: float, device: torch.device, own: float
+) -> float:
+    """By how much longer the model takes, while all ranks run it, than its atoms by their clock, `own` together."""
     whole = StageModule(chain, model, [], range(len(chain.atoms.atoms)))
     dist.barrier()
-    factor = _wall_time(whole, chain.captured.example_inputs, training, seconds, on_wall) / own
+    wall = _wall_time(whole, chain.captured.example_inputs, training, seconds, _clocks(device)[1])
     for parameter in model.parameters():
         parameter.grad = None
-    return [factor * forward for forward, _ in rows], [factor * backward for _, backward in rows]
+    return wall / own
 
 
 def _atom_times(chain: Chain, training: bool, clock: Clock, repeats: int = 9) -> list[tuple[float, float]]:
-    """Of each atom alone the time of its forward and its backward pass, in proportion."""
+    """Seconds of each atom alone, of its forward and its backward pass."""
     values: dict[Node, torch.Tensor] = dict(chain.captured.constants)
     values.update(zip(chain.captured.inputs, chain.captured.example_inputs, strict=True))
     rows = []
@@ -170,54 +166,62 @@ def _one_pass(module: torch.nn.Module, values: Sequence[torch.Tensor], training:
 def _wall_time(
     module: torch.nn.Module, values: Sequence[torch.Tensor], training: bool, seconds: float, clock: Clock
 ) -> float:
-    """Microseconds of a pass, over some seconds of passes; the first is not counted."""
+    """Seconds of a pass, over some seconds of passes; the first is not counted."""
     _one_pass(module, values, training, time.perf_counter)
     begin, passes = clock(), 0
     while passes < 3 or clock() - begin < seconds:
         _one_pass(module, values, training, time.perf_counter)
         passes += 1
-    return 1e6 * (clock() - begin) / passes
+    return (clock() - begin) / passes
 
 
-def _measure_links(device: torch.device, repeats: int = 10, size: int = 1 << 20) -> tuple[float, float]:
-    """Latency in microseconds and bandwidth in bytes per microsecond between neighbouring ranks: the medians over the
-    ring of what small and large tensors take there and back."""
+def _hand_over(device: torch.device, training: bool, factor: float) -> tuple[float, float]:
+    """Latency in microseconds and bandwidth in bytes per microsecond of handing a tensor from a stage to the next: the
+    medians over the ranks, each as a neighbour of the next one. A rank is charged the time that it is busy with it, not
+    the time until the tensor is there, in which it computes."""
     rank, world = dist.get_rank(), dist.get_world_size()
     found: list[tuple[float, float]] = []
     for left in range(world if world > 2 else world - 1):
-        right = (left + 1) % world
-        small, large = (_echo(rank, left, right, count, repeats, device) for count in (1, size))
-        if rank == left:
-            found.append((small, max(1e-6, (large - small) / size)))
+        pair = sorted((left, (left + 1) % world))
+        group = dist.new_group(pair)
+        if rank in pair:
+            small, large = (factor * _busy_time(pair.index(rank), group, device, training, n) for n in _ELEMENTS)
+            found.append((small, max(1e-6, (large - small) / (_BYTES * (_ELEMENTS[1] - _ELEMENTS[0])))))
     everyone: list[Any] = [None] * world
     dist.all_gather_object(everyone, found)
     pairs = [pair for entry in everyone for pair in entry] or [(0.0, 1e-6)]
     return statistics.median(p[0] for p in pairs), 1 / statistics.median(p[1] for p in pairs)
 
 
-def _echo(rank: int, left: int, right: int, count: int, repeats: int, device: torch.device) -> float:
-    """Microseconds for `count` bytes from a rank to another; 0 on ranks that have no part in it."""
-    if rank not in (left, right):
-        return 0.0
-    _, clock = _clocks(device)
-    value = torch.zeros(count, dtype=torch.uint8, device=device)
+class _Scaling(torch.nn.Module):
+    """A stage with as little to do as a stage can have, so that the engine's work and that of moving tensors remain."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(1, device=device))
+
+    def forward(self, value: torch.Tensor) -> tuple[torch.Tensor]:
+        """As large as what it is given."""
+        return (value * self.weight,)
+
+
+def _busy_time(
+    number: int, group: dist.ProcessGroup, device: torch.device, training: bool, elements: int, repeats: int = 3
+) -> float:
+    """Microseconds that stage `number` of a pipeline of two is busy with each tensor that is handed over."""
+    stage = engine_stage(_Scaling(device), number, [0, 1], device, group)
+    engine: Any
+    if training:
+        engine = Schedule1F1B(stage, _TENSORS, loss_fn=lambda outputs, _: outputs[0].mean())
+    else:
+        engine = ScheduleGPipe(stage, _TENSORS)
+    batch = torch.zeros(_TENSORS, elements, device=device)
+    clock, _ = _clocks(device)
     samples = []
-    for _ in range(repeats + 1):
+    for _ in range(repeats + 1):  # in the first the engine learns the shapes
         begin = clock()
-        for sender in (left, right):
-            _hand_over(value, sender, right if sender == left else left)
-        samples.append(1e6 * (clock() - begin) / 2)
-    return statistics.median(samples[1:])
-
-
-def _hand_over(value: torch.Tensor, sender: int, receiver: int) -> None:
-    """As the engine does it: by the backend, where that cannot send the tensor by way of the host."""
-    sends = dist.get_rank() == sender
-    through_host = goes_through_host(value.device)
-    moved = on_host(value) if through_host else value
-    if sends:
-        dist.send(moved, receiver)
-        return
-    dist.recv(moved, sender)
-    if through_host:
-        value.copy_(moved)
+        with torch.set_grad_enabled(training):
+            engine.step(*([batch] if number == 0 else []), target=batch if training and number == 1 else None)
+        samples.append(1e6 * (clock() - begin) / _TENSORS)
+    handed = 2 if training else 1  # gradients go back
+    return statistics.median(samples[1:]) / handed
