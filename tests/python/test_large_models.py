@@ -14,15 +14,19 @@ needs.extension()
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from placewright import catalogue
+from placewright.torch.chain import chain_of
 from placewright.torch.large_models import (
     MODELS,
     LargeModel,
+    Layers,
     alphafold,
     gpt,
     llama,
     parameters,
     swin,
     trained,
+    work_of,
 )
 
 SMALL = [
@@ -107,6 +111,39 @@ def test_generation_reads_the_cache() -> None:
     sizes = [parameters(m.document({"a": "T4"}, "PCIe-4.0-x16"), 1) for m in (without, with_cache)]
     cache = 2 * 2 * 8 * 1000 * 2 * 2  # layers, keys and values, heads, tokens, size of a head, bytes
     assert sizes[1] - sizes[0] == cache
+
+
+class Attending(nn.Module):
+    """Fused attention, and a view of a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(2, 1, 4, 8, 16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.scaled_dot_product_attention(x, self.cache[0], self.cache[1])
+
+
+def test_fused_attention_has_flops_and_views_move_nothing() -> None:
+    chain = chain_of(Attending(), (torch.zeros(1, 4, 8, 16),))
+    work = [work_of(atom, chain) for atom in chain.atoms.atoms]
+    views = [entry for entry in work if not entry.of_matrices]
+    (attention,) = [entry for entry in work if entry.of_matrices]
+    assert attention.flops == 2 * 2 * 4 * 8 * 8 * 16  # products and sums; scores, then values; heads, lengths, size
+    assert len(views) == 2
+    assert all((view.flops, view.bytes) == (0, 0) for view in views)
+
+
+def test_products_in_16_bits_have_the_units_for_them() -> None:
+    def time(dtype: torch.dtype) -> float:
+        model = LargeModel("one", [Layers("layer", 1, lambda: nn.Linear(4096, 4096, bias=False))], inputs, dtype)
+        (op,) = model.document({"a": "H200"}, "PCIe-4.0-x16")["ops"]
+        return float(op["time"][0]) - 1e3 * catalogue.kinds()["H200"].launch
+
+    def inputs() -> list[torch.Tensor]:
+        return [torch.zeros(4096, 4096)]
+
+    assert time(torch.float32) / time(torch.bfloat16) == pytest.approx(989 / 67)
 
 
 def test_the_published_sizes_are_met() -> None:
