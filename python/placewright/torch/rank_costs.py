@@ -166,13 +166,18 @@ def _one_pass(module: torch.nn.Module, values: Sequence[torch.Tensor], training:
 def _wall_time(
     module: torch.nn.Module, values: Sequence[torch.Tensor], training: bool, seconds: float, clock: Clock
 ) -> float:
-    """Seconds of a pass, over some seconds of passes; the first is not counted."""
+    """Seconds of a pass: the median over parts of the time, so that what disturbs some of them does not count; in a
+    part it is the mean, since a busy neighbour on the core disturbs one pass and not the next."""
     _one_pass(module, values, training, time.perf_counter)
-    begin, passes = clock(), 0
-    while passes < 3 or clock() - begin < seconds:
-        _one_pass(module, values, training, time.perf_counter)
-        passes += 1
-    return (clock() - begin) / passes
+    means: list[float] = []
+    end = clock() + seconds
+    while len(means) < 3 or clock() < end:
+        begin, passes = clock(), 0
+        while passes == 0 or clock() - begin < seconds / 20:
+            _one_pass(module, values, training, time.perf_counter)
+            passes += 1
+        means.append((clock() - begin) / passes)
+    return statistics.median(means)
 
 
 def _hand_over(device: torch.device, training: bool, factor: float) -> tuple[float, float]:
