@@ -113,7 +113,8 @@ def page(paper: list[dict[str, Any]], more: list[dict[str, Any]], seconds: float
                 f"""Written by `bench/large_models.py`, which says how it is called. Models from their configuration
                 (`placewright.torch.large_models`): one layer of each type traced with fake tensors and repeated, no
                 weights, no download. All times are estimates from the catalogue (`placewright devices --catalogue`),
-                not measurements: flops of f32 without matrix units, {LINK} between all devices. Latencies in
+                not measurements; how far off such estimates are is [measured for some
+                kinds](../formats/cluster.md#devices-that-are-not-at-hand). f32 has no matrix units, bf16 has; {LINK} between all devices. Latencies in
                 milliseconds, one sample; {seconds:g} s for each planner."""
             ),
             "## The eleven models of the Moirai paper",
