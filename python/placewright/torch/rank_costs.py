@@ -66,7 +66,7 @@ def measure_ranks(
     names = [entry[0]["name"] for entry in everyone]
     if len(set(names)) < len(names):
         raise ValueError("two ranks have devices of one name: " + ", ".join(sorted(names)))
-    latency, bandwidth = _hand_over(where, training, factor)
+    latency, bandwidth = _hand_over(where, training, factor if where.type == "cpu" else 1.0)  # a GPU's is on the wall
     rules: dict[str, Any] = {
         "training": "phased" if schedule == "gpipe" else "interleaved",
         "memory": "resident" if memory is None else "peak",
