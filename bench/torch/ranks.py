@@ -61,10 +61,12 @@ MODELS = {"transformer": transformer, "cnn": cnn}
 # --- a rank of a job --------------------------------------------------------------------------------------------------
 
 
-def spin(core: int) -> None:
+def spin(core: int, rank: int) -> None:
+    """Keeps a core busy for as long as the process of the rank lives, however that ends."""
     os.sched_setaffinity(0, [core])
-    while True:
-        pass
+    while os.getppid() == rank:
+        for _ in range(100000):
+            pass
 
 
 def take_place(rank: int, world: int, shares: list[int]) -> None:
@@ -77,7 +79,8 @@ def take_place(rank: int, world: int, shares: list[int]) -> None:
     core = cores[rank % len(cores)]
     os.sched_setaffinity(0, [core])
     if rank == world - 1:
-        multiprocessing.get_context("fork").Process(target=spin, args=(core,), daemon=True).start()
+        arguments = (core, os.getpid())
+        multiprocessing.get_context("fork").Process(target=spin, args=arguments, daemon=True).start()
 
 
 def as_if_equal(problem: placewright.Problem) -> placewright.Problem:
