@@ -108,6 +108,12 @@ def test_ranks_that_have_done_their_work_are_left_alone() -> None:
         rank.end(signal.SIGKILL)
 
 
+def test_a_rank_alone_is_its_own_neighbour() -> None:
+    (rank,) = ring(["a"])
+    rank.end(signal.SIGKILL)
+    assert rank.outcome() == "placewright: rank 0 has died\n"
+
+
 def test_a_rank_may_end_before_another_dies() -> None:
     ranks = ring(["a", "b", "c"])
     ranks[0].say(witness.DONE)
