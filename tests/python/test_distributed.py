@@ -29,13 +29,15 @@ from placewright.torch.distributed import CannotPipeline, StagePlan, predicted_s
 WORKER = Path(__file__).with_name("distributed_worker.py")
 
 
-def torchrun(*arguments: str, scenario: str, folder: Path, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+def torchrun(
+    *arguments: str, scenario: str, folder: Path, before: Sequence[str] = (), script: Path = WORKER
+) -> subprocess.Popen[str]:
     """Starts a job, with a command `before` it. Its ranks are told to use one thread each: there are more of them than
     cores. A restarted job is to have a store of its own, else its ranks find the addresses of those that died."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     command = [*before, sys.executable, "-W", "ignore", "-m", "torch.distributed.run", *arguments]
     return subprocess.Popen(
-        [*command, str(WORKER), scenario, str(folder)],
+        [*command, str(script), scenario, str(folder)],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -138,6 +140,26 @@ def test_hosts_with_networks_of_their_own_run_one_plan(two_hosts: list[list[str]
     ]  # fmt: skip
     outcomes = [outcome(job) for job in jobs]
     assert all(code == 0 for code, _ in outcomes), outcomes
+
+
+# Makes the package of the source tree importable in a script, as distributed_worker.py does, and goes to its folder.
+IMPORTABLE = f"""import os, sys
+sys.path.insert(0, {str(WORKER.parents[2] / "python")!r})
+import placewright
+placewright.__path__.append(os.path.abspath(os.environ.get("PLACEWRIGHT_NATIVE", "")))
+os.chdir(os.path.dirname(__file__))
+"""
+
+
+def test_the_example_of_the_page_trains_and_keeps_checkpoints(tmp_path: Path) -> None:
+    page = (WORKER.parents[2] / "docs" / "torchrun.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    script = tmp_path / "train.py"
+    script.write_text(IMPORTABLE + block, encoding="utf-8")
+    job = torchrun("--standalone", "--nproc-per-node=2", scenario="", folder=tmp_path, script=script)
+    code, output = outcome(job)
+    assert code == 0, output
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-10"]
 
 
 def weights_after(folder: Path, *arguments: str) -> dict[str, torch.Tensor]:
