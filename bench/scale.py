@@ -58,6 +58,14 @@ AIMS = [
     *[(f"{family} 20,000 x {devices}, latency, 20 s: gap", family, "latency", 20000, devices, (), "auto", 20, "gap",
        before, "5 %") for devices, befores in [(16, ("9.6 %", "", "")), (64, ("", "", ""))]
       for family, before in zip(("layered", "inception", "transformer"), befores)],
+    *[(f"transformer of equal layers, 20,000 x {devices}, latency, {limit} s: gap", "transformer", "latency", 20000,
+       devices, ("--variation", "0"), "auto", limit, "gap", before, "") for devices, limit, before in
+      [(16, 2, "5.5 %"), (16, 20, "5.3 %"), (64, 20, "")]],
+    *[(f"transformer {ops:,} x {devices}, {objective}, layers planned once, 10 s: gap", "transformer", objective, ops,
+       devices, (), "repeats", 10, "gap", "", "") for objective in ("latency", "throughput") for ops in (2000, 20000)
+      for devices in (16, 64)],
+    *[(f"layered 20,000 x {devices}, throughput, 10 s: gap", "layered", "throughput", 20000, devices, (), "auto", 10,
+       "gap", before, "") for devices, before in [(16, "53.6 %"), (64, "62.0 %")]],
     ("transformer 20,000 x 64, three kinds, throughput, 10 s: gap", "transformer", "throughput", 20000, 64, (), "auto",
      10, "gap", "35 %", "3 %"),
     ("the same: memory, MB", "transformer", "throughput", 20000, 64, (), "auto", 10, "memory_mb", "7,265", "500"),
