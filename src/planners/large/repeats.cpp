@@ -62,7 +62,10 @@ class Repeats {
     if (control_.start != nullptr) {
       answer.plan = *control_.start;
     } else {
-      answer = planned(pipeline ? topo() : lists(), problem_, control_, control_.remaining());
+      answer = planned(topo(), problem_, control_, control_.remaining());
+      Answer better;
+      if (!pipeline) better = planned(lists(), problem_, control_, control_.remaining());
+      if (better.value() < answer.value()) answer = std::move(better);
     }
     if (!answer.plan || layers_.count == 0) return answer;
     best_ = std::move(answer.plan);
