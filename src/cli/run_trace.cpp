@@ -35,8 +35,8 @@ using Json = nlohmann::ordered_json;
 // What the backend gives by itself: every model started when it arrives, with all threads.
 constexpr const char* kTogether = "together";
 
-// What is predicted of models side by side was up to 30 % too little on 16 cores, where shortest first took
-// what was predicted: each has weights of its own in the caches, and their helper threads wander.
+// Models side by side took up to 38 % longer than predicted on 16 cores, and plans that promised up to 26 %
+// lost there (docs/results/shared-resources.md): a smaller gain than this may be none.
 constexpr OnlineOptions kForReal{.least_gain = 0.3};
 
 // One way to decide, and what came of it.
