@@ -70,7 +70,7 @@ def expect_equal(pipe: RankPipeline, model: nn.Module, batch: torch.Tensor, targ
             torch.testing.assert_close(outputs, part)
     for name, value in pipe.named_parameters().items():
         torch.testing.assert_close(value.grad, gradients[name], msg=lambda text, name=name: f"{name}: {text}")
-    assert bool(pipe.parameters()) == bool(pipe.mine)
+    assert bool(pipe.named_parameters()) == bool(pipe.mine)
     model.zero_grad()
 
 
@@ -153,6 +153,19 @@ def dying(folder: Path) -> None:
             pipe.step(torch.randn(4, 5, 16), target=torch.randn(4, 5, 16))
 
 
+def left_out(folder: Path) -> None:
+    """A plan that leaves rank 1 out: all ranks do the same, and go on from the checkpoint."""
+    for done in (0, 2):
+        with by_hand(transformer(), torch.randn(1, 5, 16), [(0,)], "1f1b") as pipe:
+            optimizer = torch.optim.Adam(pipe.parameters(), 1e-2)
+            assert pipe.resume(folder / "checkpoint", optimizer) == done
+            for step in range(done, done + 2):
+                optimizer.zero_grad()
+                pipe.step(torch.randn(4, 5, 16), target=torch.randn(4, 5, 16))
+                optimizer.step()
+                pipe.save(folder / "checkpoint", optimizer, step + 1)
+
+
 def training(folder: Path) -> None:
     """Six steps with a checkpoint after each. Rank 0 dies before the fourth step where the folder asks for it, once for
     each job; the weights at the end are written."""
@@ -176,7 +189,8 @@ def training(folder: Path) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Path], None]] = {
-    scenario.__name__: scenario for scenario in (planned, every_cut, by_hand_on_four, on_one_gpu, dying, training)
+    scenario.__name__: scenario
+    for scenario in (planned, every_cut, by_hand_on_four, on_one_gpu, dying, left_out, training)
 }
 
 if __name__ == "__main__":

@@ -76,6 +76,11 @@ def test_replicas_loops_tied_weights_and_skips_on_four_ranks(tmp_path: Path) -> 
     assert code == 0, output
 
 
+def test_a_rank_that_the_plan_leaves_out_trains_along(tmp_path: Path) -> None:
+    code, output = run(2, "left_out", tmp_path)
+    assert code == 0, output
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU on this machine")
 def test_stages_on_a_gpu_hand_over_through_the_host(tmp_path: Path) -> None:

@@ -245,8 +245,9 @@ class RankPipeline:
         return len(self.stages) - 1 in self.mine
 
     def parameters(self) -> list[torch.nn.Parameter]:
-        """The weights of this rank's stages, each once."""
-        return list(self.modules.parameters())
+        """The weights of this rank's stages, each once. A rank without any, which a plan may leave out, has one that is
+        empty, since an optimizer refuses to have none."""
+        return list(self.modules.parameters()) or [torch.nn.Parameter(torch.empty(0))]
 
     def named_parameters(self) -> dict[str, torch.nn.Parameter]:
         """The weights of this rank's stages, as the model calls them."""
@@ -317,11 +318,15 @@ class RankPipeline:
             return 0
         state = self._state(optimizer)
         load_checkpoint(state, checkpoint_id=Path(folder) / f"step-{max(steps)}")
+        if not state:
+            return max(steps)
         states = {"model_state_dict": state["model"], "optim_state_dict": state["optimizer"]}
         set_state_dict(_Flat(self), optimizer, **states, options=_CHECKPOINT)
         return max(steps)
 
     def _state(self, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+        if not self.named_parameters():
+            return {}
         model_state, optimizer_state = get_state_dict(_Flat(self), optimizer, options=_CHECKPOINT)
         return {"model": model_state, "optimizer": optimizer_state}
 
