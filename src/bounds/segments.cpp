@@ -28,17 +28,7 @@ class SegmentWork {
         segment_(segment),
         paths_(paths),
         by_share_(limit == Capacity::resources) {
-    const Pools pools(problem, limit);
-    bearers_ = limit == Capacity::devices ? problem.device_count() : problem.kind_count();
-    capacity_.assign(bearers_, 0);
-    for (const DeviceId device : problem.devices()) {
-      const KindId kind = problem.kind_of(device);
-      const PoolId pool = pools.of_kind[kind];
-      const bool alone = limit == Capacity::devices;
-      bearer_.push_back(alone ? device.index() : pool.index());
-      capacity_[bearer_.back()] = alone ? useful_lanes(problem, device) : pools.capacity[pool];
-      amount_.push_back(alone || problem.uses(device).empty() ? 1 : pools.amount[kind]);
-    }
+    limit == Capacity::devices ? bear_on_devices() : bear_in_pools();
     measure_speeds();
   }
 
@@ -89,6 +79,27 @@ class SegmentWork {
   }
 
  private:
+  void bear_on_devices() {
+    bearers_ = problem_.device_count();
+    for (const DeviceId device : problem_.devices()) {
+      bearer_.push_back(device.index());
+      capacity_.push_back(useful_lanes(problem_, device));
+      amount_.push_back(1);
+    }
+  }
+  void bear_in_pools() {
+    const Pools pools(problem_, Capacity::resources);
+    bearers_ = problem_.kind_count();
+    capacity_.assign(bearers_, 0);
+    for (const DeviceId device : problem_.devices()) {
+      const KindId kind = problem_.kind_of(device);
+      const PoolId pool = pools.of_kind[kind];
+      bearer_.push_back(pool.index());
+      capacity_[pool.index()] = pools.capacity[pool];
+      amount_.push_back(problem_.uses(device).empty() ? 1 : pools.amount[kind]);
+    }
+  }
+
   // Weighted, of an op for each unit of its time.
   [[nodiscard]] double rate(OpId op, DeviceId device) const {
     if (!problem_.allowed(op, device)) return kInfinity;
