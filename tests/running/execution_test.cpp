@@ -141,16 +141,14 @@ TEST_P(Execution, ReplicasTakeSamplesInTurn) {
   EXPECT_EQ(at_work, (std::set{DeviceId{0}, DeviceId{1}}));
 }
 
-// A model that remembers what it was compiled with.
-class RememberingModel final : public NeuralModel {
+// The real model, for those that change how it is compiled.
+class WrappedModel : public NeuralModel {
  public:
-  RememberingModel(std::unique_ptr<NeuralModel> model, std::vector<CompileOptions>& compiled)
-      : model_(std::move(model)), compiled_(compiled) {}
+  explicit WrappedModel(std::unique_ptr<NeuralModel> model) : model_(std::move(model)) {}
 
   [[nodiscard]] const ModelGraph& graph() const override { return model_->graph(); }
   [[nodiscard]] std::unique_ptr<CompiledPart> compile(
       std::span<const std::size_t> ops, const CompileOptions& options) const override {
-    compiled_.push_back(options);
     return model_->compile(ops, options);
   }
   [[nodiscard]] std::vector<std::size_t> unsupported(const std::string& device) const override {
@@ -163,6 +161,21 @@ class RememberingModel final : public NeuralModel {
 
  private:
   std::unique_ptr<NeuralModel> model_;
+};
+
+// A model that remembers what it was compiled with.
+class RememberingModel final : public WrappedModel {
+ public:
+  RememberingModel(std::unique_ptr<NeuralModel> model, std::vector<CompileOptions>& compiled)
+      : WrappedModel(std::move(model)), compiled_(compiled) {}
+
+  [[nodiscard]] std::unique_ptr<CompiledPart> compile(
+      std::span<const std::size_t> ops, const CompileOptions& options) const override {
+    compiled_.push_back(options);
+    return WrappedModel::compile(ops, options);
+  }
+
+ private:
   std::vector<CompileOptions>& compiled_;
 };
 
@@ -257,24 +270,16 @@ INSTANTIATE_TEST_SUITE_P(OpenVino, SharedCores, ::testing::Values("tiny-branches
                          name_of_model);
 
 // The real model, but the part with its last op fails at its third run.
-class FailingModel final : public NeuralModel {
+class FailingModel final : public WrappedModel {
  public:
-  explicit FailingModel(std::unique_ptr<NeuralModel> model) : model_(std::move(model)) {}
+  using WrappedModel::WrappedModel;
 
-  [[nodiscard]] const ModelGraph& graph() const override { return model_->graph(); }
   [[nodiscard]] std::unique_ptr<CompiledPart> compile(
       std::span<const std::size_t> ops, const CompileOptions& options) const override {
-    auto part = model_->compile(ops, options);
+    auto part = WrappedModel::compile(ops, options);
     const bool last = std::find(ops.begin(), ops.end(), graph().ops.size() - 1) != ops.end();
     if (!last) return part;
     return std::make_unique<Part>(std::move(part));
-  }
-  [[nodiscard]] std::vector<std::size_t> unsupported(const std::string& device) const override {
-    return model_->unsupported(device);
-  }
-  [[nodiscard]] SerialisedModel serialised() const override { return model_->serialised(); }
-  [[nodiscard]] SerialisedPart serialised_part(std::span<const std::size_t> ops) const override {
-    return model_->serialised_part(ops);
   }
 
  private:
@@ -314,8 +319,6 @@ class FailingModel final : public NeuralModel {
    private:
     std::unique_ptr<CompiledPart> part_;
   };
-
-  std::unique_ptr<NeuralModel> model_;
 };
 
 // First half on one device, second half on the other: two segments.
