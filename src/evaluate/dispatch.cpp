@@ -124,12 +124,11 @@ class Dispatcher {
   }
 
   void enqueue(ActivityId id, double now) {
-    if (network_.duration[id] == 0) {
+    const bool is_op = network_.is_op(id);
+    if (network_.duration[id] == 0 || (!is_op && !problem_.rules().congestion)) {
       begin(id, now);
-    } else if (network_.is_op(id)) {
+    } else if (is_op) {
       ready_ops_[placement_[network_.op(id)]].push(id);
-    } else if (!problem_.rules().congestion) {
-      begin(id, now);
     } else {
       const std::size_t queue = queue_of_[id.index() - network_.op_count];
       waiting_[queue].push(id);

@@ -393,7 +393,8 @@ double samples_in_flight(const Problem& problem, const StagePlace& stage) {
   const std::size_t c = stage.number / p;
   const std::size_t r = stage.number % p;
   const std::size_t delay = 2 * (v - 1 - c) * q + 2 * (p - 1 - r) + 1;
-  return std::min(all, static_cast<double>(delay / (q * v) * q + std::min(q, delay % (q * v))));
+  const std::size_t samples = delay / (q * v) * q + std::min(q, delay % (q * v));
+  return std::min(all, static_cast<double>(samples));
 }
 
 double most_samples_in_flight(const Problem& problem) {

@@ -164,7 +164,7 @@ PipelineEvaluator::Readers& PipelineEvaluator::slot_for(const TensorRecord& tens
                                                         DeviceId device) {
   Readers* const counts = slots_.data() + tensor.first_slot;
   if (tensor.slot_count == devices_.size()) return counts[device.index()];
-  Readers* free_slot = nullptr;
+  Readers* free_slot = counts;
   for (std::uint32_t i = 0; i < tensor.slot_count; ++i) {
     if (counts[i].device == device) return counts[i];
     if (counts[i].all() == 0) free_slot = &counts[i];

@@ -152,7 +152,7 @@ bool inside_a_node(const Device& one, const Device& other) {
 // cost for pairs inside a node and one for the others, these two and the rest.
 Interconnect interconnect_of(const Cluster& cluster) {
   const std::size_t count = cluster.devices.size();
-  const Interconnect as_listed{.kind = cluster.interconnect, .links = cluster.links};
+  Interconnect as_listed{.kind = cluster.interconnect, .links = cluster.links};
   if (count < 2 || cluster.links.size() < count * (count - 1)) return as_listed;
   Interconnect regular{.kind = cluster.interconnect};
   std::size_t next = 0;

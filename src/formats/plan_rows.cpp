@@ -107,7 +107,7 @@ PlanRows plan_rows(const Problem& problem, const Plan& plan) {
 }
 
 std::string csv_field(const std::string& content) {
-  const std::string text = with_escapes(content);
+  std::string text = with_escapes(content);
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char character : text) {

@@ -49,7 +49,7 @@ void add_to_map(const std::string& name, const Module& module, Json& map) {
   }
   if (module.is_op) throw std::invalid_argument(fmt::format("module '{}' is on two devices", name));
   for (const auto& [part, inner] : module.inner) {
-    add_to_map(name.empty() ? part : name + "." + part, inner, map);
+    add_to_map(name.empty() ? part : fmt::format("{}.{}", name, part), inner, map);
   }
 }
 

@@ -90,7 +90,7 @@ double send_overheads(const Problem& problem, const Placement& placement, const 
 }
 
 std::string called(const Problem& problem, const Movement& movement) {
-  const std::string tensor = called(problem, movement.tensor);
+  std::string tensor = called(problem, movement.tensor);
   switch (movement.leg) {
     case Leg::direct:
       return fmt::format("{} from {} to {}", tensor, called(problem, movement.from),

@@ -123,7 +123,7 @@ class Repeats {
 
   // The busiest of the start plan, in their order; all where they would not do.
   [[nodiscard]] std::vector<DeviceId> devices_of_stretch() const {
-    const std::vector<DeviceId> all(problem_.devices().begin(), problem_.devices().end());
+    std::vector<DeviceId> all(problem_.devices().begin(), problem_.devices().end());
     const bool has_tables = std::ranges::any_of(
         problem_.draft().tensors, [](const Tensor& tensor) { return !tensor.link_times.empty(); });
     if (all.size() <= kMostDevices || has_tables) return all;

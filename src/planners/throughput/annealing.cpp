@@ -250,7 +250,7 @@ AnnealingUnits::AnnealingUnits(const Problem& problem) {
 }
 
 std::uint64_t short_cooling(const AnnealingUnits& units) {
-  return 40 * 1000 * (1 + units.size() / 4);
+  return std::uint64_t{40'000} * (1 + units.size() / 4);
 }
 
 void cool(const Problem& problem, const AnnealingUnits& units, Incumbent& incumbent,

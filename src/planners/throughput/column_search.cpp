@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <unordered_map>
 
 namespace placewright::throughput {
@@ -124,13 +125,13 @@ void ColumnSearch::collect_nets() {
 
 // The cheapest net open behind the place ends there, or begins behind it.
 void ColumnSearch::shorten_cheapest(std::uint32_t place) {
-  OpenNet* cheapest = nullptr;
-  for (OpenNet& net : nets_) {
-    if (net.first() > place || net.last() <= place) continue;
-    if (cheapest == nullptr || net.in + net.out < cheapest->in + cheapest->out) cheapest = &net;
-  }
-  const bool producer_is_past = cheapest->producer <= place;
-  std::erase_if(cheapest->readers,
+  auto open = nets_ | std::views::filter([&](const OpenNet& net) {
+                return net.first() <= place && net.last() > place;
+              });
+  OpenNet& cheapest =
+      *std::ranges::min_element(open, {}, [](const OpenNet& net) { return net.in + net.out; });
+  const bool producer_is_past = cheapest.producer <= place;
+  std::erase_if(cheapest.readers,
                 [&](std::uint32_t reader) { return (reader <= place) != producer_is_past; });
   std::erase_if(nets_, [](const OpenNet& net) { return net.readers.empty(); });
 }
