@@ -25,7 +25,13 @@ const RuntimeDevice* find(const std::vector<RuntimeDevice>& devices, const std::
 }
 
 std::optional<std::string> obstacle(const Target& target) {
-  if (!target.cores.empty()) return placewright::obstacle(target.cores);
+  if (!target.cores.empty()) {
+    if (auto reason = placewright::obstacle(target.cores)) return reason;
+    if (!target.pinned || target.cores == allowed_cores()) return std::nullopt;
+    return fmt::format(
+        "'{}' lets the backend choose among all cores of this process, and has only {} of {}",
+        name_of(target), target.cores.size(), allowed_cores().size());
+  }
   try {
     const std::vector<RuntimeDevice> devices = runtime_named(target.backend).devices();
     if (find(devices, target.device) != nullptr) return std::nullopt;
@@ -42,7 +48,13 @@ std::optional<std::string> obstacle(const Target& target) {
 
 Target target_named(std::string_view name) {
   if (name.empty()) throw std::invalid_argument("a device has no name");
-  if (name.starts_with(kCoresPrefix)) return target_of_cores(cores_named(name));
+  if (name.starts_with(kCoresPrefix)) {
+    const bool pinned = name.ends_with(kPinnedEnding);
+    if (pinned) name.remove_suffix(kPinnedEnding.size());
+    Target target = target_of_cores(cores_named(name));
+    target.pinned = pinned;
+    return target;
+  }
   for (const BackendEntry& entry : backend_entries()) {
     for (const std::string& beginning : entry.devices) {
       if (name.starts_with(beginning)) return {entry.name, std::string(name), {}};
@@ -54,7 +66,7 @@ Target target_named(std::string_view name) {
 
 Target target_of_cores(std::vector<int> cores) {
   const BackendEntry& backend = backend_named(kDefaultBackend);
-  return {backend.name, backend.core_device, std::move(cores)};
+  return {.backend = backend.name, .device = backend.core_device, .cores = std::move(cores)};
 }
 
 std::vector<Target> all_targets(const BackendEntry& backend) {
@@ -88,6 +100,10 @@ std::optional<std::string> obstacle(const std::vector<Target>& targets) {
     }
   }
   return std::nullopt;
+}
+
+CompileOptions compile_options(const Target& target) {
+  return {.device = target.device, .threads = target.threads(), .pinned = target.pinned};
 }
 
 RuntimeDevice device_of(const Target& target) {

@@ -1,6 +1,6 @@
 // Names of devices as targets, and what a target is on this machine.
 //
-// `cpu:0-1` is a set of cores, run by the default backend. Any other name belongs to the backend
+// `cpu:0-1` and `cpu:0-1:pinned` are sets of cores, run by the default backend. Any other name belongs to the backend
 // that serves names which begin like it; a name that no backend serves is refused.
 
 #pragma once
@@ -33,6 +33,9 @@ std::vector<Target> targets_named(const std::vector<std::string>& names);
 
 // Why the targets cannot be used together here; nullopt if they can.
 std::optional<std::string> obstacle(const std::vector<Target>& targets);
+
+// How a part is compiled for the target.
+CompileOptions compile_options(const Target& target);
 
 // A set of cores has no backend's description, so that none is loaded for it: host memory, whose
 // size is not stated.

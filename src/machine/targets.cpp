@@ -61,6 +61,21 @@ bool share_a_core(const Target& a, const Target& b) {
                              [&](int core) { return std::ranges::binary_search(b.cores, core); });
 }
 
+std::optional<Target> joined(const std::vector<Target>& targets) {
+  if (targets.size() < 2) return std::nullopt;
+  Target all = targets.front();
+  all.cores.clear();
+  for (const Target& target : targets) {
+    Target same = target;
+    same.cores = targets.front().cores;
+    if (same != targets.front() || target.cores.size() != same.cores.size()) return std::nullopt;
+    all.cores.insert(all.cores.end(), target.cores.begin(), target.cores.end());
+  }
+  std::ranges::sort(all.cores);
+  const bool apart = std::ranges::adjacent_find(all.cores) == all.cores.end();
+  return apart && !all.cores.empty() ? std::optional(std::move(all)) : std::nullopt;
+}
+
 std::vector<int> cores_named(std::string_view name) {
   std::vector<int> cores;
   std::string_view rest = name.substr(kCoresPrefix.size());
@@ -81,11 +96,13 @@ std::vector<int> cores_named(std::string_view name) {
 }
 
 std::string name_of(const Target& target) {
-  return target.cores.empty() ? target.device : name_of_cores(target.cores);
+  if (target.cores.empty()) return target.device;
+  return name_of_cores(target.cores) + std::string(target.pinned ? kPinnedEnding : "");
 }
 
 std::string kind_of(const Target& target) {
-  return target.cores.empty() ? target.device : fmt::format("cpu-{}", target.cores.size());
+  if (target.cores.empty()) return target.device;
+  return fmt::format("cpu-{}{}", target.cores.size(), target.pinned ? "-pinned" : "");
 }
 
 std::vector<int> allowed_cores() {

@@ -4,6 +4,10 @@
 // `cpu:0-1` the cores 0 and 1, `cpu:0,2` the cores 0 and 2. Cores are numbered as the operating
 // system does, and only those count that this process may use. Which backend runs on them, and
 // which other devices there are, is the business of backends/registry.h.
+//
+// The operating system moves threads between the cores of a set. `cpu:0-1:pinned` has the backend bind
+// each of its threads to a core instead. The backend chooses among all cores of the process, so this
+// makes sense for all of them together only: one set of all cores, or streams that share them out.
 
 #pragma once
 
@@ -35,6 +39,7 @@ struct Target {
   std::string backend;     // "openvino"
   std::string device;      // as the backend calls it
   std::vector<int> cores;  // ascending; empty: not a set of cores
+  bool pinned = false;     // the backend binds its threads to cores
 
   [[nodiscard]] int threads() const { return cores.empty() ? 1 : static_cast<int>(cores.size()); }
   friend bool operator==(const Target&, const Target&) = default;
@@ -42,17 +47,21 @@ struct Target {
 
 bool share_a_core(const Target& a, const Target& b);
 
-// How names of core sets begin.
+// All cores of several sets of equally many, none in two of them; nullopt if they are not such sets.
+std::optional<Target> joined(const std::vector<Target>& targets);
+
+// How names of core sets begin, and how those end whose threads the backend binds.
 inline constexpr std::string_view kCoresPrefix = "cpu:";
+inline constexpr std::string_view kPinnedEnding = ":pinned";
 
 // Reads `cpu:0-1` and the like: the cores, ascending. Throws std::invalid_argument with one
 // sentence.
 std::vector<int> cores_named(std::string_view name);
 
-// The shortest spelling: `cpu:0-1`; without cores the device's own name.
+// The shortest spelling: `cpu:0-1`, `cpu:0-1:pinned`; without cores the device's own name.
 std::string name_of(const Target& target);
 
-// Devices of one kind take the same time: `cpu-1`, `cpu-2`, or the device.
+// Devices of one kind take the same time: `cpu-1`, `cpu-2`, `cpu-2-pinned`, or the device.
 std::string kind_of(const Target& target);
 
 // The cores that this process may use.

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "backends/part_inputs.h"
+#include "backends/target_devices.h"
 #include "machine/workers.h"
 
 namespace placewright {
@@ -31,7 +32,7 @@ Measured measure_crowded(const NeuralModel& model, const std::vector<Target>& ta
   std::vector<std::unique_ptr<Request>> requests;  // gone before the parts
   for (const Target& target : targets) {
     options.check();
-    parts.push_back(model.compile_whole({.device = target.device, .threads = target.threads()}));
+    parts.push_back(model.compile_whole(compile_options(target)));
     inputs.push_back(seeded_inputs(model.graph(), kSeed, target));
     requests.push_back(request_with(*parts.back(), inputs.back()));
   }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "backends/part_inputs.h"
+#include "backends/target_devices.h"
 #include "machine/workers.h"
 
 namespace placewright {
@@ -25,8 +26,7 @@ class Chain {
         const Buffers& inputs) {
     std::map<TensorKey, std::pair<std::size_t, std::size_t>> made;  // segment, output
     for (const OpGroup& ops : segments) {
-      CompiledPart& part = *parts_.emplace_back(
-          model.compile(ops, {.device = target.device, .threads = target.threads()}));
+      CompiledPart& part = *parts_.emplace_back(model.compile(ops, compile_options(target)));
       Request& request = *requests_.emplace_back(part.request());
       for (std::size_t i = 0; i < part.inputs().size(); ++i) {
         const TensorKey& tensor = part.inputs()[i];

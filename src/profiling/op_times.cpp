@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "backends/part_inputs.h"
+#include "backends/target_devices.h"
 #include "machine/workers.h"
 #include "profiling/fused_ops.h"
 
@@ -98,8 +99,9 @@ std::vector<double> undisturbed_means(const CounterReadings& readings,
 OpTimes measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
                     const Target& target, const MeasureOptions& options) {
   const ModelGraph& graph = model.graph();
-  const auto part =
-      model.compile(ops, {.device = target.device, .threads = target.threads(), .counters = true});
+  CompileOptions compiled = compile_options(target);
+  compiled.counters = true;
+  const auto part = model.compile(ops, compiled);
   OpTimes result;
   result.executed = part->executed();
   const Counters counters(result.executed);

@@ -188,8 +188,7 @@ void ArrivalExecution::compile() {
       Instance& instance = instances_[number];
       try {
         const NeuralModel& model = *models_[instance.model];
-        instance.part = model.compile_whole(
-            {.device = instance.target.device, .threads = instance.target.threads()});
+        instance.part = model.compile_whole(compile_options(instance.target));
         instance.inputs = seeded_inputs(model.graph(), options_.seed, instance.target);
         instance.request = request_with(*instance.part, instance.inputs);
       } catch (...) {

@@ -14,23 +14,6 @@
 #include "problem/exclusion.h"
 
 namespace placewright {
-namespace {
-
-// Whether these are several sets of equally many cores, none in two of them.
-bool are_alike(const std::vector<Target>& targets) {
-  const Target& first = targets.front();
-  std::set<int> cores;
-  for (const Target& target : targets) {
-    cores.insert(target.cores.begin(), target.cores.end());
-    if (target.backend != first.backend || target.device != first.device) return false;
-    if (target.cores.size() != first.cores.size()) return false;
-  }
-  return targets.size() > 1 && !cores.empty() &&
-         cores.size() == targets.size() * first.cores.size();
-}
-
-}  // namespace
-
 PreparedPlan::PreparedPlan(const Problem& problem, const Plan& plan,
                            const std::vector<std::unique_ptr<NeuralModel>>& models, int slots,
                            std::uint64_t seed)
@@ -67,9 +50,10 @@ void PreparedPlan::find_targets() {
                       problem_.model(segment.model).name, backend.title, name_of(found->second)));
     }
   }
-  if (const auto reason = obstacle(used)) throw std::invalid_argument(*reason);
+  if (streams_ && segments_.size() == 1) joined_ = joined(used);
+  const auto reason = obstacle(joined_ ? std::vector{*joined_} : used);
+  if (reason) throw std::invalid_argument(*reason);
   for (const auto& [id, target] : targets_) described_.emplace(id, device_of(target));
-  as_streams_ = streams_ && segments_.size() == 1 && are_alike(used);
 }
 
 void PreparedPlan::check_memory() const {
@@ -80,7 +64,7 @@ void PreparedPlan::check_memory() const {
   for (const SharedWeight& weight : problem_.draft().shared_weights) read += weight.bytes;
   for (const Segment& segment : segments_) {
     for (const DeviceId id : segment.devices) {
-      if (as_streams_ && id != segment.devices.front()) continue;
+      if (joined_ && id != segment.devices.front()) continue;
       for (const OpId op : segment.ops) {
         needed[described_.at(id).space.owner] += problem_.memory(op);
       }
@@ -127,17 +111,14 @@ void PreparedPlan::compile() {
     std::vector<std::size_t> ops;
     for (const OpId op : segment.ops) ops.push_back(number_[op]);
     const NeuralModel& model = *models_[segment.model.index()];
-    if (as_streams_) {
-      const Target& first = targets_.at(segment.devices.front());
-      const auto streams = static_cast<int>(segment.devices.size());
-      parts_[i].push_back(model.compile(
-          ops, {.device = first.device, .threads = streams * first.threads(), .streams = streams}));
+    if (joined_) {
+      CompileOptions options = compile_options(*joined_);
+      options.streams = static_cast<int>(segment.devices.size());
+      parts_[i].push_back(model.compile(ops, options));
       continue;
     }
     for (const DeviceId id : segment.devices) {
-      const Target& target = targets_.at(id);
-      parts_[i].push_back(
-          model.compile(ops, {.device = target.device, .threads = target.threads()}));
+      parts_[i].push_back(model.compile(ops, compile_options(targets_.at(id))));
     }
   }
 }
@@ -248,7 +229,7 @@ void PreparedPlan::add_workers() {
       if (worker.steps.empty() || worker.steps.back() != segment) worker.steps.push_back(segment);
     }
   }
-  if (as_streams_) {
+  if (joined_) {
     for (PlanWorker& worker : workers_) worker.target.cores.clear();
   }
   std::vector<std::size_t> order(copies_.size());
@@ -295,7 +276,7 @@ void PreparedPlan::find_holders() {
 
 std::unique_ptr<DisturbanceProbe> PreparedPlan::probe(const PlanWorker& worker,
                                                       DeviceId device) const {
-  if (!as_streams_) return probe_of(targets_.at(device));
+  if (!joined_) return probe_of(targets_.at(device));
   if (&worker != &workers_.front()) return nullptr;
   return probe_of_streams(static_cast<int>(workers_.size()));
 }

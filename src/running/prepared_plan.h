@@ -20,7 +20,7 @@
 // A pipeline of one stage with replicas on equal sets of cores is compiled once, with a stream for each
 // replica: streams have the backend's packed weights in memory, and in the caches, once. The threads
 // that compute are then the backend's own, on whichever of the cores the system gives them, and the
-// workers only hand them their samples.
+// workers only hand them their samples. Where the sets are pinned, the backend binds these threads.
 
 #pragma once
 
@@ -156,7 +156,7 @@ class PreparedPlan {
   std::vector<Segment> segments_;
   std::map<DeviceId, Target> targets_;  // of the devices that have something to do
   std::map<DeviceId, RuntimeDevice> described_;
-  bool as_streams_ = false;          // the replicas are streams of one part
+  std::optional<Target> joined_;     // the replicas are streams of one part, on these cores
   Table<OpId, std::size_t> number_;  // in its model
   std::size_t slots_ = 1;
   std::size_t round_ = 1;

@@ -29,6 +29,25 @@ TEST(Machine, CoreSetsAreReadAndSpelledShortly) {
   }
 }
 
+TEST(Machine, SetsWhoseThreadsTheBackendBindsAreSpelledSoAndOfAnotherKind) {
+  Target pinned = cores({0, 1});
+  pinned.pinned = true;
+  EXPECT_EQ(name_of(pinned), "cpu:0-1:pinned");
+  EXPECT_NE(kind_of(pinned), kind_of(cores({0, 1})));
+}
+
+TEST(Machine, SetsOfEquallyManyCoresAreJoined) {
+  EXPECT_EQ(joined({cores({2, 3}), cores({0, 1})}), cores({0, 1, 2, 3}));
+  EXPECT_EQ(joined({}), std::nullopt);
+  EXPECT_EQ(joined({cores({0})}), std::nullopt);
+  EXPECT_EQ(joined({cores({0}), cores({1, 2})}), std::nullopt);
+  EXPECT_EQ(joined({cores({0, 1}), cores({1, 2})}), std::nullopt);
+  EXPECT_EQ(joined({cores({}), cores({})}), std::nullopt);
+  Target pinned = cores({1});
+  pinned.pinned = true;
+  EXPECT_EQ(joined({cores({0}), pinned}), std::nullopt);
+}
+
 TEST(Machine, ClusterHasOneKindForEachSizeOfCoreSet) {
   const Cluster cluster =
       cluster_of_targets({cores({0}), cores({1, 2}), cores({3}), {"openvino", "GPU.0", {}}},

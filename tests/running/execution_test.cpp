@@ -179,25 +179,62 @@ class RememberingModel final : public WrappedModel {
   std::vector<CompileOptions>& compiled_;
 };
 
+// A model with a replica on each of the devices.
+class ReplicatedModel {
+ public:
+  explicit ReplicatedModel(const std::vector<std::string>& devices) {
+    ProblemDraft draft = model_draft({"openvino", "tiny-branches"}, folder_.file("models"), devices,
+                                     Objective::throughput);
+    draft.rules.max_replicas = static_cast<int>(devices.size());
+    problem_.emplace(std::move(draft));
+    models_ = models_of(*problem_);
+    models_.front() = std::make_unique<RememberingModel>(std::move(models_.front()), compiled_);
+  }
+
+  RunResult run() {
+    const auto& ops = problem_->topological_order();
+    const auto devices = problem_->devices();
+    const Plan plan = pipeline_plan(*problem_, {{.devices = {devices.begin(), devices.end()},
+                                                 .ops = {ops.begin(), ops.end()}}});
+    return run_plan(*problem_, plan, models_, {.warm_up = 2, .repeat = 6, .compare = false});
+  }
+
+  [[nodiscard]] const std::vector<CompileOptions>& compiled() const { return compiled_; }
+
+ private:
+  Folder folder_;
+  std::optional<Problem> problem_;
+  std::vector<CompileOptions> compiled_;
+  std::vector<std::unique_ptr<NeuralModel>> models_;
+};
+
 TEST(Replicas, OnEqualSetsOfCoresAreStreamsOfOnePart) {
   if (core_devices(2).size() < 2) GTEST_SKIP() << "needs two cores";
-  const Folder folder;
-  ProblemDraft draft = model_draft({"openvino", "tiny-branches"}, folder.file("models"),
-                                   core_devices(2), Objective::throughput);
-  draft.rules.max_replicas = 2;
-  const Problem problem(std::move(draft));
-  std::vector<CompileOptions> compiled;
-  auto models = models_of(problem);
-  models.front() = std::make_unique<RememberingModel>(std::move(models.front()), compiled);
-  const auto& ops = problem.topological_order();
-  const Plan plan = pipeline_plan(
-      problem, {{.devices = {DeviceId{0}, DeviceId{1}}, .ops = {ops.begin(), ops.end()}}});
-  const RunResult result =
-      run_plan(problem, plan, models, {.warm_up = 2, .repeat = 6, .compare = false});
-  ASSERT_EQ(compiled.size(), 1U);
-  EXPECT_EQ(compiled.front().streams, 2);
-  EXPECT_EQ(compiled.front().threads, 2);
+  ReplicatedModel replicated(core_devices(2));
+  const RunResult result = replicated.run();
+  ASSERT_EQ(replicated.compiled().size(), 1U);
+  EXPECT_EQ(replicated.compiled().front().streams, 2);
+  EXPECT_EQ(replicated.compiled().front().threads, 2);
+  EXPECT_FALSE(replicated.compiled().front().pinned);
   EXPECT_TRUE(result.value.watched);
+}
+
+TEST(Replicas, OnAllCoresAreBoundByTheBackendIfTheirNamesSaySo) {
+  std::vector<std::string> devices = core_devices(allowed_cores().size());
+  if (devices.size() < 2) GTEST_SKIP() << "needs two cores";
+  for (std::string& device : devices) device += kPinnedEnding;
+  ReplicatedModel replicated(devices);
+  (void)replicated.run();
+  ASSERT_EQ(replicated.compiled().size(), 1U);
+  EXPECT_EQ(replicated.compiled().front().streams, static_cast<int>(devices.size()));
+  EXPECT_TRUE(replicated.compiled().front().pinned);
+}
+
+TEST(Replicas, OnSomeCoresAreNotBoundByTheBackend) {
+  if (core_devices(2).size() < 2) GTEST_SKIP() << "needs two cores";
+  ReplicatedModel replicated({core_devices(1).front() + std::string(kPinnedEnding)});
+  EXPECT_THROW(replicated.run(), std::invalid_argument);
+  EXPECT_TRUE(replicated.compiled().empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Execution, ::testing::ValuesIn(backend_cases()), name_of_case);
