@@ -120,6 +120,9 @@ std::string headline(const Report& report) {
                             : measured_text(own);
   const Baseline* best = report.best_baseline();
   if (best != nullptr && own.valid()) {
+    if (best->is_plan) {
+      return text + fmt::format("; the plan is the best without one: {}", best->name);
+    }
     const Measured& other = report.of(*best);
     const std::string rival =
         fmt::format("{} ({}), the best without a plan", best->name,
@@ -224,7 +227,8 @@ std::string baselines_table(const Report& report) {
     const Measured& rival = report.of(baseline);
     const Measured& own = report.result.value;
     table.add({baseline.name, measured_text(baseline.latency), rate_text(baseline.per_sample),
-               own.valid() && rival.valid()
+               baseline.is_plan ? "the same"
+               : own.valid() && rival.valid()
                    ? fmt::format("{:.3g} times as fast", rival.median / own.median)
                    : "-"});
   }

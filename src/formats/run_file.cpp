@@ -66,9 +66,9 @@ inline constexpr auto kFields<RunEvent> =
                required("end", &RunEvent::end)};
 
 template <>
-inline constexpr auto kFields<RunBaseline> =
-    std::tuple{required("name", &RunBaseline::name), required("latency", &RunBaseline::latency),
-               required("per_sample", &RunBaseline::per_sample)};
+inline constexpr auto kFields<RunBaseline> = std::tuple{
+    required("name", &RunBaseline::name), required("latency", &RunBaseline::latency),
+    required("per_sample", &RunBaseline::per_sample), optional("is_plan", &RunBaseline::is_plan)};
 
 template <>
 inline constexpr auto kFields<RunOutputs> =

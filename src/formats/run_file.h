@@ -78,6 +78,7 @@ struct RunBaseline {
   std::string name;
   Measured latency;
   Measured per_sample;
+  bool is_plan = false;  // the same configuration as the plan, which was measured once for both
 };
 
 struct RunOutputs {

@@ -16,16 +16,42 @@
 namespace placewright {
 namespace {
 
-// The whole model on a target, compiled when it is first measured.
+// What the backend is told about a model that is not cut.
+struct Configuration {
+  Target target;    // with the cores of all streams
+  int streams = 1;  // inferences at once
+
+  // Which cores of equally many does not matter.
+  [[nodiscard]] bool equals(const Configuration& other) const {
+    return kind_of(target) == kind_of(other.target) && streams == other.streams;
+  }
+};
+
+// Nullopt if the plan is none.
+std::optional<Configuration> configuration_of(const Problem& problem, const Plan& plan) {
+  const auto target_of = [&](DeviceId device) { return target_named(problem.device(device).name); };
+  if (!plan.schedule && plan.stages.size() != 1) return std::nullopt;
+  if (plan.schedule || plan.stages.front().devices.size() == 1) {
+    const DeviceId first = plan.placement[OpId{0}];
+    const bool whole =
+        std::ranges::all_of(plan.placement, [&](DeviceId device) { return device == first; });
+    return whole ? std::optional(Configuration{target_of(first)}) : std::nullopt;
+  }
+  std::vector<Target> replicas;
+  for (const DeviceId device : plan.stages.front().devices) replicas.push_back(target_of(device));
+  std::optional<Target> all = joined(replicas);
+  if (!all) return std::nullopt;
+  return Configuration{std::move(*all), static_cast<int>(replicas.size())};
+}
+
+// The whole model in a configuration, compiled when it is first measured.
 class Setting {
  public:
-  Setting(std::string name, const NeuralModel& model, Target target, int streams,
-          bool pinned = false)
+  Setting(std::string name, const NeuralModel& model, Configuration configuration)
       : name_(std::move(name)),
         model_(model),
-        target_(std::move(target)),
-        streams_(streams),
-        pinned_(pinned) {}
+        target_(std::move(configuration.target)),
+        streams_(configuration.streams) {}
 
   void take_turn(const RunOptions& options) {
     if (requests_.empty()) compile(options);
@@ -45,16 +71,21 @@ class Setting {
   }
 
   [[nodiscard]] bool released() const { return released_; }
+  [[nodiscard]] Configuration configuration() const { return {target_, streams_}; }
   [[nodiscard]] Baseline baseline() const {
     return {name_, over_turns(latencies_), over_turns(per_sample_)};
+  }
+  // Of a setting that the plan is.
+  [[nodiscard]] Baseline baseline_of(const RunResult& plan) const {
+    const Measured& latency = streams_ > 1 ? plan.segment_times.front() : plan.value;
+    return {name_, latency, plan.value, true};
   }
 
  private:
   void compile(const RunOptions& options) {
-    part_ = model_.compile_whole({.device = target_.device,
-                                  .threads = target_.threads(),
-                                  .streams = streams_,
-                                  .pinned = pinned_});
+    CompileOptions compiled = compile_options(target_);
+    compiled.streams = streams_;
+    part_ = model_.compile_whole(compiled);
     inputs_ = model_inputs(model_.graph(), options.given_to(0), options.seed, target_);
     for (int i = 0; i < streams_; ++i) requests_.push_back(request_with(*part_, inputs_));
   }
@@ -124,9 +155,8 @@ class Setting {
 
   std::string name_;
   const NeuralModel& model_;
-  Target target_;
+  Target target_;  // with the cores of all streams
   int streams_;
-  bool pinned_;
   std::unique_ptr<CompiledPart> part_;
   Buffers inputs_;
   std::vector<std::unique_ptr<Request>> requests_;
@@ -135,37 +165,49 @@ class Setting {
   std::vector<Measured> per_sample_;
 };
 
+// All cores of the devices, as one set.
+Target all_cores_of(const std::vector<Target>& targets) {
+  Target all;
+  std::set<int> cores;
+  for (const Target& target : targets) {
+    if (target.cores.empty()) continue;
+    all = target;
+    cores.insert(target.cores.begin(), target.cores.end());
+  }
+  all.cores.assign(cores.begin(), cores.end());
+  return all;
+}
+
 // Streams of several cores each are for pipelines alone: a latency is better with all cores.
 std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& model, bool pipeline) {
   std::vector<Setting> settings;
+  std::vector<Target> targets;
   std::set<std::string> kinds;
-  std::set<std::size_t> widths{1};
-  std::set<int> cores;
-  std::optional<Target> widest;  // on cores
   for (const DeviceId device : problem.devices()) {
-    const Target target = target_named(problem.device(device).name);
-    cores.insert(target.cores.begin(), target.cores.end());
-    if (!target.cores.empty() && (!widest || target.threads() > widest->threads())) widest = target;
-    if (pipeline && !target.cores.empty()) widths.insert(target.cores.size());
+    Target target = target_named(problem.device(device).name);
+    target.pinned = false;
+    targets.push_back(target);
     if (!kinds.insert(kind_of(target)).second) continue;
-    settings.emplace_back(fmt::format("{} alone", name_of(target)), model, target, 1);
+    settings.emplace_back(fmt::format("{} alone", name_of(target)), model, Configuration{target});
   }
-  if (cores.size() < 2 || problem.device_count() < 2) return settings;
-  const Target all{widest->backend, widest->device, {cores.begin(), cores.end()}};
-  if (widest->cores.size() < cores.size()) {
-    settings.emplace_back(fmt::format("{} threads", cores.size()), model, all, 1);
+  const Target all = all_cores_of(targets);
+  if (all.cores.size() < 2 || targets.size() < 2) return settings;
+  const auto add = [&](std::size_t streams, bool pinned) {
+    Configuration configuration{all, static_cast<int>(streams)};
+    configuration.target.pinned = pinned;
+    settings.emplace_back(
+        fmt::format("{} {}{}", streams > 1 ? streams : all.cores.size(),
+                    streams > 1 ? "streams" : "threads", pinned ? ", pinned" : ""),
+        model, std::move(configuration));
+  };
+  std::set<std::size_t> widths{1, all.cores.size()};  // of a stream
+  for (const Target& target : targets) {
+    if (pipeline && !target.cores.empty()) widths.insert(target.cores.size());
   }
   for (const std::size_t width : widths) {
-    const std::size_t streams = cores.size() / width;
-    if (streams < 2) continue;
-    settings.emplace_back(fmt::format("{} streams", streams), model, all,
-                          static_cast<int>(streams));
-  }
-  // The backend chooses among all cores, so it must have all of them.
-  if (cores.size() == allowed_cores().size()) {
-    settings.emplace_back(
-        fmt::format("{} {}, pinned", cores.size(), pipeline ? "streams" : "threads"), model, all,
-        pipeline ? all.threads() : 1, true);
+    const std::size_t streams = all.cores.size() / width;
+    if (streams > 1 || !kinds.contains(kind_of(all))) add(streams, false);
+    if (all.cores == allowed_cores() && (pipeline || streams == 1)) add(streams, true);
   }
   return settings;
 }
@@ -184,6 +226,10 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
   const RunOptions turn_options = plan.schedule ? plan_options : one_turn_of(options, Plan{});
   LoadedPlan loaded(problem, plan, models, plan_options);
   std::vector<Setting> settings = settings_of(problem, *models.front(), !plan.schedule);
+  const std::optional<Configuration> own = configuration_of(problem, plan);
+  const auto is_plan = [&](const Setting& setting) {
+    return own && own->equals(setting.configuration());
+  };
   std::vector<RunResult> results;
   double fastest = kInfinity;
   const auto far_slower = [&](const Setting& setting) {
@@ -198,7 +244,8 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
       if (interrupted()) break;
       if (i == 0) {
         results.push_back(loaded.measure(turn == 0));
-      } else if (Setting& setting = settings[i - 1]; !setting.released()) {
+        fastest = std::min(fastest, results.back().value.median);
+      } else if (Setting& setting = settings[i - 1]; !setting.released() && !is_plan(setting)) {
         setting.take_turn(turn_options);
         if (far_slower(setting)) setting.release();
       }
@@ -206,7 +253,10 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
   }
   ComparedRun run{over_turns(std::move(results)), {}};
   if (run.result.interrupted) return run;
-  for (const Setting& setting : settings) run.baselines.push_back(setting.baseline());
+  for (const Setting& setting : settings) {
+    run.baselines.push_back(is_plan(setting) ? setting.baseline_of(run.result)
+                                             : setting.baseline());
+  }
   return run;
 }
 

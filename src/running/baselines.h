@@ -1,7 +1,7 @@
 // What the same cores give without us: the whole model on one device, with all cores as threads of
 // one inference, and with one stream for each core; for a pipeline also with fewer streams, each of as
-// many cores as a device has. Threads go where the system lets them run, but once also where the backend
-// binds them.
+// many cores as a device has. Threads go where the system lets them run; with all cores of the process
+// also where the backend binds them.
 
 #pragma once
 
@@ -17,9 +17,10 @@
 namespace placewright {
 
 struct Baseline {
-  std::string name;     // "cpu:0 alone", "2 threads", "2 streams"
-  Measured latency;     // of one inference
-  Measured per_sample;  // time between two finished samples, as many at once as it takes
+  std::string name;      // "cpu:0 alone", "2 threads", "2 streams"
+  Measured latency;      // of one inference
+  Measured per_sample;   // time between two finished samples, as many at once as it takes
+  bool is_plan = false;  // the plan is nothing else: its own measurement, which is not taken twice
 };
 
 struct ComparedRun {
@@ -32,7 +33,6 @@ struct ComparedRun {
 // Runs a plan of one model and its baselines in turns (running/turns.h). A baseline that takes more
 // than kFarSlower times as long as the fastest has no further turns, and does not stay in memory.
 // Throws as run_plan does.
-inline constexpr double kFarSlower = 1.5;
 ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
                                  const std::vector<std::unique_ptr<NeuralModel>>& models,
                                  const RunOptions& options);

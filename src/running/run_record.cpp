@@ -79,7 +79,8 @@ RunFile run_file_of(const Problem& problem, const Plan& plan, const RunResult& r
     file.timeline.push_back(event_of(event, result.segments.size()));
   }
   for (const Baseline& baseline : baselines) {
-    file.baselines.push_back({baseline.name, baseline.latency, baseline.per_sample});
+    file.baselines.push_back(
+        {baseline.name, baseline.latency, baseline.per_sample, baseline.is_plan});
   }
   if (result.outputs.compared) file.outputs = outputs_of(result.outputs);
   return file;

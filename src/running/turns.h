@@ -19,6 +19,9 @@ namespace placewright {
 
 inline constexpr int kTurns = 5;
 
+// What has taken more than this times as long as the fastest has no further turns.
+inline constexpr double kFarSlower = 1.3;
+
 // Who runs when in a turn, of so many.
 std::vector<std::size_t> order_in_turn(int turn, std::size_t count);
 

@@ -1,0 +1,110 @@
+#include "running/baselines.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/opened_models.h"
+#include "backends/target_devices.h"
+#include "evaluate/pipeline.h"
+#include "evaluate/placement_plan.h"
+#include "machine/target_cluster.h"
+#include "support/backend_case.h"
+#include "support/folder.h"
+#include "support/random_cuts.h"
+
+namespace placewright {
+namespace {
+
+using placewright::testing::core_devices;
+using placewright::testing::Folder;
+using placewright::testing::model_draft;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+
+class Baselines : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (cores() < 2) GTEST_SKIP() << "needs two cores";
+  }
+
+  [[nodiscard]] static std::size_t cores() { return allowed_cores().size(); }
+
+  // All cores of the process, each alone and all together. `pinned`: bound by the backend.
+  [[nodiscard]] Problem problem(Objective objective, bool pinned) const {
+    ProblemDraft draft = model_draft({"openvino", "tiny-branches"}, folder_.file("models"),
+                                     core_devices(cores()), objective);
+    std::vector<Target> targets;
+    for (const int core : allowed_cores()) targets.push_back(target_of_cores({core}));
+    targets.push_back(target_of_cores(allowed_cores()));
+    for (Target& target : targets) target.pinned = pinned;
+    draft.cluster = cluster_of_targets(targets, devices_of(targets));
+    draft.rules.max_replicas = static_cast<int>(cores());
+    for (Op& op : draft.ops) op.time.resize(2, op.time.front());
+    return Problem(std::move(draft));
+  }
+
+  static std::vector<Baseline> baselines_of(const Problem& problem, const Plan& plan) {
+    return run_beside_baselines(problem, plan, models_of(problem), {.warm_up = 1, .repeat = 5})
+        .baselines;
+  }
+
+ private:
+  Folder folder_;
+};
+
+std::vector<std::string> names_of(const std::vector<Baseline>& baselines) {
+  std::vector<std::string> names;
+  for (const Baseline& baseline : baselines) names.push_back(baseline.name);
+  return names;
+}
+
+// Of those that the plan is.
+std::vector<std::string> same_as_plan(const std::vector<Baseline>& baselines) {
+  std::vector<std::string> names;
+  for (const Baseline& baseline : baselines) {
+    EXPECT_GT(baseline.latency.kept + baseline.latency.rejected, 0U) << baseline.name;
+    if (baseline.is_plan) names.push_back(baseline.name);
+  }
+  return names;
+}
+
+TEST_F(Baselines, AModelOnAllCoresIsThatBaseline) {
+  const std::string alone = name_of(target_of_cores(allowed_cores())) + " alone";
+  const std::string threads = fmt::format("{} threads, pinned", cores());
+  for (const bool pinned : {false, true}) {
+    const Problem latency = problem(Objective::latency, pinned);
+    const auto plan = plan_of_placement(latency, Placement(latency.op_count(), DeviceId{cores()}));
+    const auto baselines = baselines_of(latency, plan.value());
+    EXPECT_THAT(names_of(baselines), ElementsAre(core_devices(1).front() + " alone", alone,
+                                                 fmt::format("{} streams", cores()), threads));
+    EXPECT_THAT(same_as_plan(baselines), ElementsAre(pinned ? threads : alone));
+  }
+}
+
+TEST_F(Baselines, AReplicaOnEachCoreIsTheBaselineOfStreams) {
+  const std::string streams = fmt::format("{} streams", cores());
+  const std::string bound = streams + ", pinned";
+  for (const bool pinned : {false, true}) {
+    const Problem throughput = problem(Objective::throughput, pinned);
+    const auto& ops = throughput.topological_order();
+    Stage stage{.devices = {}, .ops = {ops.begin(), ops.end()}};
+    for (std::size_t core = 0; core < cores(); ++core) stage.devices.emplace_back(core);
+    const auto baselines = baselines_of(throughput, pipeline_plan(throughput, {stage}));
+    EXPECT_THAT(names_of(baselines),
+                IsSupersetOf({streams, bound, fmt::format("{} threads, pinned", cores())}));
+    EXPECT_THAT(same_as_plan(baselines), ElementsAre(pinned ? bound : streams));
+  }
+}
+
+TEST_F(Baselines, ACutPlanIsNoneOfThem) {
+  const Problem latency = problem(Objective::latency, false);
+  Placement placement(latency.op_count(), DeviceId{0});
+  placement[latency.topological_order().back()] = DeviceId{1};
+  const auto plan = plan_of_placement(latency, placement);
+  EXPECT_THAT(same_as_plan(baselines_of(latency, plan.value())), IsEmpty());
+}
+
+}  // namespace
+}  // namespace placewright
