@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backends/opened_models.h"
+#include "backends/target_devices.h"
 #include "evaluate/pipeline.h"
 #include "evaluate/schedule.h"
 #include "planning/portfolio.h"
@@ -63,25 +64,32 @@ std::optional<Plan> uncut_plan(const Problem& problem, std::vector<DeviceId> dev
   return accepted(schedule_plan(problem, std::move(placement), std::move(schedule)));
 }
 
-// The model uncut on each kind of device, as far as that may be the fastest.
-std::vector<TuningRound> uncut_rounds(const ProblemDraft& costs) {
-  std::vector<TuningRound> rounds;
-  double fastest = kInfinity;
-  const Problem problem(costs);
-  for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
-    std::vector<DeviceId> devices = devices_of(problem, KindId{kind});
-    if (devices.empty()) continue;
-    std::optional<Plan> plan = uncut_plan(problem, std::move(devices));
-    if (!plan) continue;
-    fastest = std::min(fastest, plan->value);
-    TuningRound round{Problem(costs), {}, {}, true};
-    round.outcome.planner = "single";
-    round.outcome.answer.plan = std::move(plan);
-    rounds.push_back(std::move(round));
+// The same costs for devices whose threads the backend binds, or does not bind if it does so far. Nullopt
+// if these devices have not all cores of the process, or if the problem has the others too.
+std::optional<ProblemDraft> bound_otherwise(const ProblemDraft& costs,
+                                            const std::vector<DeviceId>& devices) {
+  std::vector<Target> targets;
+  for (const DeviceId device : devices) {
+    targets.push_back(target_named(costs.cluster.devices[device.index()].name));
   }
-  std::erase_if(rounds,
-                [&](const TuningRound& round) { return round.predicted() > kNoRival * fastest; });
-  return rounds;
+  const auto all = targets.size() == 1 ? std::optional(targets.front()) : joined(targets);
+  if (!all || all->cores != allowed_cores()) return std::nullopt;
+  ProblemDraft others = costs;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    targets[i].pinned = !targets[i].pinned;
+    const std::string name = name_of(targets[i]);
+    const auto& known = costs.cluster.devices;
+    if (std::ranges::find(known, name, &Device::name) != known.end()) return std::nullopt;
+    others.cluster.devices[devices[i].index()].name = name;
+  }
+  return others;
+}
+
+TuningRound uncut_round(ProblemDraft costs, Plan plan) {
+  TuningRound round{Problem(std::move(costs)), {}, {}, true};
+  round.outcome.planner = "single";
+  round.outcome.answer.plan = std::move(plan);
+  return round;
 }
 
 class Tuner {
@@ -118,7 +126,7 @@ class Tuner {
 
   void play_final() {
     constexpr int kAttempts = 3;
-    std::vector<TuningRound> finalists = uncut_rounds(tuning_.rounds.back().corrected_draft());
+    std::vector<TuningRound> finalists = uncut_finalists(tuning_.rounds.back().corrected_draft());
     const TuningRound* cut = fastest_cut_round();
     if (cut == nullptr && finalists.empty()) cut = &tuning_.rounds.back();
     if (cut != nullptr) {
@@ -127,7 +135,9 @@ class Tuner {
     const auto models = models_of(finalists.front().problem);
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       if (!run_in_turns(finalists, models)) return interrupt();
-      if (std::ranges::all_of(finalists, &TuningRound::valid)) break;
+      const bool disturbed = std::ranges::any_of(
+          finalists, [](const TuningRound& round) { return !round.out && !round.valid(); });
+      if (!disturbed) break;
     }
     tuning_.finalists = std::move(finalists);
   }
@@ -144,19 +154,28 @@ class Tuner {
   // False: interrupted.
   bool run_in_turns(std::vector<TuningRound>& finalists,
                     const std::vector<std::unique_ptr<NeuralModel>>& models) {
-    std::vector<LoadedPlan> loaded;
+    std::vector<std::optional<LoadedPlan>> loaded;  // nullopt: out
     std::vector<std::vector<RunResult>> results(finalists.size());
+    double fastest = kInfinity;
     for (const TuningRound& round : finalists) {
       const Plan& plan = *round.outcome.answer.plan;
       const RunOptions options =
           one_turn_of({.repeat = request_.repeat, .stop = request_.stop}, plan);
-      loaded.emplace_back(round.problem, plan, models, options);
+      loaded.emplace_back(std::in_place, round.problem, plan, models, options);
     }
     for (int turn = 0; turn < kTurns; ++turn) {
       tell(fmt::format("the final: turn {} of {}", turn + 1, kTurns));
       for (const std::size_t i : order_in_turn(turn, finalists.size())) {
-        results[i].push_back(loaded[i].measure(turn == 0));
+        if (!loaded[i]) continue;
+        results[i].push_back(loaded[i]->measure(turn == 0));
         if (results[i].back().interrupted) return false;
+        fastest = std::min(fastest, results[i].back().value.median);
+        // By the best of its turns: one that was disturbed does not count.
+        const bool far_slower = std::ranges::all_of(results[i], [&](const RunResult& result) {
+          return result.value.median > kFarSlower * fastest;
+        });
+        finalists[i].out = far_slower;
+        if (far_slower) loaded[i].reset();
       }
     }
     for (std::size_t i = 0; i < finalists.size(); ++i) {
@@ -228,6 +247,27 @@ class Tuner {
 
 }  // namespace
 
+std::vector<TuningRound> uncut_finalists(const ProblemDraft& costs) {
+  std::vector<TuningRound> rounds;
+  double fastest = kInfinity;
+  const Problem problem(costs);
+  for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
+    std::vector<DeviceId> devices = devices_of(problem, KindId{kind});
+    if (devices.empty()) continue;
+    std::optional<Plan> plan = uncut_plan(problem, std::move(devices));
+    if (!plan) continue;
+    fastest = std::min(fastest, plan->value);
+    const std::vector<DeviceId> used =
+        plan->schedule ? std::vector{plan->placement[OpId{0}]} : plan->stages.front().devices;
+    std::optional<ProblemDraft> otherwise = bound_otherwise(costs, used);
+    rounds.push_back(uncut_round(costs, *plan));
+    if (otherwise) rounds.push_back(uncut_round(std::move(*otherwise), std::move(*plan)));
+  }
+  std::erase_if(rounds,
+                [&](const TuningRound& round) { return round.predicted() > kNoRival * fastest; });
+  return rounds;
+}
+
 ProblemDraft TuningRound::corrected_draft() const {
   std::vector<std::optional<double>> times;
   for (const Measured& time : result.segment_times) {
@@ -237,7 +277,18 @@ ProblemDraft TuningRound::corrected_draft() const {
 }
 
 TuningRound TuningRound::with_corrected_costs() const {
-  TuningRound same{Problem(corrected_draft()), outcome, result, uncut};
+  ProblemDraft costs = corrected_draft();
+  TuningRound same = under(costs);
+  if (!valid() || same.predicted() <= 0) return same;
+  const double factor = measured() / same.predicted();
+  for (Op& op : costs.ops) {
+    for (double& time : op.time) time *= factor;
+  }
+  return under(std::move(costs));
+}
+
+TuningRound TuningRound::under(ProblemDraft costs) const {
+  TuningRound same{Problem(std::move(costs)), outcome, result, uncut};
   Plan& plan = *same.outcome.answer.plan;
   if (plan.schedule) {
     Schedule schedule = retime(same.problem, plan.placement, *plan.schedule);
@@ -253,7 +304,8 @@ const TuningRound* Tuning::uncut() const {
   const TuningRound* fastest = nullptr;
   for (const TuningRound& round : finalists) {
     if (!round.uncut) continue;
-    if (fastest == nullptr || round.measured() < fastest->measured()) fastest = &round;
+    const auto rank = [](const TuningRound& each) { return std::pair(each.out, each.measured()); };
+    if (fastest == nullptr || rank(round) < rank(*fastest)) fastest = &round;
   }
   return fastest;
 }
@@ -263,7 +315,7 @@ const TuningRound* Tuning::best() const {
   const TuningRound& cut = finalists.back();
   const TuningRound* whole = uncut();
   if (cut.uncut || whole == nullptr) return whole == nullptr ? &cut : whole;
-  const bool faster = cut.valid() && whole->valid() && cut.result.outputs.equal() &&
+  const bool faster = !cut.out && cut.valid() && whole->valid() && cut.result.outputs.equal() &&
                       cut.measured() < (1 - kLeastGain) * whole->measured();
   return faster ? &cut : whole;
 }

@@ -8,8 +8,9 @@
 // Then the final: the fastest round that cut the model, and the model uncut on each kind of device
 // that may be the best for it (of several models one after the other, the shortest first; for
 // throughput on as many equal devices as may share it), which is what the backend gives without a
-// plan. All of them stay compiled and run in turns (running/turns.h), so that they meet the same
-// machine. The cut plan is kept only if it is measured faster there, by more than the noise. If others
+// plan. With all cores of the process there are two of each: the system moves the threads, or the backend
+// binds them (`cpu:0-1:pinned`). All of them stay compiled and run in turns (running/turns.h), so that they
+// meet the same machine. The cut plan is kept only if it is measured faster there, by more than the noise. If others
 // disturbed the final it is repeated, twice at most; if all was disturbed the model stays uncut. So
 // tuning never ends with a plan that is slower than no plan.
 
@@ -52,6 +53,7 @@ struct TuningRound {
   PlanOutcome outcome;
   RunResult result;
   bool uncut = false;  // one segment for each model
+  bool out = false;    // of the final: far slower than the fastest, so that it had not all turns
 
   [[nodiscard]] double predicted() const { return outcome.value(); }
   [[nodiscard]] double measured() const { return result.value.median; }
@@ -60,8 +62,13 @@ struct TuningRound {
   [[nodiscard]] double error() const { return predicted() / measured() - 1; }
   // The costs as this round's measurements correct them.
   [[nodiscard]] ProblemDraft corrected_draft() const;
-  // The same plan under these costs, without a bound: that was for others.
+  // The same plan under these costs, without a bound: that was for others. What the segments do not
+  // show (the way from one to the next, and from one sample to the next) is spread over the ops, so that
+  // the plan is predicted to take what it took if that is valid.
   [[nodiscard]] TuningRound with_corrected_costs() const;
+
+ private:
+  [[nodiscard]] TuningRound under(ProblemDraft costs) const;
 };
 
 struct Tuning {
@@ -70,12 +77,16 @@ struct Tuning {
   std::vector<TuningRound> finalists;  // with what they took in the final
   bool interrupted = false;
 
-  // The fastest finalist that is uncut, its measurement valid or not: others can only have made it
-  // slower.
+  // The fastest finalist that is uncut, its measurement valid or not: others can only have made it slower.
+  // One that is out only if all of them are.
   [[nodiscard]] const TuningRound* uncut() const;
   // What is kept; nullptr if there was no final.
   [[nodiscard]] const TuningRound* best() const;
 };
+
+// The model uncut on each kind of device, as far as that may be the fastest, and with all cores of the
+// process also bound otherwise; not yet run.
+std::vector<TuningRound> uncut_finalists(const ProblemDraft& costs);
 
 // `costs` must come from models that can be run here. Throws as run_plan does.
 Tuning tune(ProblemDraft costs, TuneRequest request);
