@@ -75,6 +75,12 @@ class Setting {
   [[nodiscard]] Baseline baseline() const {
     return {name_, over_turns(latencies_), over_turns(per_sample_)};
   }
+  // By turn: what is compared with a pipeline, or with a schedule.
+  [[nodiscard]] std::vector<double> times(bool pipeline) const {
+    std::vector<double> medians;
+    for (const Measured& turn : pipeline ? per_sample_ : latencies_) medians.push_back(turn.median);
+    return medians;
+  }
   // Of a setting that the plan is.
   [[nodiscard]] Baseline baseline_of(const RunResult& plan) const {
     const Measured& latency = streams_ > 1 ? plan.segment_times.front() : plan.value;
@@ -232,12 +238,6 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
   };
   std::vector<RunResult> results;
   double fastest = kInfinity;
-  const auto far_slower = [&](const Setting& setting) {
-    const Baseline baseline = setting.baseline();
-    const double time = plan.schedule ? baseline.latency.median : baseline.per_sample.median;
-    fastest = std::min(fastest, time);
-    return time > kFarSlower * fastest;
-  };
   const auto interrupted = [&] { return !results.empty() && results.back().interrupted; };
   for (; turn < kTurns && !interrupted(); ++turn) {
     for (const std::size_t i : order_in_turn(turn, settings.size() + 1)) {
@@ -247,7 +247,9 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
         fastest = std::min(fastest, results.back().value.median);
       } else if (Setting& setting = settings[i - 1]; !setting.released() && !is_plan(setting)) {
         setting.take_turn(turn_options);
-        if (far_slower(setting)) setting.release();
+        const std::vector<double> times = setting.times(!plan.schedule);
+        fastest = std::min(fastest, times.back());
+        if (far_slower(times, fastest)) setting.release();
       }
     }
   }

@@ -14,6 +14,12 @@ std::vector<std::size_t> order_in_turn(int turn, std::size_t count) {
   return order;
 }
 
+bool far_slower(std::span<const double> turns, double fastest) {
+  constexpr double kAfterOne = 1.3;
+  constexpr double kAfterMore = 1.1;
+  return std::ranges::min(turns) > (turns.size() == 1 ? kAfterOne : kAfterMore) * fastest;
+}
+
 RunOptions one_turn_of(RunOptions options, const Plan& plan) {
   constexpr int kMostWarmUp = 2;  // all of it is compiled and has run before
   options.warm_up = std::min(options.warm_up, kMostWarmUp);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "problem/measured.h"
@@ -19,15 +20,17 @@ namespace placewright {
 
 inline constexpr int kTurns = 5;
 
-// What has taken more than this times as long as the fastest has no further turns.
-inline constexpr double kFarSlower = 1.3;
+// Whether something is so far behind the fastest time of all that it has no further turns, so that a
+// comparison of many takes little more time than one of the few that matter. What counts is the best of
+// its turns (medians): others may have disturbed one.
+bool far_slower(std::span<const double> turns, double fastest);
 
 // Who runs when in a turn, of so many.
 std::vector<std::size_t> order_in_turn(int turn, std::size_t count);
 
 // The samples of one turn of a plan, so that all turns have about as many as `options` say; of a
 // pipeline, which shows its pace only when it is full, at least kFewestOfPipeline for each replica.
-inline constexpr int kFewestOfPipeline = 10;
+inline constexpr int kFewestOfPipeline = 5;
 RunOptions one_turn_of(RunOptions options, const Plan& plan);
 
 // The medians over the turns that are valid, over all of them if those are less than half.

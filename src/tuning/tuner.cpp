@@ -156,6 +156,7 @@ class Tuner {
                     const std::vector<std::unique_ptr<NeuralModel>>& models) {
     std::vector<std::optional<LoadedPlan>> loaded;  // nullopt: out
     std::vector<std::vector<RunResult>> results(finalists.size());
+    std::vector<std::vector<double>> times(finalists.size());
     double fastest = kInfinity;
     for (const TuningRound& round : finalists) {
       const Plan& plan = *round.outcome.answer.plan;
@@ -169,13 +170,10 @@ class Tuner {
         if (!loaded[i]) continue;
         results[i].push_back(loaded[i]->measure(turn == 0));
         if (results[i].back().interrupted) return false;
-        fastest = std::min(fastest, results[i].back().value.median);
-        // By the best of its turns: one that was disturbed does not count.
-        const bool far_slower = std::ranges::all_of(results[i], [&](const RunResult& result) {
-          return result.value.median > kFarSlower * fastest;
-        });
-        finalists[i].out = far_slower;
-        if (far_slower) loaded[i].reset();
+        times[i].push_back(results[i].back().value.median);
+        fastest = std::min(fastest, times[i].back());
+        finalists[i].out = far_slower(times[i], fastest);
+        if (finalists[i].out) loaded[i].reset();
       }
     }
     for (std::size_t i = 0; i < finalists.size(); ++i) {

@@ -46,7 +46,7 @@ struct TuneRequest {
 
 // An uncut model that is predicted to take more than this times as long as the fastest one is not in
 // the final.
-inline constexpr double kNoRival = 2;
+inline constexpr double kNoRival = 1.5;
 
 struct TuningRound {
   Problem problem;

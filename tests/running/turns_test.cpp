@@ -38,6 +38,14 @@ TEST(Turns, TheResultIsThatOfATypicalTurnWithTheOutputsOfTheFirst) {
   EXPECT_FALSE(result.interrupted);
 }
 
+TEST(Turns, WhatIsFarBehindInAllOfItsTurnsHasNoFurtherOnes) {
+  EXPECT_FALSE(far_slower(std::vector{10.0}, 10));
+  EXPECT_FALSE(far_slower(std::vector{12.0}, 10)) << "one turn may have been disturbed";
+  EXPECT_TRUE(far_slower(std::vector{14.0}, 10));
+  EXPECT_TRUE(far_slower(std::vector{12.0, 12.0}, 10));
+  EXPECT_FALSE(far_slower(std::vector{12.0, 10.5}, 10));
+}
+
 TEST(Turns, NobodyAlwaysHasTheSameOneBefore) {
   EXPECT_EQ(order_in_turn(0, 3), (std::vector<std::size_t>{0, 1, 2}));
   EXPECT_EQ(order_in_turn(1, 3), (std::vector<std::size_t>{2, 1, 0}));
