@@ -3,7 +3,8 @@
 
 Each model of the zoo is made and profiled whole on nested sets of all cores (`profile --whole`). Then, resumed where it was left:
 
-  latency, throughput   planned and tuned, and run beside one core, two, four, …, all cores as threads, and streams of each width
+  latency, throughput   planned and tuned, and run beside one core, two, four, …, all cores as threads, and streams of each width, with the
+                        threads of all cores bound by OpenVINO and not
   sets                  ten sets of three models and ten of six, all at once: `run --trace` with every arrival at 0. Each is drawn
                         from all models, and one may be drawn several times
   copies                six inferences of one model at once
@@ -29,7 +30,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ["squeezenet", "bninception", "resnet50", "inceptionv3", "alexnet", "swin-t", "inceptionv4", "gpt2", "bert-base"]
 # Each stays compiled for every set of cores at once: those with the largest weights are left out.
 TOGETHER = ["squeezenet", "bninception", "resnet50", "inceptionv3", "alexnet", "swin-t", "inceptionv4"]
-OBJECTIVES = ["latency", "throughput"]
 POLICIES = ["shortest", "together"]  # what needs no plan
 
 
@@ -94,9 +94,10 @@ class Bench:
         ran = self.run("run", plan, "--repeat", 3 * self.options.repeat)
         value = "latency" if objective == "latency" else "per_sample"
         rivals = {rival["name"]: rival[value]["median"] for rival in ran["baselines"]}
+        same = [rival["name"] for rival in ran["baselines"] if rival.get("is_plan")]
         own = ran["measured"]
         return {"predicted": ran["predicted"], "measured": own["median"], "spread": (own["high"] - own["low"]) / own["median"] if own["high"] else None,
-                "valid": own["valid"], "rivals": rivals, "devices": sorted({segment["device"] for segment in ran["segments"]}),
+                "valid": own["valid"], "rivals": rivals, "same": same, "devices": sorted({segment["device"] for segment in ran["segments"]}),
                 "segments": len(ran["segments"]), "equal": ran["outputs"]["equal"]}
 
     def trace(self, name, arrivals):
@@ -113,19 +114,17 @@ class Bench:
     def measure(self):
         """In parts, each until its share of the time is over; then what is left of all of them."""
         together = [model for model in TOGETHER if model in self.options.models]
-        rest = [model for model in self.options.models if model not in together]
-        parts = [(0.40, lambda: self.measure_plans(together)), (0.62, lambda: self.measure_sets(together, 3)),
-                 (0.78, lambda: self.measure_sets(together, 6)), (0.86, lambda: self.measure_copies(together)),
-                 (0.93, lambda: self.measure_arrivals(together))]
+        parts = [(0.45, lambda: self.measure_plans("latency")), (0.75, lambda: self.measure_plans("throughput")),
+                 (0.85, lambda: self.measure_sets(together, 3)), (0.93, lambda: self.measure_sets(together, 6)),
+                 (0.97, lambda: self.measure_arrivals(together)), (1.0, lambda: self.measure_copies(together))]
         everything = [(1.0, part) for _, part in parts]
-        for share, part in [*parts, (1.0, lambda: self.measure_plans(rest)), *everything]:
+        for share, part in [*parts, *everything]:
             self.until = self.begin + share * self.options.seconds
             part()
 
-    def measure_plans(self, models):
-        for model in models:
-            for objective in OBJECTIVES:
-                self.once(f"{objective} {model}", lambda: self.plan(model, objective))
+    def measure_plans(self, objective):
+        for model in self.options.models:
+            self.once(f"{objective} {model}", lambda: self.plan(model, objective))
 
     def measure_sets(self, models, size):
         for seed in range(1, self.options.sets + 1):
@@ -185,7 +184,7 @@ def plan_row(key, row):
     sets = row["devices"][0].split(", ")  # of one segment
     devices = sets[0] if len(sets) == 1 else f"{len(sets)} sets like {sets[0]}"
     return [key.split(" ", 1)[1], f"{row['predicted']:.2f}", f"{row['measured']:.2f}", f"{row['spread']:.1%}" if row["spread"] else "-", devices,
-            f"{row['rivals'][best]:.2f} ({best})", f"{gain:.2f}x" + ("" if row["valid"] else ", disturbed")]
+            f"{row['rivals'][best]:.2f} ({best}{': the plan itself' if best in row.get('same', []) else ''})", f"{gain:.2f}x" + ("" if row["valid"] else ", disturbed")]
 
 
 def trace_row(key, row):

@@ -74,7 +74,7 @@ def measured_plan(program, problem, objective, folder, options):
     for baseline in run["baselines"]:
         rival = baseline["latency" if objective == "latency" else "per_sample"]
         valid = own["valid"] and rival["valid"]
-        rivals[baseline["name"]] = {"median": rival["median"], "valid": rival["valid"],
+        rivals[baseline["name"]] = {"median": rival["median"], "valid": rival["valid"], "is_plan": baseline.get("is_plan", False),
                                     "speed_up": rival["median"] / own["median"] if valid else None}
     return {"predicted": run["predicted"], "measured": own, "tuning": tuned,
             "segments": len(run["segments"]), "outputs": run.get("outputs"), "baselines": rivals}
@@ -106,6 +106,12 @@ def ratio_of(plan):
     return plan["predicted"] / plan["measured"]["median"] if plan["measured"]["valid"] else None
 
 
+def nature_of(plan):
+    """The setting without a plan that the plan is, or into how many segments it cuts the model."""
+    same = [name for name, rival in plan["baselines"].items() if rival.get("is_plan")]
+    return same[0] if same else f"{plan['segments']} segments"
+
+
 def agreement_table(results, objective):
     rows = []
     for result in results:
@@ -116,10 +122,10 @@ def agreement_table(results, objective):
         best = min((rival["speed_up"] for rival in plan["baselines"].values() if rival["speed_up"]), default=None)
         equal = "-" if plan["outputs"] is None else "equal" if plan["outputs"]["equal"] else "NOT equal"
         rows.append([result["model"], number(plan["predicted"]), number(own["median"]) if own["valid"] else "not valid",
-                     number(ratio_of(plan), "{:.3f}"), number(spread, "{:.1%}"), plan["segments"], *rivals, number(best, "{:.2f}x"), equal,
+                     number(ratio_of(plan), "{:.3f}"), number(spread, "{:.1%}"), nature_of(plan), *rivals, number(best, "{:.2f}x"), equal,
                      "" if result["valid"] else "profile not valid"])
     names = list(results[0]["plans"][objective]["baselines"])
-    return table(["model", "predicted ms", "measured ms", "ratio", "spread", "segments", *[f"against {name}" for name in names],
+    return table(["model", "predicted ms", "measured ms", "ratio", "spread", "the plan is", *[f"against {name}" for name in names],
                   "against the best", "outputs", ""], rows)
 
 
