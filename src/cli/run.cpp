@@ -30,6 +30,7 @@
 #include "running/baselines.h"
 #include "running/execution.h"
 #include "running/run_record.h"
+#include "running/turns.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
@@ -377,6 +378,7 @@ ExitCode run(const RunVerbOptions& options) {
       if (options.no_baselines || models.size() > 1) {
         run.result = run_plan(problem, loaded.plan(), models, run_options);
       } else {
+        run_options.at_least = kShortestComparison;
         run = run_beside_baselines(problem, loaded.plan(), models, run_options);
       }
     } catch (const std::invalid_argument& error) {

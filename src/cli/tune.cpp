@@ -21,6 +21,7 @@
 #include "formats/text_file.h"
 #include "placewright/placewright.h"
 #include "problem/cost_source.h"
+#include "running/turns.h"
 #include "tuning/tuner.h"
 
 namespace placewright::cli {
@@ -145,7 +146,8 @@ Tuning tuned(const TuneOptions& options) {
   if (!caution.empty()) options.output.warn({caution});
   TuneRequest request{.plan = {.planner = options.planner, .budget = options.budget.budget()},
                       .rounds = options.rounds,
-                      .repeat = options.repeat};
+                      .repeat = options.repeat,
+                      .at_least = kShortestComparison};
   const Interruption interruption;
   StatusLine status(!options.output.quiet);
   request.stop = interruption.flag();

@@ -88,6 +88,10 @@ class Setting {
   }
 
  private:
+  [[nodiscard]] static bool is_short(Clock::time_point begin, const RunOptions& options) {
+    return milliseconds(Clock::now() - begin) < 1000 * options.at_least;
+  }
+
   void compile(const RunOptions& options) {
     CompileOptions compiled = compile_options(target_);
     compiled.streams = streams_;
@@ -105,7 +109,11 @@ class Setting {
     workers.run([&](std::size_t) {
       const std::unique_ptr<DisturbanceProbe> probe = probe_of(target_);
       watched = probe != nullptr;
-      for (int i = 0; i < options.warm_up + options.repeat && !workers.stopped(); ++i) {
+      const Clock::time_point begin = Clock::now();
+      const auto goes_on = [&](int runs) {
+        return runs < options.warm_up + options.repeat || is_short(begin, options);
+      };
+      for (int i = 0; goes_on(i) && !workers.stopped(); ++i) {
         if (probe) probe->begin();
         const Clock::time_point start = Clock::now();
         requests_.front()->run();
@@ -131,7 +139,7 @@ class Setting {
       requests_[i]->start();
     }
     const int samples = (options.warm_up + options.repeat) * streams_;
-    for (int sample = 0; sample < samples; ++sample) {
+    for (int sample = 0; sample < samples || is_short(origin, options); ++sample) {
       if (options.stop != nullptr && options.stop->load()) break;
       const std::size_t slot = static_cast<std::size_t>(sample) % requests_.size();
       requests_[slot]->wait();

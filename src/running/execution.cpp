@@ -373,15 +373,16 @@ std::size_t Execution::samples_to_count(std::size_t warm_up, bool& interrupted) 
   const auto rounds = [&](std::size_t samples) {
     return (samples + plan_.round() - 1) / plan_.round() * plan_.round();
   };
-  if (options_.duration <= 0) {
-    return rounds(static_cast<std::size_t>(std::max(options_.repeat, 1)));
-  }
   constexpr std::size_t kFirst = 5;
+  const bool timed = options_.duration > 0;
+  const std::size_t fewest =
+      timed ? kFirst : static_cast<std::size_t>(std::max(options_.repeat, 1));
+  const double seconds = timed ? options_.duration : options_.at_least;
+  if (seconds <= 0) return rounds(fewest);
   const Clock::time_point start = Clock::now();
   follow(warm_up, warm_up + kFirst, interrupted);
   const double each = milliseconds(Clock::now() - start) / static_cast<double>(warm_up + kFirst);
-  return rounds(
-      std::max(kFirst, static_cast<std::size_t>(options_.duration * 1000 / std::max(each, 1e-3))));
+  return rounds(std::max(fewest, static_cast<std::size_t>(seconds * 1000 / std::max(each, 1e-3))));
 }
 
 void Execution::state_who_watched(RunResult& result) const {

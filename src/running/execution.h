@@ -45,6 +45,7 @@ struct RunOptions {
   int warm_up = 5;
   int repeat = 50;                       // samples that count
   double duration = 0;                   // seconds; > 0: as many samples as fit
+  double at_least = 0;                   // seconds; more samples than `repeat` if those take less
   int slots = 0;                         // pipelines: samples on their way; 0: two for each segment
   bool compare = true;                   // outputs with the unsplit model's
   std::uint64_t seed = 1;                // of the inputs that are not given

@@ -30,6 +30,7 @@ RunOptions one_turn_of(RunOptions options, const Plan& plan) {
     options.repeat = std::max(options.repeat, kFewestOfPipeline) * static_cast<int>(replicas);
   }
   options.duration /= kTurns;
+  options.at_least /= kTurns;
   return options;
 }
 

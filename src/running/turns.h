@@ -20,6 +20,9 @@ namespace placewright {
 
 inline constexpr int kTurns = 5;
 
+// Seconds for which each of them runs at least: a few samples of a small model tell nothing.
+inline constexpr double kShortestComparison = 0.5;
+
 // Whether something is so far behind the fastest time of all that it has no further turns, so that a
 // comparison of many takes little more time than one of the few that matter. What counts is the best of
 // its turns (medians): others may have disturbed one.

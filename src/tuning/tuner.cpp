@@ -160,8 +160,8 @@ class Tuner {
     double fastest = kInfinity;
     for (const TuningRound& round : finalists) {
       const Plan& plan = *round.outcome.answer.plan;
-      const RunOptions options =
-          one_turn_of({.repeat = request_.repeat, .stop = request_.stop}, plan);
+      const RunOptions options = one_turn_of(
+          {.repeat = request_.repeat, .at_least = request_.at_least, .stop = request_.stop}, plan);
       loaded.emplace_back(std::in_place, round.problem, plan, models, options);
     }
     for (int turn = 0; turn < kTurns; ++turn) {

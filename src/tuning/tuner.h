@@ -39,7 +39,8 @@ inline constexpr double kLeastGain = 0.01;
 struct TuneRequest {
   PlanRequest plan = {};
   std::size_t rounds = 5;
-  int repeat = 20;  // samples of each run
+  int repeat = 20;      // samples of each run
+  double at_least = 0;  // seconds of each finalist; more samples if they take less
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string&)> progress = {};  // what is going on, in a few words
 };

@@ -108,6 +108,20 @@ TEST_P(Execution, SchedulesCutAnywhereGiveTheOutputsOfTheWholeModel) {
   }
 }
 
+TEST_P(Execution, SamplesThatAreOverSoonAreFollowedByMore) {
+  const Problem latency = problem(Objective::latency);
+  const auto models = models_of(latency);
+  RandomSource random(9);
+  const Plan plan = random_cut_plan(latency, 1, random);
+  const auto samples = [&](double seconds) {
+    const RunOptions options{.warm_up = 0, .repeat = 3, .at_least = seconds, .compare = false};
+    const Measured value = run_plan(latency, plan, models, options).value;
+    return value.kept + value.rejected;
+  };
+  EXPECT_EQ(samples(1e-9), 3U);
+  EXPECT_GT(samples(1), 3U) << "a sample of a small model takes less than a third of a second";
+}
+
 TEST_P(Execution, PipelinesKeepSamplesApart) {
   const Problem throughput = problem(Objective::throughput);
   const auto models = models_of(throughput);

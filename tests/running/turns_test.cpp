@@ -53,7 +53,7 @@ TEST(Turns, NobodyAlwaysHasTheSameOneBefore) {
 }
 
 TEST(Turns, TogetherTheyHaveTheSamplesThatWereAskedFor) {
-  const RunOptions wanted{.warm_up = 5, .repeat = 21, .duration = 10};
+  const RunOptions wanted{.warm_up = 5, .repeat = 21, .duration = 10, .at_least = 5};
   Plan schedule;
   schedule.schedule.emplace();
   const RunOptions options = one_turn_of(wanted, schedule);
@@ -63,6 +63,7 @@ TEST(Turns, TogetherTheyHaveTheSamplesThatWereAskedFor) {
                      {.devices = {DeviceId{1}, DeviceId{2}, DeviceId{3}}, .ops = {}}};
   EXPECT_EQ(one_turn_of(wanted, pipeline).repeat, 3 * kFewestOfPipeline) << "for each replica";
   EXPECT_EQ(options.duration, 2);
+  EXPECT_EQ(options.at_least, 1);
 }
 
 }  // namespace
