@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "backends/opened_models.h"
 #include "backends/part_inputs.h"
@@ -117,6 +118,7 @@ class Execution {
                                     Workers& workers) const;
   void follow_schedule(std::size_t worker, std::size_t samples, Workers& workers, WorkerLog& log);
   void follow_pipeline(std::size_t worker, std::size_t samples, Workers& workers, WorkerLog& log);
+  void follow_streams(std::size_t samples, Workers& workers, WorkerLog& log);
   [[nodiscard]] bool wait_for_inputs(std::size_t worker, std::size_t step, std::size_t sample,
                                      Workers& workers) const;
   void wait_for_arrival(std::size_t worker, std::size_t step, Clock::time_point begin,
@@ -290,6 +292,36 @@ void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers
   }
 }
 
+// One thread for all streams, as a program has that uses the backend by itself: a thread for each would take
+// cores from those that compute whenever a sample ends. What the streams lose to others is asked once a
+// round, since that goes through all threads.
+void Execution::follow_streams(std::size_t samples, Workers& workers, WorkerLog& log) {
+  if (!workers.meet(0, 1)) return;
+  const PlanWorker& self = plan_.workers().front();
+  const std::size_t streams = self.devices.size();
+  const std::unique_ptr<DisturbanceProbe> probe = plan_.probe(self, self.devices.front());
+  std::vector<Clock::time_point> started(streams);
+  probe->begin();
+  for (std::size_t next = 0; next < samples + streams; ++next) {
+    if (workers.stopped()) samples = std::min(samples, next);  // what has begun is waited for
+    if (next >= streams) plan_.wait((next - streams) % plan_.slots());
+    const Clock::time_point now = Clock::now();
+    const Clock::time_point start = std::exchange(started[next % streams], now);
+    if (next < samples) plan_.start(next % plan_.slots());
+    if (next < streams) continue;
+
+    const std::size_t sample = next - streams;
+    const DeviceId device = plan_.device(0, sample % plan_.slots());
+    const double end = milliseconds(now - origin_);
+    log.add({0, device, sample, milliseconds(start - origin_), end});
+    const bool round_ends = (sample + 1) % streams == 0;
+    log.end_step(sample, end, round_ends ? probe->lost() : 0);
+    if (round_ends) probe->begin();
+    log.completed(sample + 1);
+    progress_.store(sample + 1, std::memory_order_relaxed);
+  }
+}
+
 std::vector<WorkerLog> Execution::follow(std::size_t first, std::size_t samples,
                                          bool& interrupted) {
   constexpr std::size_t kShortestStretch = 8;
@@ -303,7 +335,9 @@ std::vector<WorkerLog> Execution::follow(std::size_t first, std::size_t samples,
   progress_.store(0);
   workers.run(
       [&](std::size_t worker) {
-        if (streams_) {
+        if (plan_.has_streams()) {
+          follow_streams(samples, workers, logs[worker]);
+        } else if (streams_) {
           follow_pipeline(worker, samples, workers, logs[worker]);
         } else {
           follow_schedule(worker, samples, workers, logs[worker]);

@@ -211,6 +211,10 @@ void PreparedPlan::connect(std::size_t from, std::size_t to) {
 }
 
 void PreparedPlan::add_workers() {
+  if (joined_) {
+    workers_.push_back({.target = {}, .devices = segments_.front().devices, .steps = {0}});
+    return;
+  }
   std::map<std::string, std::size_t> of_home;
   for (std::size_t segment = 0; segment < segments_.size(); ++segment) {
     for (const DeviceId id : segments_[segment].devices) {
@@ -228,9 +232,6 @@ void PreparedPlan::add_workers() {
       }
       if (worker.steps.empty() || worker.steps.back() != segment) worker.steps.push_back(segment);
     }
-  }
-  if (joined_) {
-    for (PlanWorker& worker : workers_) worker.target.cores.clear();
   }
   std::vector<std::size_t> order(copies_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -277,8 +278,7 @@ void PreparedPlan::find_holders() {
 std::unique_ptr<DisturbanceProbe> PreparedPlan::probe(const PlanWorker& worker,
                                                       DeviceId device) const {
   if (!joined_) return probe_of(targets_.at(device));
-  if (&worker != &workers_.front()) return nullptr;
-  return probe_of_streams(static_cast<int>(workers_.size()));
+  return probe_of_streams(static_cast<int>(worker.devices.size()));
 }
 
 bool PreparedPlan::does(const PlanWorker& worker, std::size_t step, std::size_t slot) const {
@@ -298,16 +298,31 @@ std::string PreparedPlan::describe(std::size_t step, std::size_t slot) const {
                      problem_.device(device(step, slot)).name);
 }
 
-void PreparedPlan::run(std::size_t step, std::size_t slot) {
+template <class Action>
+void PreparedPlan::attempt(std::size_t step, std::size_t slot, const Action& action) {
   try {
+    action();
+  } catch (const std::exception& error) {
+    throw RuntimeError(fmt::format("{} failed: {}", describe(step, slot), error.what()));
+  }
+}
+
+void PreparedPlan::run(std::size_t step, std::size_t slot) {
+  attempt(step, slot, [&] {
     if (is_copy(step)) {
       copying_[step - segments_.size()][slot].transfer->run();
     } else {
       requests_[step][slot]->run();
     }
-  } catch (const std::exception& error) {
-    throw RuntimeError(fmt::format("{} failed: {}", describe(step, slot), error.what()));
-  }
+  });
+}
+
+void PreparedPlan::start(std::size_t slot) {
+  attempt(0, slot, [&] { requests_[0][slot]->start(); });
+}
+
+void PreparedPlan::wait(std::size_t slot) {
+  attempt(0, slot, [&] { requests_[0][slot]->wait(); });
 }
 
 void PreparedPlan::set_input(std::size_t model, const std::string& input, std::size_t slot,

@@ -19,8 +19,8 @@
 //
 // A pipeline of one stage with replicas on equal sets of cores is compiled once, with a stream for each
 // replica: streams have the backend's packed weights in memory, and in the caches, once. The threads
-// that compute are then the backend's own, on whichever of the cores the system gives them, and the
-// workers only hand them their samples. Where the sets are pinned, the backend binds these threads.
+// that compute are then the backend's own, on whichever of the cores the system gives them; where the
+// sets are pinned, the backend binds them. One worker hands them the samples.
 
 #pragma once
 
@@ -98,8 +98,8 @@ class PreparedPlan {
     return segments_[step].devices[slot % segments_[step].devices.size()];
   }
   [[nodiscard]] const Target& target(DeviceId device) const { return targets_.at(device); }
-  // What sees that others use a device while the worker is at it; nullptr: nothing does, or, of streams,
-  // the first worker's probe watches for all of them.
+  // What sees that others use a device while the worker is at it, or of streams any of their cores;
+  // nullptr: nothing does.
   [[nodiscard]] std::unique_ptr<DisturbanceProbe> probe(const PlanWorker& worker,
                                                         DeviceId device) const;
   // Whether a step is carried out in a slot, and whether by this worker.
@@ -113,6 +113,12 @@ class PreparedPlan {
 
   // Throws RuntimeError naming the step.
   void run(std::size_t step, std::size_t slot);
+
+  // Whether the replicas of the one segment are streams of one part. Their samples are started, as many
+  // as there are replicas, and waited for.
+  [[nodiscard]] bool has_streams() const { return joined_.has_value(); }
+  void start(std::size_t slot);
+  void wait(std::size_t slot);
 
   // The tolerance that the parts' precision justifies.
   [[nodiscard]] double tolerance() const;
@@ -149,6 +155,8 @@ class PreparedPlan {
   void find_holders();
   [[nodiscard]] Origin origin_of(std::size_t segment, const TensorKey& tensor) const;
   [[nodiscard]] std::string describe(std::size_t step, std::size_t slot) const;
+  template <class Action>
+  void attempt(std::size_t step, std::size_t slot, const Action& action);
 
   const Problem& problem_;
   const std::vector<std::unique_ptr<NeuralModel>>& models_;
