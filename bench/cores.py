@@ -114,9 +114,9 @@ class Bench:
     def measure(self):
         """In parts, each until its share of the time is over; then what is left of all of them."""
         together = [model for model in TOGETHER if model in self.options.models]
-        parts = [(0.45, lambda: self.measure_plans("latency")), (0.75, lambda: self.measure_plans("throughput")),
-                 (0.85, lambda: self.measure_sets(together, 3)), (0.93, lambda: self.measure_sets(together, 6)),
-                 (0.97, lambda: self.measure_arrivals(together)), (1.0, lambda: self.measure_copies(together))]
+        parts = [(0.50, lambda: self.measure_plans("latency")), (0.82, lambda: self.measure_plans("throughput")),
+                 (0.90, lambda: self.measure_sets(together, 3)), (0.95, lambda: self.measure_sets(together, 6)),
+                 (0.98, lambda: self.measure_arrivals(together)), (1.0, lambda: self.measure_copies(together))]
         everything = [(1.0, part) for _, part in parts]
         for share, part in [*parts, *everything]:
             self.until = self.begin + share * self.options.seconds

@@ -109,7 +109,10 @@ RecordTable<TuningRound> round_table(const Tuning& tuning, const std::vector<Tun
       {"outputs_equal", "outputs equal", words(),
        [](const auto& round) { return round.result.outputs.equal(); }},
       {kNoKey, "", words(),
-       [&](const auto& round) { return &round == tuning.best() ? "kept" : ""; }},
+       [&](const auto& round) {
+         if (&round == tuning.best()) return "kept";
+         return round.out ? "out" : "";
+       }},
   });
 }
 

@@ -38,10 +38,12 @@ std::string message_of(const std::function<void()>& action) {
 TEST(TargetNames, LeadToTheBackendThatServesThem) {
   register_toy_backend();
   EXPECT_EQ(target_named("cpu:0-1"), (Target{"openvino", "CPU", {0, 1}}));
+  EXPECT_EQ(target_named("cpu:0-1:pinned"), (Target{"openvino", "CPU", {0, 1}, true}));
   EXPECT_EQ(target_named("GPU.0"), (Target{"openvino", "GPU.0", {}}));
   EXPECT_EQ(target_named("toy:1"), (Target{"toy", "toy:1", {}}));
   EXPECT_THROW(target_named(""), std::invalid_argument);
   EXPECT_THROW(target_named("cpu:x"), std::invalid_argument);
+  EXPECT_THROW(target_named("cpu::pinned"), std::invalid_argument);
 }
 
 TEST(TargetNames, ThatNobodyServesAreRefusedWithTheKnownOnes) {
