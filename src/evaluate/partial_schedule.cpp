@@ -19,7 +19,6 @@ PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
     : problem_(problem),
       gaps_(gaps),
       placement_(problem.op_count()),
-      lanes_(problem.device_count()),
       resources_(problem),
       out_ports_(problem.space_count()),
       in_ports_(problem.space_count()),
@@ -29,7 +28,7 @@ PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
   schedule_.start.assign(problem.op_count(), 0);
   schedule_.end.assign(problem.op_count(), 0);
   for (const DeviceId device : problem.devices()) {
-    lanes_[device].resize(static_cast<std::size_t>(useful_lanes(problem, device)));
+    lanes_.emplace_back(static_cast<std::size_t>(useful_lanes(problem, device)));
   }
 }
 
@@ -56,24 +55,21 @@ double PartialSchedule::inputs_bound(OpId op, DeviceId device) const {
 
 double PartialSchedule::start_bound(OpId op, DeviceId device) const {
   const double ready = inputs_bound(op, device);
-  const bool waits = gaps_ == Gaps::append && problem_.time(op, device) > 0;
-  return waits ? std::max(ready, device_free(device)) : ready;
+  const double length = problem_.time(op, device);
+  if (length == 0) return ready;
+  return gaps_ == Gaps::append ? std::max(ready, device_free(device))
+                               : lanes_[device.index()].known_earliest(ready, length);
 }
 
 double PartialSchedule::device_free(DeviceId device) const {
-  double free = kInfinity;
-  for (const Timeline& lane : lanes_[device]) free = std::min(free, lane.end());
-  return free;
+  return lanes_[device.index()].end();
 }
 
-double PartialSchedule::device_start(OpId op, DeviceId device, double ready, double length) const {
+double PartialSchedule::device_start(OpId op, DeviceId device, double ready, double length) {
   if (length == 0) return ready;
   const auto on_device = [&](double from) {
-    if (gaps_ == Gaps::append) return std::max(from, device_free(device));
-    double start = kInfinity;
-    for (const Timeline& lane : lanes_[device])
-      start = std::min(start, lane.earliest(from, length));
-    return start;
+    return gaps_ == Gaps::append ? std::max(from, device_free(device))
+                                 : lanes_[device.index()].earliest(from, length);
   };
   double start = on_device(ready);
   if (problem_.uses(device).empty()) return start;
@@ -257,13 +253,8 @@ void PartialSchedule::place(OpId op, DeviceId device) {
   schedule_.end[op] = start + length;
   if (start + length == start) return;
   resources_.hold(op, device, start, length);
-  for (Timeline& lane : lanes_[device]) {
-    const bool fits =
-        gaps_ == Gaps::append ? lane.end() <= start : lane.earliest(start, length) == start;
-    if (!fits) continue;
-    lane.occupy(start, length);
-    return;
-  }
+  DeviceLanes& lanes = lanes_[device.index()];
+  gaps_ == Gaps::append ? lanes.append(start, length) : lanes.occupy(start, length);
 }
 
 Plan PartialSchedule::finish() const {

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "evaluate/device_lanes.h"
 #include "evaluate/resource_profile.h"
 #include "evaluate/timeline.h"
 #include "problem/plan.h"
@@ -95,13 +96,13 @@ class PartialSchedule {
                   double latest);
   template <bool kCommit>
   double inputs_ready(OpId op, DeviceId device, double latest);
-  [[nodiscard]] double device_start(OpId op, DeviceId device, double ready, double length) const;
+  [[nodiscard]] double device_start(OpId op, DeviceId device, double ready, double length);
 
   const Problem& problem_;
   Gaps gaps_;
   Placement placement_;
   Schedule schedule_;
-  Table<DeviceId, std::vector<Timeline>> lanes_;
+  std::vector<DeviceLanes> lanes_;  // by device
   ResourceProfiles resources_;
   Table<SpaceId, Timeline> out_ports_;
   Table<SpaceId, Timeline> in_ports_;

@@ -1,5 +1,6 @@
 #include "planners/device_choice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,8 +43,10 @@ std::span<const DeviceId> DeviceChoice::candidates(OpId op) {
     candidates_.push_back(bound_[group]);
     return candidates_;
   }
+  const auto members = problem_->group_ops(group);
   for (const DeviceId device : devices_) {
-    if (!problem_->group_allowed(group, device)) continue;
+    const auto allowed = [&](OpId member) { return problem_->allowed(member, device); };
+    if (!std::ranges::all_of(members, allowed)) continue;
     if (mode_ == Mode::within_memory && !ledger_.fits_group(group, device)) continue;
     candidates_.push_back(device);
   }
