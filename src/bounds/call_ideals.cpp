@@ -158,20 +158,19 @@ void CallIdeals::lay_out_uses() {
       strides_.push_back(uses_);
       uses_ *= std::min(one.calls, graph_.size()) + 1;
     }
+    for (std::size_t one = 0; one < strides_.size(); ++one) {
+      const std::size_t most = std::min(graph_.classes[one].calls, graph_.size());
+      for (std::size_t use = 0; use < uses_; ++use) {
+        const bool none_left = use / strides_[one] % (most + 1) == most;
+        next_uses_.push_back(none_left ? kNoUse : static_cast<std::uint32_t>(use + strides_[one]));
+      }
+    }
   }
   std::size_t offset = 0;
   for (std::size_t ideal = 0; ideal < size(); ++ideal) {
     ideals_[ideal].first_tail = offset;
     offset += uses_ * (leaving(ideal).size() + 1);
   }
-}
-
-std::optional<std::size_t> CallIdeals::next_use(std::size_t use, int accelerator_class) const {
-  if (accelerator_class == Step::kHost || !counted_) return use;
-  const auto one = static_cast<std::size_t>(accelerator_class);
-  const std::size_t most = std::min(graph_.classes[one].calls, graph_.size());
-  if (use / strides_[one] % (most + 1) == most) return std::nullopt;
-  return use + strides_[one];
 }
 
 bool CallIdeals::no_more_calls(std::size_t a, std::size_t b) const {
@@ -262,10 +261,12 @@ void CallIdeals::pass(std::size_t from, std::size_t to, Passage& passage) const 
   }
   // Both lists ascend.
   passage.origin.assign(after.size(), kMade);
+  passage.kept.assign(before.size(), kGone);
   for (std::size_t i = 0, j = 0; j < after.size(); ++j) {
     while (i < before.size() && before[i] < after[j]) ++i;
     if (i < before.size() && before[i] == after[j]) {
       passage.origin[j] = static_cast<std::uint32_t>(i);
+      passage.kept[i] = static_cast<std::uint32_t>(j);
     }
   }
 }
@@ -286,9 +287,7 @@ void CallIdeals::improve_tails(std::size_t from, const Step& step, const Passage
     // Of a tensor that the step leaves alone and nobody reads later there is none.
     for (std::size_t i = 0; i < passage.read.size(); ++i) {
       double longest = passage.read[i] != 0 ? through : 0;
-      for (std::size_t j = 0; j < passage.origin.size(); ++j) {
-        if (passage.origin[j] == i) longest = std::max(longest, after[j + 1]);
-      }
+      if (passage.kept[i] != kGone) longest = std::max(longest, after[passage.kept[i] + 1]);
       here[i + 1] = std::min(here[i + 1], longest);
     }
   }

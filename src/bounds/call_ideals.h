@@ -69,20 +69,27 @@ class CallIdeals {
   [[nodiscard]] std::vector<Step> steps_from(std::size_t ideal) const;
 
   // What a step does to the tensors that leave. For each tensor that leaves the target its position
-  // among those that leave the origin, or kMade; for each that leaves the origin whether the step
-  // reads it.
+  // among those that leave the origin, or kMade; for each that leaves the origin its position among
+  // those that leave the target, or kGone, and whether the step reads it.
   struct Passage {
     std::vector<std::uint32_t> origin;
+    std::vector<std::uint32_t> kept;
     std::vector<char> read;
   };
   static constexpr std::uint32_t kMade = 0xffffffff;
+  static constexpr std::uint32_t kGone = 0xffffffff;
   // Into a passage that keeps its memory from pair to pair.
   void pass(std::size_t from, std::size_t to, Passage& passage) const;
 
   // Uses: how many calls of each class a walk has had, as one number. 0: none.
   [[nodiscard]] std::size_t use_count() const { return uses_; }
   // The use after a call of the class; nullopt if there is none left.
-  [[nodiscard]] std::optional<std::size_t> next_use(std::size_t use, int accelerator_class) const;
+  [[nodiscard]] std::optional<std::size_t> next_use(std::size_t use, int accelerator_class) const {
+    if (accelerator_class == Step::kHost || !counted_) return use;
+    const std::uint32_t next =
+        next_uses_[static_cast<std::size_t>(accelerator_class) * uses_ + use];
+    return next == kNoUse ? std::nullopt : std::optional<std::size_t>(next);
+  }
   // Whether use `a` has no more calls of any class than use `b`.
   [[nodiscard]] bool no_more_calls(std::size_t a, std::size_t b) const;
 
@@ -93,6 +100,8 @@ class CallIdeals {
   }
 
  private:
+  static constexpr std::uint32_t kNoUse = 0xffffffff;
+
   struct Ideal {
     std::uint32_t nodes = 0;          // how many
     std::uint32_t first_leaving = 0;  // into leaving_
@@ -133,6 +142,7 @@ class CallIdeals {
   std::vector<std::uint32_t> forbidden_;
   std::vector<std::size_t> strides_;  // of a class in the number of a use
   std::size_t uses_ = 1;
+  std::vector<std::uint32_t> next_uses_;  // by class and use: asked for every pair, so no division
   bool counted_ = true;
   bool whole_ = true;  // all ideals
   double memory_tolerance_ = 0;

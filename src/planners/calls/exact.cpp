@@ -2,7 +2,7 @@
 //
 // The problem's ideals are taken in rounds: at most 1,000 of them, then four times as many, and so
 // on up to `ideal-limit`, leaving out as few small sources and sinks as that takes (call_graph.h). In
-// wide graphs rounds over the heaviest ops come before.
+// wide graphs with more ideals than that, rounds over the heaviest ops come before.
 // Each round computes the tails (call_ideals.h), which bound every plan, and searches labels with a
 // cutoff that grows from the bound (by 0.01 %, 0.1 %, 1 %, ...) to the best plan known: a search
 // that ends without a walk proves the cutoff. A walk found becomes a plan of the whole problem; ops
@@ -63,7 +63,6 @@ class Search {
     const int calls = problem_.rules().calls_per_device;
     if (!best_) offer(calls_greedy().plan(problem_, Settings{}, control_).plan);
     if (calls > 1) rounds(1);
-    if (is_wide()) heavy_rounds();
     rounds(calls);
     if (!settled()) offer(best_chain(problem_, kFirstIdeals, 1, control_));
     return answer();
@@ -79,18 +78,17 @@ class Search {
   }
 
   // Whether most of the work is gone when so many sources and sinks are left out that the ideals are
-  // within the first limit.
-  [[nodiscard]] bool is_wide() {
+  // within the first limit, and the last limit does not hold all ideals either.
+  [[nodiscard]] bool is_wide(const CallIdeals& first) {
     const int calls = problem_.rules().calls_per_device;
     const CallGraph whole = call_graph(problem_, Table<OpId, char>(problem_.op_count(), 1), calls);
-    const CallIdeals finest = finest_ideals(problem_, kFirstIdeals, calls, stop());
-    return finest.graph().least_work() < kWideShare * whole.least_work();
+    return first.graph().least_work() < kWideShare * whole.least_work() &&
+           !CallIdeals::all_of(whole, ideal_limit_, stop());
   }
 
   // The heaviest ops have few ideals in wide graphs. Their cutoffs rise from what is known, slowly:
   // labels multiply with them.
   void heavy_rounds() {
-    bounding_ = true;
     std::size_t nodes_before = 0;
     for (std::size_t limit = kFirstHeavyIdeals; limit <= ideal_limit_ && !settled(); limit *= 2) {
       CallIdeals ideals =
@@ -98,27 +96,31 @@ class Search {
       if (control_.should_stop()) return;
       if (ideals.graph().size() == nodes_before) continue;
       nodes_before = ideals.graph().size();
-      if (!round(ideals, kHeavyExcess) || ideals.exact()) return;
+      if (!round(ideals, kHeavyExcess, bound_) || ideals.exact()) return;
     }
   }
 
   void rounds(int calls_per_device) {
     bounding_ = calls_per_device == problem_.rules().calls_per_device;
     std::size_t nodes_before = 0;
-    for (std::size_t limit = std::min(kFirstIdeals, ideal_limit_); !settled();) {
+    const std::size_t first_limit = std::min(kFirstIdeals, ideal_limit_);
+    for (std::size_t limit = first_limit; !settled();) {
       CallIdeals ideals = finest_ideals(problem_, limit, calls_per_device, stop());
       if (control_.should_stop()) break;
+      if (bounding_ && limit == first_limit && is_wide(ideals)) heavy_rounds();
+      if (settled()) break;
       if (limit == ideal_limit_ || ideals.graph().size() > nodes_before) {
         nodes_before = ideals.graph().size();
-        if (!round(ideals, kExcess) || ideals.exact()) break;
+        if (!round(ideals, kExcess, 0) || ideals.exact()) break;
       }
       if (limit == ideal_limit_) break;
       limit = std::min(limit * kIdealGrowth, ideal_limit_);
     }
   }
 
-  // False: asked to stop, or out of labels.
-  bool round(CallIdeals& ideals, const Excess& excesses) {
+  // Cutoffs rise from the bound of these ideals, or from `known` where that is larger. False: asked to
+  // stop, or out of labels.
+  bool round(CallIdeals& ideals, const Excess& excesses, double known) {
     const auto bound = ideals.bound(stop());
     if (!bound) return false;
     if (*bound == kInfinity) {
@@ -126,10 +128,12 @@ class Search {
       return bounding_;
     }
     raise(*bound);
-    const double base = bounding_ ? std::max(*bound, bound_) : *bound;
+    const double base = std::max(*bound, known);
     for (double excess = excesses.first; !settled(); excess *= excesses.growth) {
       const double cutoff =
           excess > kLargestExcess ? value() : std::min(value(), base * (1 + excess) + kRounding);
+      // A search just above what is proved costs as much as one up to the best plan.
+      if (bounding_ && cutoff < value() && safe_search(cutoff) <= bound_) continue;
       const WalkSearch result = search_walks(ideals, cutoff, label_limit_, stop());
       if (!result.complete) return false;
       if (result.walk) {
