@@ -310,6 +310,20 @@ TEST(Portfolio, RunsInstantPlannersThenQuickOnesOfOurOwnThenTheRest) {
 }
 
 // Of all the time there is: an instant planner, or a quick one of our own, may take all of it.
+TEST(Portfolio, PlansLayersOnceBeforePipelinesOfAllOps) {
+  ProblemDraft draft = chain_draft();
+  draft.objective = Objective::throughput;
+  const Problem problem(draft);
+  const Registry registry = planning_registry();
+  const auto members = in_order_of_effort(registry.fitting(problem));
+  const auto place = [&](const std::string& name) {
+    return std::ranges::find(members, name, &PlannerEntry::name);
+  };
+  ASSERT_NE(place("kinds"), members.end());
+  EXPECT_LT(place("repeats"), place("kinds"));
+  EXPECT_LT(place("topo"), place("repeats"));
+}
+
 TEST(Portfolio, GivesQuickPlannersOfOurOwnTheTimeTheyWouldHaveAlone) {
   double given = 0;
   double given_to_first_other = 0;  // the last one gets what is left
