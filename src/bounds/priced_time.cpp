@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bounds/critical_path.h"
 #include "bounds/rounding.h"
 #include "problem/lanes.h"
 #include "problem/move_time.h"
@@ -11,11 +12,15 @@ namespace placewright {
 namespace {
 
 constexpr int kPatience = 8;  // steps without a better bound before they get shorter
+// Weight of the steps of waits, over the root of the bins: then they are about as long as those of use.
+constexpr double kWaitWeight = 3;
+constexpr double kNoLimit = 1e15;  // bins
 
 }  // namespace
 
-PricedTime::PricedTime(const Problem& problem, double horizon, std::size_t bins)
+PricedTime::PricedTime(const Problem& problem, double value, double horizon, std::size_t bins)
     : problem_(problem),
+      value_(value),
       devices_(problem.device_count()),
       bins_(bins),
       length_(horizon / static_cast<double>(bins)),
@@ -28,7 +33,8 @@ PricedTime::PricedTime(const Problem& problem, double horizon, std::size_t bins)
     build(model);
     largest = std::max(largest, trees_.back().nodes.size());
   }
-  least_.resize(largest * devices_ * (bins + 1));
+  limit_completions();
+  least_.resize(largest * devices_ * (bins + 2));
   where_.resize(least_.size());
 }
 
@@ -41,7 +47,7 @@ double PricedTime::step_size() const {
 // Rounded down, also against rounding of the quotient.
 std::size_t PricedTime::bins_in(double time) const {
   if (time == kInfinity) return kNever;
-  return static_cast<std::size_t>(std::min(time / length_ * (1 - 1e-12), 1e15));
+  return static_cast<std::size_t>(std::min(time / length_ * (1 - 1e-12), kNoLimit));
 }
 
 void PricedTime::measure_heads_and_tails() {
@@ -79,13 +85,17 @@ void PricedTime::measure_heads_and_tails() {
 }
 
 void PricedTime::build(ModelId model) {
-  Tree tree{problem_.model(model).weight, problem_.model(model).arrival, {}};
+  Tree tree;
+  tree.weight = problem_.model(model).weight;
+  tree.arrival = problem_.model(model).arrival;
   Table<OpId, std::size_t> place(problem_.op_count(), 0);
   for (const OpId op : problem_.topological_order()) {
     if (problem_.op(op).model != model) continue;
     place[op] = tree.nodes.size();
-    Node node{
-        op, {}, {}, std::vector<std::size_t>(devices_, kNever), problem_.successors(op).empty()};
+    Node node;
+    node.id = op;
+    node.first.assign(devices_, kNever);
+    node.last = problem_.successors(op).empty();
     for (const DeviceId device : problem_.devices()) {
       const double head = heads_[op.index() * devices_ + device.index()];
       if (head == kInfinity) continue;
@@ -106,6 +116,12 @@ void PricedTime::build(ModelId model) {
       }
     }
     if (!reader.valid()) continue;
+    for (const TensorId output : problem_.outputs(node.id)) {
+      for (const OpId consumer : problem_.consumers(output)) {
+        if (output != chosen || consumer != reader)
+          add_wait(tree, output, place[node.id], place[consumer]);
+      }
+    }
     Input input{place[node.id], std::vector<std::size_t>(devices_ * devices_, kNever)};
     for (const std::size_t from : node.devices) {
       for (const DeviceId to : problem_.devices()) {
@@ -116,7 +132,44 @@ void PricedTime::build(ModelId model) {
     }
     tree.nodes[place[reader]].inputs.push_back(std::move(input));
   }
+  tree.starts.resize(tree.nodes.size());
   trees_.push_back(std::move(tree));
+}
+
+void PricedTime::add_wait(Tree& tree, TensorId tensor, std::size_t producer,
+                          std::size_t reader) const {
+  if (tree.weight == 0) return;  // it may be complete at any time, however late
+  Wait wait;
+  wait.producer = producer;
+  wait.reader = reader;
+  wait.moves.assign(devices_ * devices_, kInfinity);
+  wait.rents.assign(devices_, 0);
+  wait.differences.assign(devices_, 0);
+  for (const std::size_t from : tree.nodes[producer].devices) {
+    for (const std::size_t to : tree.nodes[reader].devices) {
+      wait.moves[from * devices_ + to] =
+          move_time(problem_, tensor, DeviceId{from}, DeviceId{to}) / length_;
+    }
+  }
+  tree.nodes[producer].waited_for.push_back(tree.waits.size());
+  tree.nodes[reader].waits.push_back(tree.waits.size());
+  tree.waits.push_back(std::move(wait));
+}
+
+// A plan of the value leaves a model what the others do not need at the least.
+void PricedTime::limit_completions() {
+  const Table<ModelId, double> paths = critical_paths(problem_);
+  double spare = value_;
+  for (const ModelId model : problem_.models()) {
+    spare -= problem_.model(model).weight * (paths[model] - problem_.model(model).arrival);
+  }
+  for (const ModelId model : problem_.models()) {
+    Tree& tree = trees_[model.index()];
+    tree.latest = kNoLimit;
+    if (tree.weight == 0) continue;  // it has no waits either
+    const double latest = (paths[model] + std::max(0.0, spare) / tree.weight) / length_;
+    tree.latest = std::clamp(latest * (1 + 1e-9), static_cast<double>(bins_), kNoLimit);
+  }
 }
 
 double PricedTime::paid_until(std::size_t device, double moment) const {
@@ -127,18 +180,61 @@ double PricedTime::paid_until(std::size_t device, double moment) const {
          (moment - static_cast<double>(bin)) * prices_[device * bins_ + bin];
 }
 
+std::size_t PricedTime::assumed_device(const Tree& tree, const Wait& wait,
+                                       std::size_t device) const {
+  std::size_t best = kNever;
+  double least = kInfinity;
+  for (const std::size_t from : tree.nodes[wait.producer].devices) {
+    const double move = wait.moves[from * devices_ + device];
+    if (move == kInfinity) continue;
+    const double pay = wait.price * move - wait.rents[from];
+    if (pay >= least) continue;
+    least = pay;
+    best = from;
+  }
+  return best;
+}
+
+PricedTime::Charge PricedTime::charge(const Tree& tree, const Node& node,
+                                      std::size_t device) const {
+  Charge charge;
+  charge.length = problem_.time(node.id, DeviceId{device}) / length_;
+  charge.rest = charge.length + tails_[node.id] / length_;
+  for (const std::size_t number : node.waited_for) {
+    const Wait& wait = tree.waits[number];
+    charge.slope += wait.price;
+    charge.fixed += wait.price * charge.length + wait.rents[device];
+  }
+  for (const std::size_t number : node.waits) {
+    const Wait& wait = tree.waits[number];
+    const std::size_t from = assumed_device(tree, wait, device);
+    if (from == kNever) return {.fixed = kInfinity};
+    charge.slope -= wait.price;
+    charge.fixed += wait.price * wait.moves[from * devices_ + device] - wait.rents[from];
+  }
+  return charge;
+}
+
 // The payment is linear between the moments at which the start or the end crosses a border of bins.
-PricedTime::Payment PricedTime::least_payment(std::size_t device, double length,
-                                              std::size_t bin) const {
+PricedTime::Payment PricedTime::least_payment(const Tree& tree, const Charge& charge,
+                                              std::size_t device, std::size_t bin) const {
   const double begin = static_cast<double>(bin);
-  if (bin >= bins_ || length == 0) return {0, begin};
-  const double crossing = begin + std::ceil(length) - length;
+  if (bin >= bins_) {
+    const auto horizon = static_cast<double>(bins_);
+    const double completion = bin == near() ? horizon : tree.latest;
+    const double moment = charge.slope < 0 ? completion - charge.rest : horizon;
+    return {charge.fixed + charge.slope * moment, moment};
+  }
+  if (begin > tree.latest - charge.rest) return {kInfinity, begin};
+  const double crossing = begin + std::ceil(charge.length) - charge.length;
   Payment best{kInfinity, begin};
   for (const double moment : {begin, std::min(crossing, begin + 1), begin + 1}) {
-    const double price = paid_until(device, moment + length) - paid_until(device, moment);
+    const double time = paid_until(device, moment + charge.length) - paid_until(device, moment);
+    const double price = std::max(0.0, time) + charge.slope * moment;
     if (price < best.price) best = {price, moment};
   }
-  return {std::max(0.0, best.price), best.moment};
+  best.price += charge.fixed;
+  return best;
 }
 
 // From where the input comes, if its reader starts on the device in the bin.
@@ -149,7 +245,7 @@ std::size_t PricedTime::best_source(const Tree& tree, const Input& input, std::s
   for (const std::size_t from : tree.nodes[input.op].devices) {
     const std::size_t shift = input.shifts[from * devices_ + device];
     if (shift == kNever || (bin < bins_ && shift > bin)) continue;
-    const double price = least_[cell(input.op, from, bin < bins_ ? bin - shift : bins_)];
+    const double price = least_[cell(input.op, from, earlier(bin, shift))];
     if (price >= least) continue;
     least = price;
     best = from;
@@ -159,12 +255,13 @@ std::size_t PricedTime::best_source(const Tree& tree, const Input& input, std::s
 
 void PricedTime::fill(const Tree& tree, std::size_t place) {
   const Node& node = tree.nodes[place];
-  std::vector<double> whole(bins_ + 1);
-  std::vector<double> source(bins_ + 1);
+  std::vector<double> whole(bins_ + 2);
+  std::vector<double> source(bins_ + 2);
   for (const std::size_t device : node.devices) {
-    const double length = problem_.time(node.id, DeviceId{device}) / length_;
-    for (std::size_t bin = 0; bin <= bins_; ++bin) {
-      whole[bin] = bin < node.first[device] ? kInfinity : least_payment(device, length, bin).price;
+    const Charge paid = charge(tree, node, device);
+    for (std::size_t bin = 0; bin <= far(); ++bin) {
+      whole[bin] =
+          bin < node.first[device] ? kInfinity : least_payment(tree, paid, device, bin).price;
     }
     for (const Input& input : node.inputs) {
       std::ranges::fill(source, kInfinity);
@@ -175,15 +272,17 @@ void PricedTime::fill(const Tree& tree, std::size_t place) {
         for (std::size_t bin = shift; bin < bins_; ++bin) {
           source[bin] = std::min(source[bin], before[bin - shift]);
         }
-        source[bins_] = std::min(source[bins_], before[bins_]);
+        for (const std::size_t late : {near(), far()}) {
+          source[late] = std::min(source[late], before[late]);
+        }
       }
-      for (std::size_t bin = 0; bin <= bins_; ++bin) whole[bin] += source[bin];
+      for (std::size_t bin = 0; bin <= far(); ++bin) whole[bin] += source[bin];
     }
     double* least = &least_[cell(place, device, 0)];
     std::uint32_t* where = &where_[cell(place, device, 0)];
     double smallest = kInfinity;
     std::uint32_t at = 0;
-    for (std::size_t bin = 0; bin <= bins_; ++bin) {
+    for (std::size_t bin = 0; bin < bins_; ++bin) {
       if (whole[bin] < smallest) {
         smallest = whole[bin];
         at = static_cast<std::uint32_t>(bin);
@@ -191,14 +290,21 @@ void PricedTime::fill(const Tree& tree, std::size_t place) {
       least[bin] = smallest;
       where[bin] = at;
     }
+    for (const std::size_t late : {near(), far()}) {
+      const bool beyond = whole[late] < smallest;
+      least[late] = beyond ? whole[late] : smallest;
+      where[late] = beyond ? static_cast<std::uint32_t>(late) : at;
+    }
   }
 }
 
-void PricedTime::use(const Tree& tree, std::size_t place, std::size_t device, std::size_t bin) {
+void PricedTime::use(Tree& tree, std::size_t place, std::size_t device, std::size_t bin) {
   const Node& node = tree.nodes[place];
   const std::size_t start = where_[cell(place, device, bin)];
-  double length = problem_.time(node.id, DeviceId{device}) / length_;
-  double moment = least_payment(device, length, start).moment;
+  const Charge paid = charge(tree, node, device);
+  double length = paid.length;
+  double moment = least_payment(tree, paid, device, start).moment;
+  tree.starts[place] = {device, moment};
   while (length > 0 && moment < static_cast<double>(bins_)) {
     const auto now = static_cast<std::size_t>(moment);
     const double taken = std::min(length, static_cast<double>(now + 1) - moment);
@@ -210,12 +316,12 @@ void PricedTime::use(const Tree& tree, std::size_t place, std::size_t device, st
     const std::size_t from = best_source(tree, input, device, start);
     if (from == kNever) continue;
     const std::size_t shift = input.shifts[from * devices_ + device];
-    use(tree, input.op, from, start < bins_ ? start - shift : bins_);
+    use(tree, input.op, from, earlier(start, shift));
   }
 }
 
 // The least weight x (completion - arrival) + payments of a model, and its use of the devices.
-double PricedTime::cheapest(const Tree& tree) {
+double PricedTime::cheapest(Tree& tree) {
   for (std::size_t place = 0; place < tree.nodes.size(); ++place) fill(tree, place);
   // The end, as an op that takes no time anywhere and reads all that nobody waits for.
   std::vector<Input> ends;
@@ -229,17 +335,16 @@ double PricedTime::cheapest(const Tree& tree) {
     ends.push_back(std::move(input));
   }
   double best = kInfinity;
-  std::size_t end = bins_;
-  for (std::size_t bin = 0; bin <= bins_; ++bin) {
-    const double completion = std::max(tree.arrival, static_cast<double>(bin) * length_);
+  std::size_t end = near();
+  for (std::size_t bin = 0; bin <= far(); ++bin) {
+    const double moment = bin == far() ? tree.latest : static_cast<double>(bin);
+    const double completion = std::max(tree.arrival, moment * length_);
     double price = tree.weight * (completion - tree.arrival);
-    if (price >= best) break;
     for (const Input& input : ends) {
       const std::size_t from = best_source(tree, input, 0, bin);
       price += from == kNever
                    ? kInfinity
-                   : least_[cell(input.op, from,
-                                 bin < bins_ ? bin - input.shifts[from * devices_] : bins_)];
+                   : least_[cell(input.op, from, earlier(bin, input.shifts[from * devices_]))];
     }
     if (price < best) {
       best = price;
@@ -249,12 +354,12 @@ double PricedTime::cheapest(const Tree& tree) {
   if (best == kInfinity) return best;
   for (const Input& input : ends) {
     const std::size_t from = best_source(tree, input, 0, end);
-    use(tree, input.op, from, end < bins_ ? end - input.shifts[from * devices_] : bins_);
+    use(tree, input.op, from, earlier(end, input.shifts[from * devices_]));
   }
   return best;
 }
 
-double PricedTime::step(double value) {
+double PricedTime::step() {
   for (std::size_t device = 0; device < devices_; ++device) {
     double sum = 0;
     for (std::size_t bin = 0; bin < bins_; ++bin) {
@@ -265,23 +370,28 @@ double PricedTime::step(double value) {
   }
   std::ranges::fill(use_, 0);
   double bound = 0;
-  for (const Tree& tree : trees_) bound += cheapest(tree);
+  for (Tree& tree : trees_) bound += cheapest(tree);
   for (const DeviceId device : problem_.devices()) {
     bound -= paid_[device.index() * (bins_ + 1) + bins_] * useful_lanes(problem_, device);
   }
   if (!(bound < kInfinity)) return 0;  // no plan exists, which is not for a bound to say
-  change_prices(bound, value);
-  return safe_search(std::max(0.0, bound));
+  change_prices(bound);
+  return safe_search(std::clamp(bound, 0.0, value_));
 }
 
-void PricedTime::change_prices(double bound, double value) {
-  if (bound > best_ * (1 + 1e-6)) {
-    best_ = bound;
-    without_gain_ = 0;
-  } else if (++without_gain_ >= kPatience) {
-    pace_ /= 2;
-    without_gain_ = 0;
+Table<OpId, double> PricedTime::moments(double part) const {
+  Table<OpId, double> moments(problem_.op_count(), 0);
+  for (const Tree& tree : trees_) {
+    for (std::size_t place = 0; place < tree.nodes.size(); ++place) {
+      const OpId op = tree.nodes[place].id;
+      const Start& start = tree.starts[place];
+      moments[op] = start.moment * length_ + part * problem_.time(op, DeviceId{start.device});
+    }
   }
+  return moments;
+}
+
+double PricedTime::measure_use() {
   double norm = 0;
   for (const DeviceId device : problem_.devices()) {
     for (std::size_t bin = 0; bin < bins_; ++bin) {
@@ -290,10 +400,51 @@ void PricedTime::change_prices(double bound, double value) {
       if (use_[at] > 0 || prices_[at] > 0) norm += use_[at] * use_[at];
     }
   }
+  return norm;
+}
+
+double PricedTime::measure_waits(Tree& tree) {
+  const double weight = kWaitWeight / std::sqrt(static_cast<double>(bins_));
+  double norm = 0;
+  for (Wait& wait : tree.waits) {
+    const Start& producer = tree.starts[wait.producer];
+    const Start& reader = tree.starts[wait.reader];
+    const std::size_t assumed = assumed_device(tree, wait, reader.device);
+    const OpId op = tree.nodes[wait.producer].id;
+    const double end = producer.moment + problem_.time(op, DeviceId{producer.device}) / length_;
+    wait.early = weight * (end + wait.moves[assumed * devices_ + reader.device] - reader.moment);
+    if (wait.early > 0 || wait.price > 0) norm += wait.early * wait.early;
+    std::ranges::fill(wait.differences, 0);
+    wait.differences[producer.device] += 1;
+    wait.differences[assumed] -= 1;
+    norm += producer.device == assumed ? 0 : 2;
+  }
+  return norm;
+}
+
+void PricedTime::change_prices(double bound) {
+  if (bound > best_ * (1 + 1e-6)) {
+    best_ = bound;
+    without_gain_ = 0;
+  } else if (++without_gain_ >= kPatience) {
+    pace_ /= 2;
+    without_gain_ = 0;
+  }
+  double norm = measure_use();
+  for (Tree& tree : trees_) norm += measure_waits(tree);
   if (norm == 0) return;
-  const double stride = pace_ * std::max(0.0, value - bound) / norm;
+  const double stride = pace_ * std::max(0.0, value_ - bound) / norm;
   for (std::size_t at = 0; at < prices_.size(); ++at) {
     prices_[at] = std::max(0.0, prices_[at] + stride * use_[at]);
+  }
+  const double weight = kWaitWeight / std::sqrt(static_cast<double>(bins_));
+  for (Tree& tree : trees_) {
+    for (Wait& wait : tree.waits) {
+      wait.price = std::max(0.0, wait.price + stride * weight * wait.early);
+      for (std::size_t device = 0; device < devices_; ++device) {
+        wait.rents[device] += stride * wait.differences[device];
+      }
+    }
   }
 }
 

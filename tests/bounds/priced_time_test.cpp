@@ -36,12 +36,12 @@ TEST_P(PricedTimeAgainstBruteForce, IsNeverAboveTheOptimum) {
     if (!least || *least == 0) continue;
     ++compared;
     for (const auto& [horizon, bins] : {std::pair{0.3, 7}, {1.0, 40}, {3.0, 25}}) {
-      PricedTime prices(problem, horizon * *least, static_cast<std::size_t>(bins));
-      const double first = prices.step(1.1 * *least);
+      PricedTime prices(problem, 1.1 * *least, horizon * *least, static_cast<std::size_t>(bins));
+      const double first = prices.step();
       double best = first;
       EXPECT_LE(first, *least * (1 + 1e-9)) << "seed " << seed;
       for (int step = 0; step < 20; ++step) {
-        const double bound = prices.step(1.1 * *least);
+        const double bound = prices.step();
         EXPECT_LE(bound, *least * (1 + 1e-9)) << "seed " << seed << ", step " << step;
         best = std::max(best, bound);
       }
@@ -71,11 +71,47 @@ TEST(PricedTime, SeesModelsThatWantOneDeviceAtTheSameTime) {
     draft.ops.push_back({.name = std::to_string(i), .model = ModelId{i}, .time = {1, 4}});
   }
   const Problem problem(draft);
-  PricedTime prices(problem, 3, 300);
+  PricedTime prices(problem, 6, 3, 300);
   double best = 0;
-  for (int step = 0; step < 300; ++step) best = std::max(best, prices.step(6));
+  for (int step = 0; step < 300; ++step) best = std::max(best, prices.step());
   EXPECT_GT(best, 5.8);
   EXPECT_LE(best, 6);
+}
+
+// Both models begin on one device and end on two readers of what was made there: one that takes no
+// time, and one that takes 3 on a device of its own. The tree keeps the first wait only, and with it
+// the long readers could both start at 1.
+TEST(PricedTime, PricesTheWaitsThatTheTreeLeavesOut) {
+  ProblemDraft draft;
+  draft.objective = Objective::total_completion;
+  draft.cluster.kinds = {{"first"}, {"second"}, {"third"}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    draft.cluster.devices.push_back({.name = std::to_string(i), .kind = KindId{i}});
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string name = std::to_string(i);
+    const ModelId model{i};
+    std::vector<double> alone(3, kUnsupported);
+    alone[1 + i] = 3;
+    draft.models.push_back({.name = name});
+    draft.ops.push_back(
+        {.name = name + " made", .model = model, .time = {1, kUnsupported, kUnsupported}});
+    draft.ops.push_back({.name = name + " short", .model = model, .time = {0, 0, 0}});
+    draft.ops.push_back({.name = name + " long", .model = model, .time = alone});
+    draft.tensors.push_back(
+        {.producer = OpId{3 * i}, .consumers = {OpId{3 * i + 1}, OpId{3 * i + 2}}});
+  }
+  for (std::size_t from = 0; from < 3; ++from) {
+    for (std::size_t to = 0; to < 3; ++to) {
+      if (from != to) draft.cluster.links.push_back({DeviceId{from}, DeviceId{to}, 0, kInfinity});
+    }
+  }
+  const Problem problem(draft);
+  PricedTime prices(problem, 9, 5, 500);
+  double best = 0;
+  for (int step = 0; step < 300; ++step) best = std::max(best, prices.step());
+  EXPECT_GT(best, 8.9);
+  EXPECT_LE(best, 9);
 }
 
 }  // namespace

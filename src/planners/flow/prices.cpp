@@ -46,12 +46,12 @@ void raise_bound(const Problem& problem, Answer& answer, Control& control) {
   if (!(horizon > 0)) return;
   const auto bins = std::min(static_cast<std::size_t>(bins_for(problem)), kMostBins);
   const double until = control.remaining() * (1 - kPriceShare);
-  PricedTime prices(problem, horizon, bins);
+  PricedTime prices(problem, answer.value(), horizon, bins);
   double at_last_gain = 0;
   int last_gain = 0;
   for (int step = 0; step < kMostSteps && step - last_gain < kPatience; ++step) {
     if (control.should_stop(1) || control.remaining() < until) return;
-    const double bound = std::min(prices.step(answer.value()), answer.value());
+    const double bound = prices.step();
     if (bound <= answer.certificate.lower_bound) continue;
     answer.certificate = {bound, "prices on device time"};
     control.report(answer.value(), bound);
