@@ -2,9 +2,14 @@
 //
 // Starts from the plan given, or from `talos`. Then prices by subgradient steps
 // (bounds/priced_time.h), each of which proves a bound, while steps still help and for half of the
-// time at most; the rest goes to local search. Devices that every model wants at the same time are
-// what the other bounds do not see: there each model by itself has all of them, or the models are
-// work that any number of devices could share.
+// time at most. Devices that every model wants at the same time are what the other bounds do not see:
+// there each model by itself has all of them, or the models are work that any number of devices could
+// share.
+//
+// When ops would start at these prices, each model by itself, is also a good list of ops (what project
+// scheduling calls alpha-points: R. Moehring et al., Management Science 49, 2003): each step makes a few
+// plans so. Local search over the lists has most of the time that is left (list_search.h), local search
+// over the schedule the rest.
 //
 // The horizon is the end of the plan at hand, in up to 2,000 bins, fewer on large problems. A step is
 // a step of prices.
@@ -14,6 +19,7 @@
 #include "bounds/priced_time.h"
 #include "bounds/rounding.h"
 #include "planners/flow/flow.h"
+#include "planners/flow/list_search.h"
 #include "planners/latency/latency.h"
 
 namespace placewright {
@@ -27,6 +33,7 @@ constexpr int kPatience = 60;  // steps that bring less than kGain together
 constexpr double kGain = 1e-4;
 constexpr double kStartShare = 0.25;
 constexpr double kPriceShare = 0.5;
+constexpr double kListShare = 0.6;  // of what is left after prices
 
 double bins_for(const Problem& problem) {
   const auto devices = static_cast<double>(problem.device_count());
@@ -40,7 +47,8 @@ Answer answer_of(const PlannerEntry& planner, const Problem& problem, const Cont
   return planner.plan(problem, Settings{planner.options}, part);
 }
 
-void raise_bound(const Problem& problem, Answer& answer, Control& control) {
+// Steps of prices; each makes lists too.
+void raise_bound(const Problem& problem, Answer& answer, ListSearch& lists, Control& control) {
   const auto& ends = answer.plan->schedule->end;
   const double horizon = ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
   if (!(horizon > 0)) return;
@@ -52,6 +60,7 @@ void raise_bound(const Problem& problem, Answer& answer, Control& control) {
   for (int step = 0; step < kMostSteps && step - last_gain < kPatience; ++step) {
     if (control.should_stop(1) || control.remaining() < until) return;
     const double bound = prices.step();
+    for (const double part : {0.0, 0.5, 1.0}) lists.offer(prices.moments(part));
     if (bound <= answer.certificate.lower_bound) continue;
     answer.certificate = {bound, "prices on device time"};
     control.report(answer.value(), bound);
@@ -60,6 +69,12 @@ void raise_bound(const Problem& problem, Answer& answer, Control& control) {
     at_last_gain = bound;
     last_gain = step;
   }
+}
+
+void keep_better(Answer& answer, const std::optional<Plan>& plan, Control& control) {
+  if (!plan || plan->value >= answer.value()) return;
+  answer.plan = plan;
+  control.report(*answer.plan, answer.certificate.lower_bound);
 }
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {
@@ -72,10 +87,17 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   }
   if (!answer.plan) return answer;
   control.report(*answer.plan, answer.certificate.lower_bound);
-  raise_bound(problem, answer, control);
+  ListSearch lists(problem, control);
+  raise_bound(problem, answer, lists, control);
+  keep_better(answer, lists.best(), control);
+  const double until = control.remaining() * (1 - kListShare);
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
-  Answer better = answer_of(search(), problem, control, control.remaining(), &*answer.plan);
-  if (better.value() < answer.value()) answer.plan = std::move(better.plan);
+  lists.anneal([&] { return control.should_stop(1) || control.remaining() < until; });
+  keep_better(answer, lists.best(), control);
+  if (answer.status() == Status::optimal || control.should_stop()) return answer;
+  keep_better(answer,
+              answer_of(search(), problem, control, control.remaining(), &*answer.plan).plan,
+              control);
   return answer;
 }
 
