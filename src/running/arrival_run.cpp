@@ -23,8 +23,6 @@
 namespace placewright {
 namespace {
 
-using namespace std::chrono_literals;
-
 // A model compiled for a device.
 struct Instance {
   std::size_t model = 0;
@@ -44,8 +42,16 @@ struct Task {
 };
 
 // The threads of all instances. Tasks of one instance follow each other.
+//
+// Whoever ends a task tells so at once, in its own thread: what is started then needs no other thread to
+// wake up first, and if it is for the same instance, none at all. All members but the first need the lock.
 class InstanceThreads {
  public:
+  // Whether somebody who waits has to know it.
+  using Ended = std::function<bool(const Task& task)>;
+
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
   explicit InstanceThreads(std::vector<Instance>& instances) : seats_(instances.size()) {
     threads_.reserve(instances.size());
     for (std::size_t i = 0; i < instances.size(); ++i) {
@@ -63,25 +69,23 @@ class InstanceThreads {
   InstanceThreads& operator=(const InstanceThreads&) = delete;
 
   void start(std::size_t instance, std::size_t arrival) {
-    {
-      const std::lock_guard lock(mutex_);
-      seats_[instance].queue.push_back(arrival);
-    }
+    seats_[instance].queue.push_back(arrival);
     seats_[instance].bell.notify_one();
   }
 
   // Whether the task was still queued; it is taken back then.
   bool take_back(std::size_t instance, std::size_t arrival) {
-    const std::lock_guard lock(mutex_);
     return std::erase(seats_[instance].queue, arrival) > 0;
   }
 
-  // What ended since the last call; waits for something until `deadline`. Throws what a task threw.
-  std::vector<Task> ended(Clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    any_done_.wait_until(lock, deadline, [&] { return !done_.empty() || failure_; });
+  // Told of every task that ends from now on, under the lock.
+  void listen(Ended listener) { listener_ = std::move(listener); }
+
+  // Until `condition` holds or the deadline has come. Throws what a task or the listener threw.
+  template <class Condition>
+  void wait(std::unique_lock<std::mutex>& lock, Clock::time_point deadline, Condition condition) {
+    changed_.wait_until(lock, deadline, [&] { return failure_ || condition(); });
     if (failure_) std::rethrow_exception(failure_);
-    return std::exchange(done_, {});
   }
 
  private:
@@ -105,19 +109,18 @@ class InstanceThreads {
         task.end = Clock::now();
         lock.lock();
         instance.ran = true;
-        done_.push_back(task);
-        any_done_.notify_one();
+        if (listener_ && listener_(task)) changed_.notify_one();
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
-      any_done_.notify_one();
+      changed_.notify_one();
     }
   }
 
   std::mutex mutex_;
-  std::condition_variable any_done_;
-  std::vector<Task> done_;
+  std::condition_variable changed_;
+  Ended listener_;
   std::exception_ptr failure_;
   bool closed_ = false;
   std::vector<Seat> seats_;
@@ -145,11 +148,28 @@ class ArrivalExecution {
     if (options_.progress) options_.progress(what);
   }
 
+  // One run of all arrivals. Under the lock of the threads.
+  struct Round {
+    const ArrivalRule& rule;
+    std::vector<ArrivalState> states;
+    std::size_t running = 0;
+    bool ending = false;  // nothing is started any more
+    Clock::time_point begin = Clock::now();
+
+    [[nodiscard]] double now() const { return milliseconds(Clock::now() - begin); }
+    [[nodiscard]] bool over() const {
+      return std::ranges::all_of(states, [](const ArrivalState& state) {
+        return state.stage == ArrivalStage::complete || state.stage == ArrivalStage::cancelled;
+      });
+    }
+  };
+
   void prepare();
   void compile();
   void warm_up();
-  void drain(std::size_t count);
-  bool take_events(double now, std::vector<ArrivalState>& states, std::size_t& running);
+  bool take_events(Round& round);
+  void decide(Round& round);
+  void end(Round& round, const Task& task) const;
   [[nodiscard]] double next_event(std::span<const ArrivalState> states) const;
 
   const Problem& problem_;
@@ -221,23 +241,23 @@ void ArrivalExecution::warm_up() {
       });
       (free ? together : later).push_back(instance);
     }
+    auto lock = threads_->lock();
+    std::size_t running = together.size();
+    threads_->listen([&](const Task&) { return --running == 0; });
     for (const std::size_t instance : together) threads_->start(instance, instance);
-    drain(together.size());
+    threads_->wait(lock, Clock::time_point::max(), [&] { return running == 0; });
+    threads_->listen({});
     left = std::move(later);
   }
   for (Instance& instance : instances_) instance.ran = false;
 }
 
-void ArrivalExecution::drain(std::size_t count) {
-  while (count > 0) count -= threads_->ended(Clock::now() + 1s).size();
-}
-
 // Arrivals and cancellations up to now; whether there was one.
-bool ArrivalExecution::take_events(double now, std::vector<ArrivalState>& states,
-                                   std::size_t& running) {
+bool ArrivalExecution::take_events(Round& round) {
+  const double now = round.now();
   bool changed = false;
   for (std::size_t i = 0; i < arrivals_.size(); ++i) {
-    ArrivalState& state = states[i];
+    ArrivalState& state = round.states[i];
     if (state.stage == ArrivalStage::coming && arrivals_[i].time <= now) {
       state.stage = ArrivalStage::waiting;
       changed = true;
@@ -251,7 +271,7 @@ bool ArrivalExecution::take_events(double now, std::vector<ArrivalState>& states
       if (!threads_->take_back(number_.at({arrivals_[i].model, state.device}), i)) continue;
       state.stage = ArrivalStage::cancelled;
       state.device = {};
-      --running;
+      --round.running;
       changed = true;
     }
   }
@@ -270,50 +290,51 @@ double ArrivalExecution::next_event(std::span<const ArrivalState> states) const 
   return next;
 }
 
+void ArrivalExecution::decide(Round& round) {
+  if (round.ending) return;
+  for (const auto& [arrival, device] : round.rule(round.now(), round.states)) {
+    round.states[arrival].stage = ArrivalStage::started;
+    round.states[arrival].device = device;
+    round.states[arrival].start = round.now();
+    threads_->start(number_.at({arrivals_[arrival].model, device}), arrival);
+    ++round.running;
+  }
+}
+
+void ArrivalExecution::end(Round& round, const Task& task) const {
+  ArrivalState& state = round.states[task.arrival];
+  state.start = milliseconds(task.start - round.begin);
+  state.end = milliseconds(task.end - round.begin);
+  const auto& cancelled = arrivals_[task.arrival].cancelled;
+  state.stage =
+      cancelled && *cancelled < state.end ? ArrivalStage::cancelled : ArrivalStage::complete;
+  --round.running;
+}
+
 std::optional<std::vector<ArrivalState>> ArrivalExecution::run(const ArrivalRule& rule) {
   constexpr double kLongestSleep = 20;  // milliseconds, to see whether it was interrupted
   constexpr double kShortestSleep = 0.5;
-  std::vector<ArrivalState> states(arrivals_.size());
-  std::size_t left = arrivals_.size();
-  std::size_t running = 0;
-  const Clock::time_point begin = Clock::now();
-  const auto now = [&] { return milliseconds(Clock::now() - begin); };
-  bool changed = false;
-  while (left > 0) {
-    if (stopped()) {
-      drain(running);
-      return std::nullopt;
-    }
-    changed = take_events(now(), states, running) || changed;
-    left = static_cast<std::size_t>(std::ranges::count_if(states, [](const ArrivalState& state) {
-      return state.stage != ArrivalStage::complete && state.stage != ArrivalStage::cancelled;
-    }));
-    if (left == 0) break;
-    if (changed) {
-      for (const auto& [arrival, device] : rule(now(), states)) {
-        states[arrival].stage = ArrivalStage::started;
-        states[arrival].device = device;
-        states[arrival].start = now();
-        threads_->start(number_.at({arrivals_[arrival].model, device}), arrival);
-        ++running;
-      }
-      changed = false;
-    }
-    const double sleep = std::clamp(next_event(states) - now(), kShortestSleep, kLongestSleep);
+  auto lock = threads_->lock();
+  Round round{.rule = rule, .states = std::vector<ArrivalState>(arrivals_.size())};
+  // However it ends: nobody must be told of a round that is gone.
+  const std::shared_ptr<void> listening(nullptr, [&](void*) { threads_->listen({}); });
+  threads_->listen([&](const Task& task) {
+    end(round, task);
+    (void)take_events(round);
+    decide(round);
+    return round.running == 0;
+  });
+  while (!round.over()) {
+    round.ending = stopped();
+    if (round.ending && round.running == 0) return std::nullopt;
+    if (take_events(round)) decide(round);
+    const double sleep =
+        std::clamp(next_event(round.states) - round.now(), kShortestSleep, kLongestSleep);
     const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                           std::chrono::duration<double, std::milli>(sleep));
-    for (const Task& task : threads_->ended(until)) {
-      ArrivalState& state = states[task.arrival];
-      state.start = milliseconds(task.start - begin);
-      state.end = milliseconds(task.end - begin);
-      const auto& cancelled = arrivals_[task.arrival].cancelled;
-      state.stage =
-          cancelled && *cancelled < state.end ? ArrivalStage::cancelled : ArrivalStage::complete;
-      --running;
-      changed = true;
-    }
+    threads_->wait(lock, until, [&] { return round.over(); });
   }
-  return states;
+  return std::move(round.states);
 }
 
 // Of every instance that ran: all had the same inputs.

@@ -49,7 +49,8 @@ struct ArrivalStart {
   DeviceId device;
 };
 
-// Asked at every event; called by one thread at a time.
+// Asked at every event; called by one thread at a time, of an end by the thread whose inference ended, so
+// that what follows does not wait for another one to wake up.
 using ArrivalRule =
     std::function<std::vector<ArrivalStart>(double now, std::span<const ArrivalState> states)>;
 
