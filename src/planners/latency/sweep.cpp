@@ -425,7 +425,7 @@ void Sweep::settle(std::size_t last) {
 }
 
 // The value when the window is as it is now.
-double Sweep::evaluate() {
+double Sweep::evaluate(double most) {
   state_.lanes.assign(base_.lanes.begin(), base_.lanes.end());
   state_.held.assign(base_.held.begin(), base_.held.end());
   if (!takes_whole_) levels_.clear();
@@ -433,9 +433,18 @@ double Sweep::evaluate() {
   state_.in.assign(base_.in.begin(), base_.in.end());
   state_.done.assign(base_.done.begin(), base_.done.end());
   writing_ = trial_ = ++last_stamp_;
-  for (std::size_t i = first_; i < last_; ++i) process(now_.order[i]);
+  const bool to_the_end = tails_at_.empty() || last_ == now_.order.size();
+  for (std::size_t i = first_; i < last_; ++i) {
+    process(now_.order[i]);
+    // What is on a device only grows, so most moves that are no good show it before the window's end.
+    const std::size_t device = now_.placement[now_.order[i]].index();
+    if (to_the_end || tails_at_[last_ / step_].device[device] == 0) continue;
+    const double least =
+        state_.lanes[lane_begin_[device]] + tails_at_[last_ / step_].device[device];
+    if (least > most) return kInfinity;
+  }
   double value = value_of(state_);
-  if (tails_at_.empty() || last_ == now_.order.size()) return value;
+  if (to_the_end) return value;
 
   value = std::max(value, crossing_value_);
   const Tails& tails = tails_at_[last_ / step_];
@@ -680,8 +689,8 @@ void Sweep::try_move(double temperature) {
     undo();
     return;
   }
-  const double value = evaluate();
   const double allowance = temperature > 0 ? -temperature * std::log(1 - random_.unit()) : 0;
+  const double value = evaluate(value_ + allowance);
   if (value <= value_ + allowance && value < kInfinity) {
     value_ = value;
   } else {

@@ -147,7 +147,8 @@ class Sweep {
   void restore_window();
   void settle(std::size_t last);
   void measure();
-  double evaluate();
+  // Infinite where it is known to be above `most` before all of the window is timed.
+  double evaluate(double most = kInfinity);
 
   void try_move(double temperature);
   bool move_block();
