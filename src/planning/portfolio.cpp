@@ -16,10 +16,15 @@
 namespace placewright {
 namespace {
 
-// A quick planner of others ends by itself; one that needs this much of what is left is stopped.
+// A quick planner ends by itself; one that needs this much of what is left is stopped.
 constexpr double kQuickShare = 0.25;
-// One of our own, when another of them has found a plan.
-constexpr double kOwnQuickShare = 0.5;
+// The same where one of our own has found a plan: another of our own may take a fifth, or four times
+// what all before have taken, up to half; one that is here for comparison less, since it hardly ever
+// finds a better plan; a yardstick has its claim only.
+constexpr double kOwnQuickShare = 0.2;
+constexpr double kMostOwnQuickShare = 0.5;
+constexpr double kPatience = 4;
+constexpr double kComparisonShare = 0.1;
 // Beyond so many ops exact planners prove little: their claim on the time falls with the size. Those
 // that cannot begin at all hand it on at once.
 constexpr double kProvableOps = 8000;
@@ -37,6 +42,15 @@ int turn(const PlannerEntry& entry) {
 double claim(const PlannerEntry& member, const Problem& problem) {
   if (member.strength != Strength::exact) return member.share;
   return member.share * std::min(1.0, kProvableOps / static_cast<double>(problem.op_count()));
+}
+
+// Of the time that is left, when a quick planner's turn comes.
+double quick_share(const PlannerEntry& member, bool quick_plan, double elapsed, double left) {
+  const bool own = turn(member) == 1;
+  if (!quick_plan) return own ? 1 : kQuickShare;
+  if (member.role == Role::yardstick) return 0;
+  if (!own) return kComparisonShare;
+  return std::clamp(kPatience * elapsed / left, kOwnQuickShare, kMostOwnQuickShare);
 }
 
 // The best of what the members have answered so far.
@@ -151,15 +165,15 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
     if (instant && !needed && left < longest_instant) continue;
     const double begin = control.elapsed();
     double share = claim(member, problem) / claims;
-    if (member.effort == Effort::quick) share = std::max(share, kQuickShare);
-    const bool own_quick = turn(member) == 1;
-    if (own_quick) share = std::max(share, kOwnQuickShare);
-    if (instant || (own_quick && !quick_plan)) share = 1;
+    if (instant) share = 1;
+    if (member.effort == Effort::quick) {
+      share = std::max(share, quick_share(member, quick_plan, begin, left));
+    }
     claims -= claim(member, problem);
     Control part = control.part(member.name, left * share);
     if (best.answer().plan) part.start = &*best.answer().plan;
     run_member(problem, member, part, control, best);
-    quick_plan = quick_plan || (own_quick && best.answer().found_by == member.name);
+    quick_plan = quick_plan || (turn(member) == 1 && best.answer().found_by == member.name);
     if (instant) longest_instant = std::max(longest_instant, control.elapsed() - begin);
     control.report(best.answer().value(), best.answer().certificate.lower_bound);
   }

@@ -3,6 +3,7 @@
 #include "planning/service.h"
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -309,7 +310,6 @@ TEST(Portfolio, RunsInstantPlannersThenQuickOnesOfOurOwnThenTheRest) {
   EXPECT_EQ(ran, std::vector<std::string>({"fill", "quick", "baseline", "proof", "improving"}));
 }
 
-// Of all the time there is: an instant planner, or a quick one of our own, may take all of it.
 TEST(Portfolio, PlansLayersOnceBeforePipelinesOfAllOps) {
   ProblemDraft draft = chain_draft();
   draft.objective = Objective::throughput;
@@ -324,6 +324,7 @@ TEST(Portfolio, PlansLayersOnceBeforePipelinesOfAllOps) {
   EXPECT_LT(place("topo"), place("repeats"));
 }
 
+// Of all the time there is: an instant planner, or a quick one of our own, may take all of it.
 TEST(Portfolio, GivesQuickPlannersOfOurOwnTheTimeTheyWouldHaveAlone) {
   double given = 0;
   double given_to_first_other = 0;  // the last one gets what is left
@@ -345,6 +346,33 @@ TEST(Portfolio, GivesQuickPlannersOfOurOwnTheTimeTheyWouldHaveAlone) {
   EXPECT_GT(given, 900);
   EXPECT_GT(given_to_first_other, 0);
   EXPECT_LT(given_to_first_other, 500);
+}
+
+// A quick planner that turns out slow does not take the time of those that improve the plan.
+TEST(Portfolio, GivesLessToQuickPlannersOnceThereIsAPlan) {
+  std::map<std::string, double> given;
+  Registry registry;
+  registry.add(good("first", DeviceId{1}));
+  const auto add = [&](const std::string& name, Role role, Effort effort) {
+    PlannerEntry entry = planner(name, [&given, name](const Problem&, Control& control) {
+      given[name] = control.budget().seconds;
+      return Answer{};
+    });
+    entry.role = role;
+    entry.effort = effort;
+    registry.add(std::move(entry));
+  };
+  add("own", Role::own, Effort::quick);
+  add("published", Role::published, Effort::quick);
+  add("yardstick", Role::yardstick, Effort::quick);
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}) {
+    add(name, Role::own, Effort::anytime);
+  }
+  registry.add(portfolio(registry));
+  make_plan(Problem(chain_draft()), registry, {.budget = {.seconds = 1000}});
+  EXPECT_LT(given.at("own"), 500);
+  EXPECT_LT(given.at("published"), given.at("own"));
+  EXPECT_LT(given.at("yardstick"), given.at("published"));
 }
 
 TEST(Portfolio, RunsAnInstantPlannerEvenWithoutTime) {
