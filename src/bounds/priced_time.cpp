@@ -14,6 +14,8 @@ namespace {
 constexpr int kPatience = 8;  // steps without a better bound before they get shorter
 // Weight of the steps of waits, over the root of the bins: then they are about as long as those of use.
 constexpr double kWaitWeight = 3;
+constexpr double kPaceOfTaken = 0.1;
+constexpr double kSecondsOfCell = 2e-9;
 constexpr double kNoLimit = 1e15;  // bins
 
 }  // namespace
@@ -25,7 +27,7 @@ PricedTime::PricedTime(const Problem& problem, double value, double horizon, std
       bins_(bins),
       length_(horizon / static_cast<double>(bins)),
       prices_(devices_ * bins, 0),
-      paid_(devices_ * (bins + 1), 0),
+      paid_(devices_ * paid_stride(), 0),
       use_(devices_ * bins, 0) {
   measure_heads_and_tails();
   std::size_t largest = 0;
@@ -38,10 +40,24 @@ PricedTime::PricedTime(const Problem& problem, double value, double horizon, std
   where_.resize(least_.size());
 }
 
-double PricedTime::step_size() const {
+void PricedTime::take_prices(const PricedTime& coarse, std::size_t times) {
+  const auto parts = static_cast<double>(times);
+  for (std::size_t at = 0; at < prices_.size(); ++at) {
+    prices_[at] = coarse.prices_[at / times] / parts;
+  }
+  for (std::size_t i = 0; i < trees_.size(); ++i) {
+    for (std::size_t number = 0; number < trees_[i].waits.size(); ++number) {
+      trees_[i].waits[number].price = coarse.trees_[i].waits[number].price / parts;
+      trees_[i].waits[number].rents = coarse.trees_[i].waits[number].rents;
+    }
+  }
+  pace_ = kPaceOfTaken;
+}
+
+double PricedTime::step_seconds() const {
   double edges = 0;
   for (const Tree& tree : trees_) edges += static_cast<double>(tree.nodes.size());
-  return edges * static_cast<double>(devices_ * devices_ * bins_);
+  return kSecondsOfCell * edges * static_cast<double>(devices_ * devices_ * bins_);
 }
 
 // Rounded down, also against rounding of the quotient.
@@ -172,14 +188,6 @@ void PricedTime::limit_completions() {
   }
 }
 
-double PricedTime::paid_until(std::size_t device, double moment) const {
-  const double last = static_cast<double>(bins_);
-  if (moment >= last) return paid_[device * (bins_ + 1) + bins_];
-  const auto bin = static_cast<std::size_t>(moment);
-  return paid_[device * (bins_ + 1) + bin] +
-         (moment - static_cast<double>(bin)) * prices_[device * bins_ + bin];
-}
-
 std::size_t PricedTime::assumed_device(const Tree& tree, const Wait& wait,
                                        std::size_t device) const {
   std::size_t best = kNever;
@@ -199,6 +207,10 @@ PricedTime::Charge PricedTime::charge(const Tree& tree, const Node& node,
                                       std::size_t device) const {
   Charge charge;
   charge.length = problem_.time(node.id, DeviceId{device}) / length_;
+  // An op that is longer pays for all bins from its start on, as one of this length does.
+  const double counted = std::min(charge.length, static_cast<double>(bins_ + 1));
+  charge.whole_bins = static_cast<std::size_t>(counted);
+  charge.part = counted - static_cast<double>(charge.whole_bins);
   charge.rest = charge.length + tails_[node.id] / length_;
   for (const std::size_t number : node.waited_for) {
     const Wait& wait = tree.waits[number];
@@ -215,26 +227,31 @@ PricedTime::Charge PricedTime::charge(const Tree& tree, const Node& node,
   return charge;
 }
 
-// The payment is linear between the moments at which the start or the end crosses a border of bins.
-PricedTime::Payment PricedTime::least_payment(const Tree& tree, const Charge& charge,
-                                              std::size_t device, std::size_t bin) const {
-  const double begin = static_cast<double>(bin);
-  if (bin >= bins_) {
-    const auto horizon = static_cast<double>(bins_);
-    const double completion = bin == near() ? horizon : tree.latest;
-    const double moment = charge.slope < 0 ? completion - charge.rest : horizon;
-    return {charge.fixed + charge.slope * moment, moment};
-  }
-  if (begin > tree.latest - charge.rest) return {kInfinity, begin};
-  const double crossing = begin + std::ceil(charge.length) - charge.length;
+// Linear between the moments at which the start or the end crosses a border of bins.
+PricedTime::Payment PricedTime::least_payment(const Charge& charge, std::size_t device,
+                                              std::size_t bin) const {
+  const double* const from = &paid_[device * paid_stride() + bin];
+  const double* const to = from + charge.whole_bins;
+  const auto begin = static_cast<double>(bin);
+  const double crossing = begin + 1 - charge.part;
   Payment best{kInfinity, begin};
-  for (const double moment : {begin, std::min(crossing, begin + 1), begin + 1}) {
-    const double time = paid_until(device, moment + charge.length) - paid_until(device, moment);
+  const auto offer = [&](double moment, double time) {
     const double price = std::max(0.0, time) + charge.slope * moment;
     if (price < best.price) best = {price, moment};
-  }
+  };
+  offer(begin, to[0] + charge.part * (to[1] - to[0]) - from[0]);
+  offer(crossing, to[1] - from[0] - (1 - charge.part) * (from[1] - from[0]));
+  offer(begin + 1, to[1] + charge.part * (to[2] - to[1]) - from[1]);
   best.price += charge.fixed;
   return best;
+}
+
+PricedTime::Payment PricedTime::late_payment(const Tree& tree, const Charge& charge,
+                                             std::size_t bin) const {
+  const auto horizon = static_cast<double>(bins_);
+  const double completion = bin == near() ? horizon : tree.latest;
+  const double moment = charge.slope < 0 ? completion - charge.rest : horizon;
+  return {charge.fixed + charge.slope * moment, moment};
 }
 
 // From where the input comes, if its reader starts on the device in the bin.
@@ -259,9 +276,14 @@ void PricedTime::fill(const Tree& tree, std::size_t place) {
   std::vector<double> source(bins_ + 2);
   for (const std::size_t device : node.devices) {
     const Charge paid = charge(tree, node, device);
-    for (std::size_t bin = 0; bin <= far(); ++bin) {
-      whole[bin] =
-          bin < node.first[device] ? kInfinity : least_payment(tree, paid, device, bin).price;
+    std::ranges::fill(whole, kInfinity);
+    const double latest = tree.latest - paid.rest;
+    for (std::size_t bin = node.first[device]; bin < bins_ && static_cast<double>(bin) <= latest;
+         ++bin) {
+      whole[bin] = least_payment(paid, device, bin).price;
+    }
+    for (const std::size_t late : {near(), far()}) {
+      whole[late] = late_payment(tree, paid, late).price;
     }
     for (const Input& input : node.inputs) {
       std::ranges::fill(source, kInfinity);
@@ -303,7 +325,8 @@ void PricedTime::use(Tree& tree, std::size_t place, std::size_t device, std::siz
   const std::size_t start = where_[cell(place, device, bin)];
   const Charge paid = charge(tree, node, device);
   double length = paid.length;
-  double moment = least_payment(tree, paid, device, start).moment;
+  double moment = start < bins_ ? least_payment(paid, device, start).moment
+                                : late_payment(tree, paid, start).moment;
   tree.starts[place] = {device, moment};
   while (length > 0 && moment < static_cast<double>(bins_)) {
     const auto now = static_cast<std::size_t>(moment);
@@ -361,18 +384,16 @@ double PricedTime::cheapest(Tree& tree) {
 
 double PricedTime::step() {
   for (std::size_t device = 0; device < devices_; ++device) {
-    double sum = 0;
-    for (std::size_t bin = 0; bin < bins_; ++bin) {
-      paid_[device * (bins_ + 1) + bin] = sum;
-      sum += prices_[device * bins_ + bin];
+    double* const paid = &paid_[device * paid_stride()];
+    for (std::size_t bin = 0; bin + 1 < paid_stride(); ++bin) {
+      paid[bin + 1] = paid[bin] + (bin < bins_ ? prices_[device * bins_ + bin] : 0);
     }
-    paid_[device * (bins_ + 1) + bins_] = sum;
   }
   std::ranges::fill(use_, 0);
   double bound = 0;
   for (Tree& tree : trees_) bound += cheapest(tree);
   for (const DeviceId device : problem_.devices()) {
-    bound -= paid_[device.index() * (bins_ + 1) + bins_] * useful_lanes(problem_, device);
+    bound -= paid_[device.index() * paid_stride() + bins_] * useful_lanes(problem_, device);
   }
   if (!(bound < kInfinity)) return 0;  // no plan exists, which is not for a bound to say
   change_prices(bound);

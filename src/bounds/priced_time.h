@@ -53,14 +53,17 @@ class PricedTime {
   // `value` is that of a plan. Time after the horizon, which is more than 0, is free.
   PricedTime(const Problem& problem, double value, double horizon, std::size_t bins);
 
+  // Begins with the prices of another that has the same problem and horizon, and `times` fewer bins.
+  void take_prices(const PricedTime& coarse, std::size_t times);
+
   // The bound that the prices at hand prove, at most the value; then changes them.
   double step();
 
   // When this part of each op is done, in the cheapest schedules that the last step found.
   [[nodiscard]] Table<OpId, double> moments(double part) const;
 
-  // Of one step, in tables that are filled: about as many nanoseconds.
-  [[nodiscard]] double step_size() const;
+  // Of one step, about.
+  [[nodiscard]] double step_seconds() const;
 
  private:
   struct Input {
@@ -108,6 +111,7 @@ class PricedTime {
   [[nodiscard]] std::size_t bins_in(double time) const;
   [[nodiscard]] std::size_t near() const { return bins_; }
   [[nodiscard]] std::size_t far() const { return bins_ + 1; }
+  [[nodiscard]] std::size_t paid_stride() const { return 2 * bins_ + 4; }
   // The bin that is as much earlier; beyond the horizon it is the same.
   [[nodiscard]] std::size_t earlier(std::size_t bin, std::size_t shift) const {
     return bin < bins_ ? bin - shift : bin;
@@ -118,7 +122,9 @@ class PricedTime {
 
   // What an op pays on a device, beside the time that it takes there.
   struct Charge {
-    double length = 0;  // of the op, in bins
+    double length = 0;  // of the op, in bins: whole ones and a part
+    std::size_t whole_bins = 0;
+    double part = 0;
     double fixed = 0;
     double slope = 0;  // for each bin that it starts later
     double rest = 0;   // from its start to the end of its model, at the least, in bins
@@ -132,9 +138,10 @@ class PricedTime {
     double price;
     double moment;  // in bins
   };
-  [[nodiscard]] Payment least_payment(const Tree& tree, const Charge& charge, std::size_t device,
+  [[nodiscard]] Payment least_payment(const Charge& charge, std::size_t device,
                                       std::size_t bin) const;
-  [[nodiscard]] double paid_until(std::size_t device, double moment) const;
+  // Beyond the horizon.
+  [[nodiscard]] Payment late_payment(const Tree& tree, const Charge& charge, std::size_t bin) const;
 
   double cheapest(Tree& tree);
   void fill(const Tree& tree, std::size_t node);
@@ -154,8 +161,9 @@ class PricedTime {
   std::vector<double> heads_;  // op x device: earliest start
   Table<OpId, double> tails_;  // from its end, at the fastest
   std::vector<Tree> trees_;
-  std::vector<double> prices_;        // device x bin, for the whole length of a bin
-  std::vector<double> paid_;          // sums of prices: device x (bin + 1)
+  std::vector<double> prices_;  // device x bin, for the whole length of a bin
+  // Sums of prices up to the beginning of a bin, as far as an op can reach that starts by the horizon.
+  std::vector<double> paid_;
   std::vector<double> use_;           // device x bin, in bins; then less what there is
   std::vector<double> least_;         // node x device x bin, of the tree at hand
   std::vector<std::uint32_t> where_;  // the bin of the minimum

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bounds/bounds.h"
 #include "support/brute_force.h"
 #include "support/random_problem.h"
 
@@ -46,6 +47,11 @@ TEST_P(PricedTimeAgainstBruteForce, IsNeverAboveTheOptimum) {
         best = std::max(best, bound);
       }
       raised += best > first * (1 + 1e-6) ? 1 : 0;
+      PricedTime finer(problem, 1.1 * *least, horizon * *least, static_cast<std::size_t>(4 * bins));
+      finer.take_prices(prices, 4);
+      for (int step = 0; step < 5; ++step) {
+        EXPECT_LE(finer.step(), *least * (1 + 1e-9)) << "seed " << seed << ", finer step " << step;
+      }
     }
   }
   EXPECT_GT(compared, 100);
@@ -76,6 +82,24 @@ TEST(PricedTime, SeesModelsThatWantOneDeviceAtTheSameTime) {
   for (int step = 0; step < 300; ++step) best = std::max(best, prices.step());
   EXPECT_GT(best, 5.8);
   EXPECT_LE(best, 6);
+}
+
+// Rounding takes up to a bin off every op, so the same prices prove more in smaller bins.
+TEST(PricedTime, ProvesMoreWithTheSamePricesInSmallerBins) {
+  testing::RandomProblemOptions options;
+  options.objective = Objective::total_completion;
+  options.models = 3;
+  options.ops = 40;
+  options.devices = 3;
+  const Problem problem(testing::random_draft(options, 1));
+  const double value = 1.3 * best_lower_bound(problem).lower_bound;  // as if a plan had it
+  PricedTime coarse(problem, value, value / 2, 100);
+  for (int step = 0; step < 30; ++step) (void)coarse.step();
+  PricedTime fine(problem, value, value / 2, 400);
+  fine.take_prices(coarse, 4);
+  const double bound = coarse.step();
+  EXPECT_GT(bound, 0);
+  EXPECT_GT(fine.step(), bound);
 }
 
 // Both models begin on one device and end on two readers of what was made there: one that takes no
