@@ -18,12 +18,12 @@ namespace {
 
 // A quick planner ends by itself; one that needs this much of what is left is stopped.
 constexpr double kQuickShare = 0.25;
-// The same where one of our own has found a plan: another of our own may take a fifth, or four times
+// The same where one of our own has found a plan: another of our own may take a fifth, or eight times
 // what all before have taken, up to half; one that is here for comparison less, since it hardly ever
 // finds a better plan; a yardstick has its claim only.
 constexpr double kOwnQuickShare = 0.2;
 constexpr double kMostOwnQuickShare = 0.5;
-constexpr double kPatience = 4;
+constexpr double kPatience = 8;
 constexpr double kComparisonShare = 0.1;
 // Beyond so many ops exact planners prove little: their claim on the time falls with the size. Those
 // that cannot begin at all hand it on at once.
