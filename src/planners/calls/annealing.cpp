@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::uint64_t kFirstCycle = 8000;
 constexpr double kCycleGrowth = 1.5;
+constexpr std::uint64_t kLongestCycle = 500'000;
 constexpr double kHottest = 0.02;  // of the value
+constexpr double kAfresh = 0.1;
 constexpr double kColdest = 5e-5;
 constexpr std::uint64_t kBetweenStops = 16;
 
@@ -24,19 +26,26 @@ Annealing::Annealing(const Problem& problem, std::uint64_t seed)
 void Annealing::start(Slots slots) {
   best_ = std::move(slots);
   best_value_ = evaluator_.latency(best_);
+  first_ = all_on_host(problem_);
+  if (!keeps_rules(problem_, evaluator_, first_)) first_ = best_;
+  best_before_ = kInfinity;
   cycle_length_ = kFirstCycle;
   begin_cycle();
 }
 
 void Annealing::begin_cycle() {
-  slots_ = best_;
-  value_ = best_value_;
+  const bool afresh = cycle_length_ == kLongestCycle && best_value_ == best_before_;
+  best_before_ = best_value_;
+  slots_ = afresh ? first_ : best_;
+  value_ = evaluator_.latency(slots_);
   ledger_ = MemoryLedger(problem_);
   for (const OpId op : problem_.ops()) ledger_.add(op, evaluator_.device(slot(op)));
   cycle_left_ = cycle_length_;
-  temperature_ = kHottest * best_value_;
-  cooling_ = std::pow(kColdest / kHottest, 1.0 / static_cast<double>(cycle_length_));
-  cycle_length_ = static_cast<std::uint64_t>(static_cast<double>(cycle_length_) * kCycleGrowth);
+  const double hottest = afresh ? kAfresh : kHottest;
+  temperature_ = hottest * best_value_;
+  cooling_ = std::pow(kColdest / hottest, 1.0 / static_cast<double>(cycle_length_));
+  const double longer = kCycleGrowth * static_cast<double>(cycle_length_);
+  cycle_length_ = std::min(static_cast<std::uint64_t>(longer), kLongestCycle);
 }
 
 void Annealing::run(std::uint64_t evaluations, Control& control) {
