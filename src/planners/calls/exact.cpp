@@ -82,8 +82,9 @@ class Search {
   [[nodiscard]] bool is_wide(const CallIdeals& first) {
     const int calls = problem_.rules().calls_per_device;
     const CallGraph whole = call_graph(problem_, Table<OpId, char>(problem_.op_count(), 1), calls);
-    return first.graph().least_work() < kWideShare * whole.least_work() &&
-           !CallIdeals::all_of(whole, ideal_limit_, stop());
+    if (first.graph().least_work() >= kWideShare * whole.least_work()) return false;
+    // A large graph has too many for sure, and to find out takes long.
+    return whole.size() > kFirstIdeals || !CallIdeals::all_of(whole, ideal_limit_, stop());
   }
 
   // The heaviest ops have few ideals in wide graphs. Their cutoffs rise from what is known, slowly:
