@@ -37,8 +37,9 @@ std::optional<CallIdeals> CallIdeals::all_of(CallGraph graph, std::size_t limit,
   return ideals;
 }
 
-CallIdeals CallIdeals::prefixes(CallGraph graph, std::span<const std::vector<Node>> orders,
-                                std::size_t most_cuts) {
+std::optional<CallIdeals> CallIdeals::prefixes(CallGraph graph,
+                                               std::span<const std::vector<Node>> orders,
+                                               std::size_t most_cuts, const Stop& stop) {
   CallIdeals ideals(std::move(graph));
   ideals.whole_ = false;
   const std::size_t stride = ideals.graph_.size() / most_cuts + 1;
@@ -53,7 +54,7 @@ CallIdeals CallIdeals::prefixes(CallGraph graph, std::span<const std::vector<Nod
     }
   }
   ideals.adopt(found);
-  ideals.describe([] { return false; });
+  if (!ideals.describe(stop)) return std::nullopt;
   ideals.lay_out_uses();
   return ideals;
 }

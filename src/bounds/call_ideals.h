@@ -41,8 +41,10 @@ class CallIdeals {
   // Nullopt if there are more than `limit` ideals, or when asked to stop.
   static std::optional<CallIdeals> all_of(CallGraph graph, std::size_t limit, const Stop& stop);
   // Only the prefixes of some topological orders, about `most_cuts` of each: no bounds, but walks.
-  static CallIdeals prefixes(CallGraph graph, std::span<const std::vector<Node>> orders,
-                             std::size_t most_cuts);
+  // Nullopt when asked to stop.
+  static std::optional<CallIdeals> prefixes(CallGraph graph,
+                                            std::span<const std::vector<Node>> orders,
+                                            std::size_t most_cuts, const Stop& stop);
 
   [[nodiscard]] const CallGraph& graph() const { return graph_; }
   [[nodiscard]] std::size_t size() const { return ideals_.size(); }

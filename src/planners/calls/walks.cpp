@@ -77,10 +77,11 @@ std::optional<Plan> best_chain(const Problem& problem, std::size_t ideal_limit, 
   CallEvaluator evaluator(problem);
   std::optional<Plan> best;
   const auto stop = [&] { return control.should_stop(); };
-  const auto try_family = [&](const CallIdeals& family) {
-    const auto walk = walk_of_least_sum(family, stop);
+  const auto try_family = [&](const std::optional<CallIdeals>& family) {
+    if (!family) return;
+    const auto walk = walk_of_least_sum(*family, stop);
     if (!walk) return;
-    const auto slots = slots_of_walk(problem, evaluator, family.graph(), *walk);
+    const auto slots = slots_of_walk(problem, evaluator, family->graph(), *walk);
     if (!slots) return;
     auto candidate = plan_of_slots(problem, evaluator, *slots);
     if (!candidate || (best && candidate->value >= best->value)) return;
@@ -97,7 +98,8 @@ std::optional<Plan> best_chain(const Problem& problem, std::size_t ideal_limit, 
     auto tried = topological_orders(whole, orders, control.budget().seed);
     tried.insert(tried.begin(), order_of_blocks(problem, whole));
     for (auto& order : tried) {
-      if (!control.should_stop()) try_family(CallIdeals::prefixes(whole, {&order, 1}, kMostCuts));
+      if (control.should_stop()) break;
+      try_family(CallIdeals::prefixes(whole, {&order, 1}, kMostCuts, stop));
     }
     if (!control.should_stop()) try_family(finest_ideals(problem, ideal_limit, calls, stop));
   }
