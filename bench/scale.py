@@ -38,9 +38,9 @@ FAMILIES = ["layered", "transformer", "inception", "series-parallel"]
 OPS = [200, 2000, 20000, 100000]
 DEVICES = [4, 16, 64]
 QUICK = {
-    "latency": ["heft", "lists", "etf", "topo", "single"],
+    "latency": ["heft", "lists", "etf", "repeats", "topo", "single"],
     "total-completion": ["heft", "lists", "etf", "topo", "tsam"],
-    "throughput": ["ideals-linear", "kinds", "topo", "proportional", "scotch"],
+    "throughput": ["ideals-linear", "kinds", "repeats", "topo", "proportional", "scotch"],
     "call-latency": ["calls-greedy", "calls-chain", "topo", "single"],
 }
 COUNTED = 600  # seconds: a limit that quick planners never reach
