@@ -12,6 +12,7 @@
 namespace placewright {
 namespace {
 
+constexpr double kOneOp = 0.7;    // of the moves
 constexpr double kWarmest = 0.2;  // in mean op times
 // In mean op times.
 constexpr double kShort = 1;
@@ -50,7 +51,11 @@ void ListSearch::begin_cycle() {
 void ListSearch::try_move(double warmth) {
   moved_ = moments_;
   const OpId op{random_.below(problem_.op_count())};
-  random_.chance(0.7) ? move_op(op) : move_model(op);
+  if (random_.chance(kOneOp)) {
+    move_op(op);
+  } else {
+    move_model(op);
+  }
   std::optional<Plan> plan = plan_of(moved_);
   if (!plan) return;
   const double temperature = kWarmest * mean_time_ * warmth;

@@ -15,9 +15,10 @@
 // A step is a step of prices, or a list.
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "bounds/priced_time.h"
-#include "bounds/rounding.h"
 #include "planners/flow/flow.h"
 #include "planners/flow/list_search.h"
 #include "planners/latency/latency.h"
