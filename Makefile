@@ -21,8 +21,7 @@ demo:
 	@examples/demo.sh
 
 # Everything, the cheap checks first. A preset is tested when it is configured, built and its tests have passed.
-# `make tested-tsan` runs the tests of threads under ThreadSanitizer; its build takes too long for every run.
-test: setup formatted tested-release tested-asan tested-fuzz
+test: setup formatted tidied tested-release tested-asan tested-tsan tested-fuzz
 
 tested-%:
 	cmake --preset $* --log-level=WARNING
