@@ -201,12 +201,13 @@ class ReplicatedModel {
     models_.front() = std::make_unique<RememberingModel>(std::move(models_.front()), compiled_);
   }
 
-  RunResult run() {
+  RunResult run() { return loaded({.warm_up = 2, .repeat = 6, .compare = false}).measure(); }
+  LoadedPlan loaded(RunOptions options) {
     const auto& ops = problem_->topological_order();
     const auto devices = problem_->devices();
-    const Plan plan = pipeline_plan(*problem_, {{.devices = {devices.begin(), devices.end()},
-                                                 .ops = {ops.begin(), ops.end()}}});
-    return run_plan(*problem_, plan, models_, {.warm_up = 2, .repeat = 6, .compare = false});
+    plan_ = pipeline_plan(*problem_, {{.devices = {devices.begin(), devices.end()},
+                                       .ops = {ops.begin(), ops.end()}}});
+    return {*problem_, plan_, models_, std::move(options)};
   }
 
   [[nodiscard]] const std::vector<CompileOptions>& compiled() const { return compiled_; }
@@ -216,6 +217,7 @@ class ReplicatedModel {
   std::optional<Problem> problem_;
   std::vector<CompileOptions> compiled_;
   std::vector<std::unique_ptr<NeuralModel>> models_;
+  Plan plan_;
 };
 
 TEST(Replicas, OnEqualSetsOfCoresAreStreamsOfOnePart) {
@@ -227,6 +229,38 @@ TEST(Replicas, OnEqualSetsOfCoresAreStreamsOfOnePart) {
   EXPECT_EQ(replicated.compiled().front().threads, 2);
   EXPECT_FALSE(replicated.compiled().front().pinned);
   EXPECT_TRUE(result.value.watched);
+}
+
+TEST(Replicas, AsStreamsTakeEverySampleOnceAndNoMoreAtATimeThanThereAreStreams) {
+  if (core_devices(2).size() < 2) GTEST_SKIP() << "needs two cores";
+  ReplicatedModel replicated(core_devices(2));
+  const RunResult result = replicated.loaded({.warm_up = 0, .repeat = 30}).measure();
+  EXPECT_TRUE(result.outputs.compared && result.outputs.equal());
+  std::multiset<std::size_t> samples;
+  for (const StepEvent& event : result.events) {
+    samples.insert(event.sample);
+    EXPECT_EQ(event.device, DeviceId{event.sample % 2});
+    EXPECT_LE(std::ranges::count_if(result.events,
+                                    [&](const StepEvent& other) {
+                                      return other.start <= event.start && event.start < other.end;
+                                    }),
+              2);
+  }
+  ASSERT_FALSE(samples.empty());
+  EXPECT_EQ(*samples.rbegin() - *samples.begin() + 1, samples.size()) << "a stretch without a gap";
+  EXPECT_EQ(std::set(samples.begin(), samples.end()).size(), samples.size());
+}
+
+TEST(Replicas, AsStreamsCanBeInterruptedAndRunAgain) {
+  if (core_devices(2).size() < 2) GTEST_SKIP() << "needs two cores";
+  ReplicatedModel replicated(core_devices(2));
+  std::atomic<bool> stop{true};
+  LoadedPlan loaded = replicated.loaded({.repeat = 8, .compare = false, .stop = &stop});
+  EXPECT_TRUE(loaded.measure().interrupted);
+  stop = false;
+  const RunResult again = loaded.measure();
+  EXPECT_FALSE(again.interrupted);
+  EXPECT_GT(again.value.kept + again.value.rejected, 0U);
 }
 
 TEST(Replicas, OnAllCoresAreBoundByTheBackendIfTheirNamesSaySo) {
