@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <queue>
 #include <utility>
 
 #include "backends/opened_models.h"
@@ -300,21 +301,25 @@ void Execution::follow_streams(std::size_t samples, Workers& workers, WorkerLog&
   const PlanWorker& self = plan_.workers().front();
   const std::size_t streams = self.devices.size();
   const std::unique_ptr<DisturbanceProbe> probe = plan_.probe(self, self.devices.front());
-  std::vector<Clock::time_point> started(streams);
+  std::queue<Clock::time_point> started;
   probe->begin();
   for (std::size_t next = 0; next < samples + streams; ++next) {
     if (workers.stopped()) samples = std::min(samples, next);  // what has begun is waited for
     if (next >= streams) plan_.wait((next - streams) % plan_.slots());
     const Clock::time_point now = Clock::now();
-    const Clock::time_point start = std::exchange(started[next % streams], now);
-    if (next < samples) plan_.start(next % plan_.slots());
+    if (next < samples) {
+      plan_.start(next % plan_.slots());
+      started.push(now);
+    }
     if (next < streams) continue;
 
     const std::size_t sample = next - streams;
+    const Clock::time_point start = started.front();
+    started.pop();
     const DeviceId device = plan_.device(0, sample % plan_.slots());
     const double end = milliseconds(now - origin_);
     log.add({0, device, sample, milliseconds(start - origin_), end});
-    const bool round_ends = (sample + 1) % streams == 0;
+    const bool round_ends = (sample + 1) % plan_.round() == 0;
     log.end_step(sample, end, round_ends ? probe->lost() : 0);
     if (round_ends) probe->begin();
     log.completed(sample + 1);
