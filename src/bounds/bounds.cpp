@@ -43,7 +43,7 @@ double hub_bound(const Problem& problem, const StopBounds& stop) {
 }
 
 std::vector<Bound> latency_bounds(const Problem& problem, const StopBounds& stop) {
-  const auto paths = critical_paths(problem);
+  const auto paths = critical_paths(problem, stop);
   double longest = 0;
   double first_arrival = kInfinity;
   // Latency is the latest end of an op: a model without ops has no part in it.
@@ -63,7 +63,7 @@ std::vector<Bound> latency_bounds(const Problem& problem, const StopBounds& stop
 }
 
 std::vector<Bound> total_completion_bounds(const Problem& problem, const StopBounds& stop) {
-  const auto paths = critical_paths(problem);
+  const auto paths = critical_paths(problem, stop);
   double total = 0;
   for (const ModelId model : problem.models()) {
     const Model& record = problem.model(model);
