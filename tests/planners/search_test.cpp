@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/generate.h"
 #include "evaluate/schedule.h"
 #include "formats/problem_file.h"
 #include "planners/baselines/baselines.h"
@@ -56,6 +57,63 @@ TEST(Sweep, ValuesAreThoseOfValidSchedules) {
     EXPECT_LE(plan.value, found.value * (1 + 1e-9));
     for (const Violation& violation : verify(problem, plan)) ADD_FAILURE() << violation.message;
   }
+}
+
+// Each of several sweeps has a section of the same sequence; joined they are one.
+TEST(Sweep, SectionsAreJoinedToAValidSequence) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    testing::RandomProblemOptions options;
+    options.ops = 200;
+    options.edge_probability = 0.05;
+    options.colocation = seed % 4 == 0;
+    options.congestion = seed % 3 != 0;
+    const Problem problem(testing::random_draft(options, seed));
+    testing::RandomSource random(seed);
+    Placement placement = testing::random_placement(problem, random);
+    Schedule schedule = dispatch(problem, placement, upward_ranks(problem));
+    const Plan start = schedule_plan(problem, std::move(placement), std::move(schedule));
+    std::vector<Sweep> sweeps;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      sweeps.emplace_back(problem, seed + i);
+      sweeps.back().start_from(start);
+    }
+    const auto sections = sweeps.front().sections(sweeps.size(), 0.3);
+    ASSERT_EQ(sections.size(), sweeps.size());
+    EXPECT_EQ(sections.back().end, problem.op_count());
+    const Sequence before = sweeps.front().current();
+    for (std::size_t i = 0; i < sweeps.size(); ++i) {
+      sweeps[i].run_section(
+          sections[i], 64, 0, [](std::uint64_t) { return false; }, Sweep::Cooling::within_windows);
+      for (std::size_t place = 0; place < before.order.size(); ++place) {
+        const bool inside = place >= sections[i].begin && place < sections[i].end;
+        EXPECT_TRUE(inside || sweeps[i].current().order[place] == before.order[place]);
+      }
+    }
+    const Plan plan = Sweep(problem, 0).plan_of(Sweep::joined(sections, sweeps));
+    for (const Violation& violation : verify(problem, plan)) ADD_FAILURE() << violation.message;
+  }
+}
+
+// Where cut nodes part the sections, each gains by itself.
+TEST(Sweep, SectionsOfALongGraphGainTogether) {
+  const Problem problem(generate({.family = GraphFamily::transformer, .ops = 400, .devices = 4}));
+  Control control("heft", {});
+  const Answer start = heft().plan(problem, Settings{}, control);
+  std::vector<Sweep> sweeps;
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    sweeps.emplace_back(problem, i);
+    sweeps.back().start_from(*start.plan);
+  }
+  const auto sections = sweeps.front().sections(sweeps.size(), 0);
+  double alone = kInfinity;
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    sweeps[i].run_section(
+        sections[i], 256, 0, [](std::uint64_t) { return false; }, Sweep::Cooling::within_windows);
+    alone = std::min(alone, sweeps[i].current().value);
+  }
+  EXPECT_LT(alone, start.value());
+  EXPECT_LT(Sweep(problem, 0).start_from(Sweep::joined(sections, sweeps)), alone);
 }
 
 // With memory that binds: what a window gives back when it returns to its best must fit again.

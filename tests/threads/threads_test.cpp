@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/generate.h"
 #include "analysis/what_if.h"
 #include "backends/target_devices.h"
 #include "machine/targets.h"
@@ -82,6 +83,18 @@ INSTANTIATE_TEST_SUITE_P(Threads, PlannersOnThreads,
                            return test_name(std::string{entry.param.planner} + "_" +
                                             std::string{name_of(entry.param.objective)});
                          });
+
+// Threads have sections of a large graph, and their work is joined.
+TEST(SearchOnThreads, SharesTheWindowsOfALargeGraph) {
+  const Problem problem(generate({.family = GraphFamily::transformer, .ops = 4'100, .devices = 4}));
+  const PlanRequest request{.planner = "search",
+                            .budget = {.seconds = 60, .steps = 60'000, .threads = kThreads}};
+  const PlanOutcome outcome = make_plan(problem, planning_registry(), request);
+  ASSERT_TRUE(outcome.answer.plan);
+  for (const Violation& violation : verify(problem, *outcome.answer.plan)) {
+    ADD_FAILURE() << violation.message;
+  }
+}
 
 TEST(WhatIfOnThreads, AnswersEveryPoint) {
   RandomProblemOptions options;

@@ -2,13 +2,16 @@
 //
 // Starts from the plan given, or from the best of the quick planners, goes down from there, then
 // anneals in cycles of growing length, each from the best sequence so far (sweep.h has the moves
-// and their cost, which does not grow with the graph). Where the graph is so large that few sweeps
-// fit into the time, each window is annealed by itself instead. Threads run cycles of their own and
-// share the best. It ends with the time; it proves nothing.
+// and their cost, which does not grow with the graph). Threads run cycles of their own and share the
+// best. Where the graph is so large that few sweeps fit into the time, each window is annealed by
+// itself instead, and threads share the windows. It ends with the time; it proves nothing.
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,6 +25,7 @@
 #include "planners/latency/sweep.h"
 #include "planners/packing.h"
 #include "planners/published/published.h"
+#include "planners/random_numbers.h"
 
 namespace placewright {
 namespace {
@@ -31,6 +35,7 @@ constexpr std::size_t kLongestCycle = 512;
 constexpr std::size_t kWholeOps = 2000;
 constexpr double kStartShare = 0.15;  // of the time
 constexpr std::size_t kLargeOps = 4000;
+constexpr std::size_t kOpsOfSection = 500;  // at least
 constexpr std::size_t kMostTrials = 1U << 16U;
 constexpr double kWindowWarmth = 0.1;
 constexpr double kLittleGain = 2e-4;
@@ -51,9 +56,7 @@ class Search {
       answer.reason = reason_;
       return answer;
     }
-    const int threads = std::max(1, control_.budget().threads);
-    FanOut{.threads = threads, .on_failure = [this] { end(); }}.run(
-        static_cast<std::size_t>(threads), [this](std::size_t number) { work(number); });
+    improve();
     if (best_.value < best_plan_->value) take(Sweep(problem_, 0).plan_of(best_));
     answer.plan = std::move(best_plan_);
     return answer;
@@ -122,32 +125,66 @@ class Search {
     stopped_ = true;
   }
 
-  void work(std::uint64_t number) {
+  void improve() {
     if (stop(0)) return;
-    Sweep sweep(problem_, control_.budget().seed * 1000 + number);
-    sweep.start_from(*best_plan_);
-    offer(sweep.current());
-    if (sweep.has_windows() && problem_.op_count() >= kLargeOps) {
-      cool_windows(sweep);
+    std::vector<Sweep> sweeps;
+    sweeps.emplace_back(problem_, seed_of(0));
+    sweeps.front().start_from(*best_plan_);
+    offer(sweeps.front().current());
+    if (sweeps.front().has_windows() && problem_.op_count() >= kLargeOps) {
+      cool_windows(sweeps);
     } else {
-      anneal(sweep);
+      fan_out(threads(), [&](std::size_t number) {
+        if (number == 0) return anneal(sweeps.front());
+        Sweep own(problem_, seed_of(number));
+        own.start_from(*best_plan_);
+        anneal(own);
+      });
     }
   }
 
+  [[nodiscard]] std::size_t threads() const {
+    return static_cast<std::size_t>(std::max(1, control_.budget().threads));
+  }
+  [[nodiscard]] std::uint64_t seed_of(std::size_t thread) const {
+    return control_.budget().seed * 1000 + thread;
+  }
+  void fan_out(std::size_t count, const std::function<void(std::size_t)>& work) {
+    FanOut{.threads = control_.budget().threads, .on_failure = [this] { end(); }}.run(count, work);
+  }
+
   // Large graphs: the windows one after the other, each by itself, with more moves when a sweep
-  // gains little.
-  void cool_windows(Sweep& sweep) {
+  // gains little. Each thread has a section of the order, and the borders move from sweep to sweep.
+  void cool_windows(std::vector<Sweep>& sweeps) {
     const auto asked = [this](std::uint64_t moves) { return stop(moves); };
-    const double temperature = kWindowWarmth * warmth_ * sweep.mean_time();
+    const double temperature = kWindowWarmth * warmth_ * sweeps.front().mean_time();
+    const double room = control_.budget().memory / Sweep::bytes(problem_);
+    const std::size_t most = std::min(threads(), problem_.op_count() / kOpsOfSection);
+    while (sweeps.size() < most && static_cast<double>(sweeps.size()) < room) {
+      sweeps.emplace_back(problem_, seed_of(sweeps.size()));
+    }
+    RandomNumbers random(control_.budget().seed);
     for (std::size_t trials = trials_; !stop(1);) {
-      const double before = sweep.current().value;
-      sweep.run(trials, temperature, asked, Sweep::Cooling::within_windows);
-      offer(sweep.current());
-      if (sweep.current().value > (1 - kLittleGain) * before) {
+      const Sequence before = best();
+      const auto sections = sweeps.front().sections(sweeps.size(), random.unit() - 0.5);
+      fan_out(sections.size(), [&](std::size_t number) {
+        sweeps[number].start_from(before);
+        sweeps[number].run_section(sections[number], trials, temperature, asked,
+                                   Sweep::Cooling::within_windows);
+        offer(sweeps[number].current());
+      });
+      if (sections.size() > 1) join(sections, sweeps);
+      if (best().value > (1 - kLittleGain) * before.value) {
         trials = std::min(2 * trials, kMostTrials);
       }
-      if (sweep.current().value > before) sweep.start_from(best());
     }
+  }
+
+  void join(std::span<const Sweep::Section> sections, std::vector<Sweep>& sweeps) {
+    const Sequence joined = Sweep::joined(sections, sweeps);
+    if (!memory_fits(problem_, joined.placement)) return;
+    sweeps.front().start_from(joined);
+    offer(sweeps.front().current());
   }
 
   // Cycles in which the temperature falls from sweep to sweep, each from the best so far.

@@ -64,12 +64,48 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
   mean_time_ = ops == 0 ? 0 : total / static_cast<double>(ops);
 }
 
+double Sweep::bytes(const Problem& problem) {
+  const auto places = static_cast<double>(problem.tensor_count() * (problem.space_count() + 1));
+  const auto tails =
+      static_cast<double>(problem.op_count() / (kWindow / 2) * problem.device_count());
+  return places * (3 * sizeof(double) + sizeof(std::uint32_t) + sizeof(OpId)) +
+         tails * 3 * sizeof(double);
+}
+
 void Sweep::look_at_whole(bool whole) {
   const std::size_t ops = problem_.op_count();
   const bool one_window =
       whole || total_completion_ || !takes_whole_ || ops <= kWindow + kWindow / 2;
   width_ = one_window ? ops : kWindow;
   step_ = one_window ? ops : kWindow / 2;
+}
+
+std::vector<Sweep::Section> Sweep::sections(std::size_t count, double shift) const {
+  const double steps = static_cast<double>(now_.order.size() / step_);
+  std::vector<Section> sections;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= count; ++i) {
+    const double border = (static_cast<double>(i) + shift) * steps / static_cast<double>(count);
+    const std::size_t end =
+        i == count ? now_.order.size() : static_cast<std::size_t>(border) * step_;
+    if (end > begin) sections.push_back({begin, end});
+    begin = end;
+  }
+  return sections;
+}
+
+Sequence Sweep::joined(std::span<const Section> sections, std::span<const Sweep> sweeps) {
+  Sequence whole = sweeps.front().current();
+  for (std::size_t i = 1; i < sections.size(); ++i) {
+    const Sequence& own = sweeps[i].current();
+    for (std::size_t place = sections[i].begin; place < sections[i].end; ++place) {
+      const OpId op = own.order[place];
+      whole.order[place] = op;
+      whole.placement[op] = own.placement[op];
+      whole.eager[op.index()] = own.eager[op.index()];
+    }
+  }
+  return whole;
 }
 
 double Sweep::start_from(const Plan& plan) {
@@ -354,9 +390,9 @@ void Sweep::begin_forward() {
   first_ = last_ = 0;
 }
 
-void Sweep::open_window(std::size_t first) {
+void Sweep::open_window(std::size_t first, std::size_t end) {
   first_ = first;
-  last_ = std::min(first + width_, now_.order.size());
+  last_ = std::min(first + width_, end);
   while (!crossing_.empty() && position_[crossing_.top().consumer.index()] < last_) crossing_.pop();
   crossing_value_ = crossing_.empty() ? 0 : crossing_.top().total;
   value_ = evaluate();
@@ -549,11 +585,11 @@ bool Sweep::move_block() {
     const std::size_t position = position_[op.index()];
     return position >= first_ && position < last_;
   };
-  std::vector<DeviceId> around;
+  around_.clear();
   for (std::size_t i = 0; i < block_.size(); ++i) {
     const auto visit = [&](OpId next) {
       if (now_.placement[next] != from) {
-        around.push_back(now_.placement[next]);
+        around_.push_back(now_.placement[next]);
       } else if (block_.size() < size && in_window(next) && random_.unit() < 0.8 &&
                  std::find(block_.begin(), block_.end(), next) == block_.end()) {
         block_.push_back(next);
@@ -563,7 +599,7 @@ bool Sweep::move_block() {
     for (const OpId next : problem_.successors(op)) visit(next);
     for (const OpId before : problem_.predecessors(op)) visit(before);
   }
-  const DeviceId to = target(around);
+  const DeviceId to = target(around_);
   if (to == from) return false;
   for (const OpId op : block_) {
     if (!place(op, to)) return false;

@@ -21,6 +21,10 @@
 // then left as the best that was seen of it. The first explores small graphs; in a large one the
 // windows that got worse hide those that got better, and only the second makes progress.
 //
+// A sweep may be of a section of the order. Several sweeps can then have a section each, at once and
+// from the same sequence, and what they make of their sections is joined: each has heads and tails of
+// what the others had before, so the value of the whole is known only when they are joined.
+//
 // Resources that an op takes whole (cores) are like devices that it occupies too, with heads and
 // tails of their own. Where ops take parts of a resource (streams of a GPU), its level over time
 // has no single head, so there too the window is the whole order.
@@ -50,6 +54,8 @@ struct Sequence {
 class Sweep {
  public:
   Sweep(const Problem& problem, std::uint64_t seed);
+  // What one takes, about.
+  [[nodiscard]] static double bytes(const Problem& problem);
 
   // From here on; the placement must be within memory. Answers the value.
   double start_from(const Plan& plan);
@@ -58,18 +64,36 @@ class Sweep {
 
   enum class Cooling { none, within_windows };
 
-  // One sweep with `trials` moves for each window. A move that makes the value worse by x is taken
-  // with probability exp(-x / temperature). Stops early when `stop(moves)` says so. The true value
-  // is in `current()`.
+  // A stretch of the order, from a place to before another one.
+  struct Section {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  // The order in `count` stretches of about the same length, each of whole windows; `shift` moves the
+  // borders between them by a part of that length, -0.5 to 0.5.
+  [[nodiscard]] std::vector<Section> sections(std::size_t count, double shift) const;
+  // Each section as the sweep of the same number has it now; elsewhere they are all equal.
+  [[nodiscard]] static Sequence joined(std::span<const Section> sections,
+                                       std::span<const Sweep> sweeps);
+
+  // One sweep with `trials` moves for each window of the section. A move that makes the value worse
+  // by x is taken with probability exp(-x / temperature). Stops early when `stop(moves)` says so. The
+  // true value is in `current()`.
   template <class Stop>
   void run(std::size_t trials, double temperature, const Stop& stop,
            Cooling cooling = Cooling::none) {
+    run_section({0, now_.order.size()}, trials, temperature, stop, cooling);
+  }
+  template <class Stop>
+  void run_section(Section section, std::size_t trials, double temperature, const Stop& stop,
+                   Cooling cooling) {
     backward();
     begin_forward();
     const bool cools = cooling == Cooling::within_windows;
     bool stopped = false;
-    for (std::size_t first = 0; first < now_.order.size(); first += step_) {
-      open_window(first);
+    settle(section.begin);
+    for (std::size_t first = section.begin; first < section.end; first += step_) {
+      open_window(first, section.end);
       if (cools) keep_window();
       for (std::size_t done = 0; done < trials && !stopped; done += kAsk) {
         const double left = 1 - static_cast<double>(done) / static_cast<double>(trials);
@@ -80,7 +104,7 @@ class Sweep {
         stopped = stop(kAsk);
       }
       if (cools) restore_window();
-      settle(std::min(first + step_, now_.order.size()));
+      settle(std::min(first + step_, section.end));
     }
     measure();
   }
@@ -142,7 +166,7 @@ class Sweep {
   double backward_send(TensorId tensor, OpId sender, DeviceId from, DeviceId to, Tails& tails);
 
   void begin_forward();
-  void open_window(std::size_t first);
+  void open_window(std::size_t first, std::size_t end);
   void keep_window();
   void restore_window();
   void settle(std::size_t last);
@@ -228,6 +252,7 @@ class Sweep {
   std::size_t rotated_to_ = 0;
   OpId flipped_;
   std::vector<OpId> block_;
+  std::vector<DeviceId> around_;
 };
 
 }  // namespace placewright
