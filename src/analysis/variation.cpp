@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "problem/part.h"
+
 namespace placewright {
 namespace {
 
@@ -33,17 +35,6 @@ std::string name_of_copy(const ProblemDraft& draft, const std::string& name) {
   }
 }
 
-// Rows and columns of the kept devices out of a table of link times.
-std::vector<double> kept_entries(const std::vector<double>& table, std::size_t devices,
-                                 const std::vector<std::size_t>& kept) {
-  std::vector<double> entries;
-  if (table.empty()) return entries;
-  for (const std::size_t from : kept) {
-    for (const std::size_t to : kept) entries.push_back(table[from * devices + to]);
-  }
-  return entries;
-}
-
 // Gives the device a kind of its own that is like the one it had.
 std::size_t own_kind(ProblemDraft& draft, DeviceId id) {
   Device& device = draft.cluster.devices[id.index()];
@@ -66,50 +57,6 @@ std::size_t own_kind(ProblemDraft& draft, DeviceId id) {
   }
   return new_kind.index();
 }
-
-class DeviceRemoval {
- public:
-  DeviceRemoval(ProblemDraft& draft, std::vector<std::size_t> kept)
-      : draft_(draft), kept_(std::move(kept)), number_(draft.cluster.devices.size()) {
-    for (std::size_t i = 0; i < kept_.size(); ++i) number_[kept_[i]] = DeviceId{i};
-  }
-
-  void run() {
-    move_pins();
-    std::erase_if(draft_.cluster.links, [&](const Link& link) {
-      return !number_[link.from.index()].valid() || !number_[link.to.index()].valid();
-    });
-    for (Link& link : draft_.cluster.links) {
-      link.from = number_[link.from.index()];
-      link.to = number_[link.to.index()];
-    }
-    for (Tensor& tensor : draft_.tensors) {
-      tensor.link_times = kept_entries(tensor.link_times, number_.size(), kept_);
-    }
-    std::vector<Device> devices;
-    for (const std::size_t index : kept_)
-      devices.push_back(std::move(draft_.cluster.devices[index]));
-    draft_.cluster.devices = std::move(devices);
-  }
-
- private:
-  void move_pins() {
-    for (Op& op : draft_.ops) {
-      if (!op.pinned_to.valid()) continue;
-      const DeviceId device = number_[op.pinned_to.index()];
-      if (!device.valid()) {
-        throw std::invalid_argument(
-            fmt::format("op '{}' is pinned to device '{}', which is not among them", op.name,
-                        draft_.cluster.devices[op.pinned_to.index()].name));
-      }
-      op.pinned_to = device;
-    }
-  }
-
-  ProblemDraft& draft_;
-  std::vector<std::size_t> kept_;
-  std::vector<DeviceId> number_;
-};
 
 }  // namespace
 
@@ -175,7 +122,7 @@ ProblemDraft with_batch(ProblemDraft draft, double factor) {
 
 ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& kept) {
   if (kept.empty()) throw std::invalid_argument("at least one device is needed");
-  DeviceRemoval(draft, kept).run();
+  keep_devices(draft, std::vector<DeviceId>(kept.begin(), kept.end()));
   return draft;
 }
 
@@ -361,7 +308,7 @@ ProblemDraft with_device_count(ProblemDraft draft, std::size_t count) {
     draft.cluster.devices.push_back(std::move(copy));
     kept.push_back(draft.cluster.devices.size() - 1);
   }
-  if (kept.size() < draft.cluster.devices.size()) DeviceRemoval(draft, std::move(kept)).run();
+  if (kept.size() < draft.cluster.devices.size()) return with_devices(std::move(draft), kept);
   return draft;
 }
 

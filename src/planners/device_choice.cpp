@@ -1,6 +1,7 @@
 #include "planners/device_choice.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,6 +59,17 @@ void DeviceChoice::take(OpId op, DeviceId device) {
   if (bound_[group].valid()) return;
   bound_[group] = device;
   if (mode_ == Mode::within_memory) ledger_.add_group(group, device);
+}
+
+std::vector<DeviceId> busiest_devices(const Problem& problem, const Placement& placement,
+                                      std::size_t count) {
+  Table<DeviceId, double> work(problem.device_count(), 0);
+  for (const OpId op : problem.ops()) work[placement[op]] += problem.time(op, placement[op]);
+  std::vector<DeviceId> devices(problem.devices().begin(), problem.devices().end());
+  std::ranges::stable_sort(devices, std::greater{}, [&](DeviceId device) { return work[device]; });
+  devices.resize(std::min(count, devices.size()));
+  std::ranges::sort(devices);
+  return devices;
 }
 
 Answer construct(const Problem& problem, Control& control, const Construction& construction) {

@@ -42,6 +42,10 @@ class DeviceChoice {
   std::vector<DeviceId> candidates_;
 };
 
+// The devices with most to do under the placement, at most `count`, in their order.
+std::vector<DeviceId> busiest_devices(const Problem& problem, const Placement& placement,
+                                      std::size_t count);
+
 // Builds a plan with the devices that the choice offers; nullopt at a dead end or when asked to
 // stop.
 using Construction = std::function<std::optional<Plan>(DeviceChoice&)>;

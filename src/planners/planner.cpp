@@ -173,6 +173,12 @@ Control Control::part(std::string planner, double seconds) const {
   return control;
 }
 
+Control Control::apart(std::string planner, double seconds) const {
+  Budget budget = budget_;
+  budget.seconds = std::max(0.0, std::min(seconds, remaining()));
+  return {std::move(planner), budget, interrupted_};
+}
+
 bool PlannerEntry::serves(Objective objective) const {
   return std::find(objectives.begin(), objectives.end(), objective) != objectives.end();
 }

@@ -2,27 +2,9 @@
 
 #include <algorithm>
 
+#include "problem/part.h"
+
 namespace placewright {
-namespace {
-
-// Keeps the devices for which `keep` holds and renumbers what refers to the others.
-template <class Keep>
-void keep_devices(ProblemDraft& draft, Keep keep) {
-  Table<DeviceId, DeviceId> renamed(draft.cluster.devices.size());
-  std::vector<Device> kept;
-  for (const DeviceId old : renamed.keys()) {
-    if (!keep(old)) continue;
-    renamed[old] = DeviceId{kept.size()};
-    kept.push_back(draft.cluster.devices[old.index()]);
-  }
-  draft.cluster.devices = std::move(kept);
-  for (Op& op : draft.ops) {
-    if (op.pinned_to.valid()) op.pinned_to = renamed[op.pinned_to];
-  }
-}
-
-}  // namespace
-
 ProblemDraft with_objective(ProblemDraft draft, Objective objective) {
   draft.objective = objective;
   if (objective != Objective::call_latency ||
@@ -47,7 +29,11 @@ ProblemDraft with_objective(ProblemDraft draft, Objective objective) {
       pin = DeviceId{};
     }
   }
-  keep_devices(draft, [&](DeviceId id) { return !is_host(id); });
+  std::vector<DeviceId> accelerators;
+  for (const DeviceId id : ids<DeviceId>(draft.cluster.devices.size())) {
+    if (!is_host(id)) accelerators.push_back(id);
+  }
+  keep_devices(draft, accelerators);
   const DeviceId cpu{draft.cluster.devices.size()};
   draft.cluster.devices.push_back(Device{.name = "cpu", .kind = kind});
   for (const OpId op : host_ops) draft.ops[op.index()].pinned_to = cpu;

@@ -120,6 +120,12 @@ inline std::vector<ProblemDraft> easy_drafts(Objective objective) {
     options.ops = 4;
     drafts.push_back(random_draft(options, 5));
   }
+  // Some planners leave devices out.
+  if (is_schedule(objective)) {
+    RandomProblemOptions options = plain(objective, InterconnectKind::links);
+    options.devices = 5;
+    drafts.push_back(random_draft(options, 8));
+  }
   if (objective != Objective::call_latency) {
     for (std::uint64_t seed = 21; seed <= 23; ++seed) {
       RandomProblemOptions options = plain(objective, InterconnectKind::links);

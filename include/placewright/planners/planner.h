@@ -134,6 +134,8 @@ class Control {
   // A child for a part of the work: at most `seconds`, the same seed, observer, owner and
   // interruption.
   [[nodiscard]] Control part(std::string planner, double seconds) const;
+  // The same for work on another problem, such as a part of this one, of which nobody is told.
+  [[nodiscard]] Control apart(std::string planner, double seconds) const;
 
  private:
   Control(std::string planner, Budget budget, const std::atomic<bool>* interrupted,

@@ -18,7 +18,6 @@
 // improve plans have the rest. Nothing is proved.
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -118,24 +117,13 @@ class Lists {
     Placement last = best_->placement;
     for (std::size_t count = 2 * problem_.device_count() / 3; count > 1; count = 2 * count / 3) {
       if (!goes_on()) return;
-      DeviceChoice choice = DeviceChoice::within_memory(problem_, busiest(last, count));
+      DeviceChoice choice =
+          DeviceChoice::within_memory(problem_, busiest_devices(problem_, last, count));
       std::optional<Plan> plan = earliest_end_plan(problem_, order_, choice, control_);
       if (!plan) return;
       last = plan->placement;
       if (!take(std::move(*plan))) return;
     }
-  }
-
-  // The devices with most to do, in their order.
-  [[nodiscard]] std::vector<DeviceId> busiest(const Placement& placement, std::size_t count) const {
-    Table<DeviceId, double> work(problem_.device_count(), 0);
-    for (const OpId op : problem_.ops()) work[placement[op]] += problem_.time(op, placement[op]);
-    std::vector<DeviceId> devices(problem_.devices().begin(), problem_.devices().end());
-    std::ranges::stable_sort(devices, std::greater{},
-                             [&](DeviceId device) { return work[device]; });
-    devices.resize(count);
-    std::ranges::sort(devices);
-    return devices;
   }
 
   const Problem& problem_;

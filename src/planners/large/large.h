@@ -6,6 +6,7 @@
 
 namespace placewright {
 
+PlannerEntry few_devices();
 PlannerEntry multilevel();
 PlannerEntry repeats();
 

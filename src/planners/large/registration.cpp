@@ -5,6 +5,7 @@ namespace placewright {
 
 void register_large(Registry& registry) {
   registry.add(repeats());
+  registry.add(few_devices());
   registry.add(multilevel());
 }
 

@@ -18,7 +18,6 @@
 // planners that it asks. No bound of its own. One model, inference, no pins and no colocation.
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,10 +28,12 @@
 #include "evaluate/memory.h"
 #include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
+#include "planners/device_choice.h"
 #include "planners/large/large.h"
 #include "planners/latency/latency.h"
 #include "planners/published/published.h"
 #include "planners/throughput/throughput.h"
+#include "problem/part.h"
 
 namespace placewright {
 namespace {
@@ -43,9 +44,7 @@ constexpr std::size_t kMostDevices = 16;
 constexpr double kStretchShare = 0.4;  // of the time
 constexpr double kPipelineShare = 0.7;
 
-Answer planned(const PlannerEntry& planner, const Problem& problem, const Control& control,
-               double seconds) {
-  Control part = control.part(planner.name, seconds);
+Answer planned(const PlannerEntry& planner, const Problem& problem, Control part) {
   return planner.plan(problem, Settings{planner.options}, part);
 }
 
@@ -62,9 +61,10 @@ class Repeats {
     if (control_.start != nullptr) {
       answer.plan = *control_.start;
     } else {
-      answer = planned(topo(), problem_, control_, control_.remaining());
+      answer = planned(topo(), problem_, control_.part("topo", control_.remaining()));
       Answer better;
-      if (!pipeline) better = planned(lists(), problem_, control_, control_.remaining());
+      if (!pipeline)
+        better = planned(lists(), problem_, control_.part("lists", control_.remaining()));
       if (better.value() < answer.value()) answer = std::move(better);
     }
     if (!answer.plan || layers_.count == 0) return answer;
@@ -97,7 +97,8 @@ class Repeats {
     for (const PlannerEntry& planner : {ideals(), kinds()}) {
       if (!planner.refusal(coarsening.coarse()).empty()) continue;
       const Answer found =
-          planned(planner, coarsening.coarse(), control_, kPipelineShare * control_.remaining());
+          planned(planner, coarsening.coarse(),
+                  control_.apart(planner.name, kPipelineShare * control_.remaining()));
       if (found.plan) offer(coarsening.expand(*found.plan));
     }
   }
@@ -113,7 +114,8 @@ class Repeats {
     const std::vector<DeviceId> devices = devices_of_stretch();
     const Problem stretch(stretch_draft(devices));
     const PlannerEntry planner = decompose().refusal(stretch).empty() ? decompose() : search();
-    const Answer found = planned(planner, stretch, control_, kStretchShare * control_.remaining());
+    const Answer found = planned(
+        planner, stretch, control_.apart(planner.name, kStretchShare * control_.remaining()));
     if (!found.plan) return;
     for (std::size_t layer = 1; layer + 2 < layers_of_stretch() && !control_.should_stop(1);
          ++layer) {
@@ -123,68 +125,30 @@ class Repeats {
 
   // The busiest of the start plan, in their order; all where they would not do.
   [[nodiscard]] std::vector<DeviceId> devices_of_stretch() const {
-    std::vector<DeviceId> all(problem_.devices().begin(), problem_.devices().end());
-    const bool has_tables = std::ranges::any_of(
-        problem_.draft().tensors, [](const Tensor& tensor) { return !tensor.link_times.empty(); });
-    if (all.size() <= kMostDevices || has_tables) return all;
-    Table<DeviceId, double> work(problem_.device_count(), 0);
-    for (const OpId op : problem_.ops()) {
-      work[best_->placement[op]] += problem_.time(op, best_->placement[op]);
-    }
-    std::vector<DeviceId> devices = all;
-    std::ranges::stable_sort(devices, std::greater{}, [&](DeviceId one) { return work[one]; });
-    devices.resize(kMostDevices);
-    std::ranges::sort(devices);
+    const std::vector<DeviceId> devices = busiest_devices(problem_, best_->placement, kMostDevices);
     for (std::size_t role = 0; role < layers_.period; ++role) {
       const OpId op = op_at(0, role);
       const auto runs = [&](DeviceId device) { return problem_.allowed(op, device); };
-      if (std::ranges::none_of(devices, runs)) return all;
+      if (std::ranges::none_of(devices, runs)) {
+        return {problem_.devices().begin(), problem_.devices().end()};
+      }
     }
     return devices;
   }
 
   [[nodiscard]] ProblemDraft stretch_draft(const std::vector<DeviceId>& devices) const {
-    ProblemDraft draft;
-    draft.name = problem_.name();
-    draft.unit = problem_.unit();
-    draft.objective = problem_.objective();
-    draft.rules = problem_.rules();
-    draft.models = {problem_.model(ModelId{0})};
-    draft.cluster = problem_.draft().cluster;
-    draft.cluster.devices.clear();
-    draft.cluster.links.clear();
-    Table<DeviceId, DeviceId> number(problem_.device_count());
-    for (const DeviceId device : devices) {
-      number[device] = DeviceId{draft.cluster.devices.size()};
-      draft.cluster.devices.push_back(problem_.device(device));
-    }
-    for (Link link : problem_.draft().cluster.links) {
-      link.from = number[link.from];
-      link.to = number[link.to];
-      if (link.from.valid() && link.to.valid()) draft.cluster.links.push_back(link);
-    }
-    add_ops(draft);
-    return draft;
-  }
-
-  void add_ops(ProblemDraft& draft) const {
-    Table<OpId, OpId> number(problem_.op_count());
+    std::vector<OpId> ops;
     for (std::size_t layer = 0; layer < layers_of_stretch(); ++layer) {
-      for (std::size_t role = 0; role < layers_.period; ++role) {
-        number[op_at(layer, role)] = OpId{draft.ops.size()};
-        draft.ops.push_back(problem_.op(op_at(layer, role)));
-        draft.ops.back().time = mean_times(role);
-      }
+      for (std::size_t role = 0; role < layers_.period; ++role) ops.push_back(op_at(layer, role));
     }
-    for (const Tensor& tensor : problem_.draft().tensors) {
-      if (!number[tensor.producer].valid()) continue;
-      Tensor& inside = draft.tensors.emplace_back(tensor);
-      inside.producer = number[tensor.producer];
-      inside.consumers.clear();
-      for (const OpId reader : tensor.consumers) {
-        if (number[reader].valid()) inside.consumers.push_back(number[reader]);
-      }
+    ProblemDraft draft = part_of(problem_, ops);
+    keep_devices(draft, devices);
+    for (std::size_t role = 0; role < layers_.period; ++role) {
+      const std::vector<double> mean = mean_times(role);
+      for (std::size_t i = role; i < draft.ops.size(); i += layers_.period)
+        draft.ops[i].time = mean;
     }
+    return draft;
   }
 
   // By kind. What a layer cannot run somewhere, none can: labels say so.

@@ -494,6 +494,16 @@ class Decomposition {
 
 std::string refuses(const Problem& problem) {
   if (problem.device_count() > Module::kMaxDevices) return "it handles at most 16 devices";
+  return too_wide_for_decompose(problem);
+}
+
+Answer plan(const Problem& problem, const Settings&, Control& control) {
+  return Decomposition(problem, control).run();
+}
+
+}  // namespace
+
+std::string too_wide_for_decompose(const Problem& problem) {
   for (const CutSegment& segment : cut_segments(problem)) {
     if (segment.ops.size() > Module::kMaxOps) {
       return fmt::format("cut nodes leave a part with {} ops, and it handles at most {}",
@@ -502,12 +512,6 @@ std::string refuses(const Problem& problem) {
   }
   return {};
 }
-
-Answer plan(const Problem& problem, const Settings&, Control& control) {
-  return Decomposition(problem, control).run();
-}
-
-}  // namespace
 
 PlannerEntry decompose() {
   return PlannerEntry{.name = "decompose",

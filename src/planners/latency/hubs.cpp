@@ -29,6 +29,7 @@
 #include "coarsen/deletion.h"
 #include "planners/baselines/baselines.h"
 #include "planners/latency/latency.h"
+#include "problem/part.h"
 
 namespace placewright {
 namespace {
@@ -231,7 +232,7 @@ class Hubs {
     for (std::size_t i = 0; i < path_.size(); ++i) {
       if (control_.should_stop()) return;
       const CutSegment& ops = segments_[i].ops;
-      const Problem part = part_of(ops, DeviceId{entry}, DeviceId{path_[i]});
+      const Problem part = problem_of(ops, DeviceId{entry}, DeviceId{path_[i]});
       const double share =
           static_cast<double>(part.op_count()) / static_cast<double>(problem_.op_count());
       const Answer found = answer_of(ops.ops.size() > 1 ? search() : heft(), part, seconds * share,
@@ -256,34 +257,14 @@ class Hubs {
   }
 
   // A segment as a problem of its own: its ops, then its entry.
-  [[nodiscard]] Problem part_of(const CutSegment& segment, DeviceId entry, DeviceId exit) const {
-    const ProblemDraft& whole = rest_->problem.draft();
-    ProblemDraft draft = whole;
-    draft.ops.clear();
-    draft.tensors.clear();
+  [[nodiscard]] Problem problem_of(const CutSegment& segment, DeviceId entry, DeviceId exit) const {
+    std::vector<OpId> ops = segment.ops;
+    if (segment.entry.valid()) ops.push_back(segment.entry);
+    ProblemDraft draft = part_of(rest_->problem, ops);
     draft.colocated.clear();
     draft.shared_weights.clear();
-    Table<OpId, OpId> renamed(rest_->problem.op_count());
-    for (const OpId op : segment.ops) {
-      renamed[op] = OpId{draft.ops.size()};
-      draft.ops.push_back(whole.ops[op.index()]);
-    }
-    if (segment.exit.valid()) draft.ops.back().pinned_to = exit;
-    if (segment.entry.valid()) {
-      renamed[segment.entry] = OpId{draft.ops.size()};
-      draft.ops.push_back(whole.ops[segment.entry.index()]);
-      draft.ops.back().pinned_to = entry;
-    }
-    for (const Tensor& tensor : whole.tensors) {
-      if (!renamed[tensor.producer].valid()) continue;
-      Tensor kept = tensor;
-      kept.producer = renamed[tensor.producer];
-      kept.consumers.clear();
-      for (const OpId reader : tensor.consumers) {
-        if (renamed[reader].valid()) kept.consumers.push_back(renamed[reader]);
-      }
-      if (!kept.consumers.empty()) draft.tensors.push_back(std::move(kept));
-    }
+    if (segment.exit.valid()) draft.ops[segment.ops.size() - 1].pinned_to = exit;
+    if (segment.entry.valid()) draft.ops.back().pinned_to = entry;
     return Problem(std::move(draft));
   }
 

@@ -3,11 +3,15 @@
 
 #pragma once
 
+#include <string>
+
 #include "planners/planner.h"
 
 namespace placewright {
 
 PlannerEntry decompose();
+// Why it cannot serve the graph, on however few devices; empty: it can.
+std::string too_wide_for_decompose(const Problem& problem);
 PlannerEntry hubs();
 PlannerEntry search();
 PlannerEntry cpsat_schedule();
