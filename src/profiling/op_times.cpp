@@ -96,13 +96,13 @@ std::vector<double> undisturbed_means(const CounterReadings& readings,
   return total;
 }
 
-OpTimes measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
-                    const Target& target, const MeasureOptions& options) {
+MeasuredOps measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
+                        const Target& target, const MeasureOptions& options) {
   const ModelGraph& graph = model.graph();
   CompileOptions compiled = compile_options(target);
   compiled.counters = true;
   const auto part = model.compile(ops, compiled);
-  OpTimes result;
+  MeasuredOps result;
   result.executed = part->executed();
   const Counters counters(result.executed);
   const Buffers inputs = seeded_inputs(graph, *part, target);

@@ -30,7 +30,7 @@ struct CounterReadings {
 std::vector<double> undisturbed_means(const CounterReadings& readings,
                                       const std::vector<TimedRun>& runs);
 
-struct OpTimes {
+struct MeasuredOps {
   std::vector<ExecutedNode> executed;
   std::vector<double> milliseconds;  // by op; of all ops of the graph, 0 where not measured
   std::vector<double> spread;        // by op, relative; from the two halves of the runs
@@ -39,7 +39,7 @@ struct OpTimes {
 };
 
 // `ops`: those that the target can run.
-OpTimes measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
-                    const Target& target, const MeasureOptions& options);
+MeasuredOps measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
+                        const Target& target, const MeasureOptions& options);
 
 }  // namespace placewright

@@ -157,7 +157,7 @@ class Profiler {
     entry.ops = part.ops.size();
 
     std::vector<std::vector<ExecutedNode>> executed;
-    std::vector<OpTimes> times;
+    std::vector<MeasuredOps> times;
     for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) {
       times.push_back(add_kind(*model, entry, kind, part));
       executed.push_back(times.back().executed);
@@ -179,8 +179,8 @@ class Profiler {
     state_origin(entry);
   }
 
-  OpTimes add_kind(const NeuralModel& model, ModelProfile& entry, std::size_t kind,
-                   ProblemDraft& part) {
+  MeasuredOps add_kind(const NeuralModel& model, ModelProfile& entry, std::size_t kind,
+                       ProblemDraft& part) {
     const Target& target = target_of(kind);
     request_.measure.tell(fmt::format("{}: {} ops on {}", entry.name, entry.ops, name_of(target)));
     const std::vector<std::size_t> unsupported = model.unsupported(target.device);
@@ -188,7 +188,7 @@ class Profiler {
     found.kind = cluster_.kinds[kind].name;
     found.device = name_of(target);
     found.unsupported = unsupported.size();
-    OpTimes times;
+    MeasuredOps times;
     times.milliseconds.assign(part.ops.size(), 0);
     times.spread = times.milliseconds;
     const std::vector<std::size_t> ops = supported_ops(model.graph(), unsupported);
@@ -226,7 +226,8 @@ class Profiler {
   }
 
   void measure_cut_costs(const NeuralModel& model, ModelProfile& entry,
-                         const std::vector<OpGroup>& groups, const std::vector<OpTimes>& times) {
+                         const std::vector<OpGroup>& groups,
+                         const std::vector<MeasuredOps>& times) {
     const std::vector<OpGroup> ordered = ordered_groups(model.graph(), groups);
     for (std::size_t kind = 0; kind < entry.kinds.size(); ++kind) {
       KindProfile& found = entry.kinds[kind];

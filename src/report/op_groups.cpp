@@ -21,7 +21,7 @@ constexpr std::size_t kPart = 12;   // ops: attention, a branch
 // Draws the ops of one group; `number` has room for every op.
 void draw_group(const Problem& problem, std::size_t group, Grouping& grouping,
                 Table<OpId, std::uint32_t>& number) {
-  OpGroup& drawn = grouping.groups[group];
+  DrawnGroup& drawn = grouping.groups[group];
   for (std::uint32_t i = 0; i < drawn.ops.size(); ++i) number[drawn.ops[i]] = i;
   std::vector<LayoutEdge> edges;
   for (const OpId op : drawn.ops) {
@@ -57,7 +57,7 @@ void number_groups(const Problem& problem, Grouping& grouping) {
   }
 }
 
-double mean_rank(const Problem& problem, const OpGroup& group) {
+double mean_rank(const Problem& problem, const DrawnGroup& group) {
   double sum = 0;
   for (const OpId op : group.ops) sum += static_cast<double>(problem.topological_rank(op));
   return sum / static_cast<double>(group.ops.size());
@@ -110,7 +110,7 @@ std::vector<std::size_t> places_of(const Problem& problem, const Grouping& group
 
 // Layers and an order of the groups.
 void arrange_groups(const Problem& problem, Grouping& grouping) {
-  std::erase_if(grouping.groups, [](const OpGroup& group) { return group.ops.empty(); });
+  std::erase_if(grouping.groups, [](const DrawnGroup& group) { return group.ops.empty(); });
   number_groups(problem, grouping);
   std::vector<LayoutEdge> edges = edges_between(problem, grouping);
   const std::vector<std::size_t> place = places_of(problem, grouping, edges);
@@ -128,7 +128,7 @@ void arrange_groups(const Problem& problem, Grouping& grouping) {
     return std::pair(layout.layer[a], layout.centre[a].x) <
            std::pair(layout.layer[b], layout.centre[b].x);
   });
-  std::vector<OpGroup> sorted;
+  std::vector<DrawnGroup> sorted;
   for (const std::size_t group : order) sorted.push_back(std::move(grouping.groups[group]));
   grouping.groups = std::move(sorted);
   number_groups(problem, grouping);
@@ -148,11 +148,11 @@ std::size_t block_size(const Problem& problem) {
 
 // The blocks that the names spell, of `most_ops` ops or, where that makes too many, of some more.
 // Empty if the names do not divide the ops well.
-std::vector<OpGroup> groups_by_name(const Problem& problem, std::size_t most_ops) {
+std::vector<DrawnGroup> groups_by_name(const Problem& problem, std::size_t most_ops) {
   for (; most_ops <= problem.op_count(); most_ops *= 2) {
     std::vector<NameBlock> blocks = name_blocks(problem, most_ops);
     if (!divides_well(blocks, problem.op_count())) continue;
-    std::vector<OpGroup> groups;
+    std::vector<DrawnGroup> groups;
     for (NameBlock& block : blocks) groups.push_back({std::move(block.name), std::move(block.ops)});
     return groups;
   }
@@ -185,7 +185,7 @@ std::size_t band_size(const Problem& problem) {
 
 // Stretches of ops of one model. Bands of whole layers, or, in graphs whose layers are wider than
 // that, pieces of one layer: so an edge between two groups leads to a lower band.
-std::vector<OpGroup> groups_by_bands(const Problem& problem) {
+std::vector<DrawnGroup> groups_by_bands(const Problem& problem) {
   const LayeredLayout layout = layout_of(problem);
   const std::size_t size = band_size(problem);
   const std::size_t layers =
@@ -197,7 +197,7 @@ std::vector<OpGroup> groups_by_bands(const Problem& problem) {
   for (const OpId op : problem.ops()) {
     bands[{layout.layer[op.index()] / height, problem.op(op).model}].push_back(op);
   }
-  std::vector<OpGroup> groups;
+  std::vector<DrawnGroup> groups;
   for (auto& [place, band] : bands) {
     std::stable_sort(band.begin(), band.end(), [&](OpId a, OpId b) {
       return layout.centre[a.index()].x < layout.centre[b.index()].x;
@@ -215,7 +215,7 @@ std::vector<OpGroup> groups_by_bands(const Problem& problem) {
   return groups;
 }
 
-Grouping drawn(const Problem& problem, std::string name, std::vector<OpGroup> groups) {
+Grouping drawn(const Problem& problem, std::string name, std::vector<DrawnGroup> groups) {
   Grouping grouping{std::move(name), true, std::move(groups), {}, {}, {}};
   arrange_groups(problem, grouping);
   draw_groups(problem, grouping);
@@ -223,9 +223,9 @@ Grouping drawn(const Problem& problem, std::string name, std::vector<OpGroup> gr
 }
 
 // Groups for ops that `groups` left out: each stands alone.
-void add_singles(const Problem& problem, std::vector<OpGroup>& groups) {
+void add_singles(const Problem& problem, std::vector<DrawnGroup>& groups) {
   Table<OpId, char> grouped(problem.op_count(), 0);
-  for (const OpGroup& group : groups) {
+  for (const DrawnGroup& group : groups) {
     for (const OpId op : group.ops) grouped[op] = 1;
   }
   for (const OpId op : problem.ops()) {
@@ -236,7 +236,7 @@ void add_singles(const Problem& problem, std::vector<OpGroup>& groups) {
 }  // namespace
 
 Grouping flat_grouping(const Problem& problem) {
-  OpGroup all{problem.name(), {}};
+  DrawnGroup all{problem.name(), {}};
   for (const OpId op : problem.ops()) all.ops.push_back(op);
   Grouping grouping{"ops", false, {std::move(all)}, {}, {}, {}};
   number_groups(problem, grouping);
@@ -256,7 +256,7 @@ BlockGroupings block_groupings(const Problem& problem) {
 
 std::optional<Grouping> model_grouping(const Problem& problem) {
   if (problem.model_count() < 2) return std::nullopt;
-  std::vector<OpGroup> groups;
+  std::vector<DrawnGroup> groups;
   for (const ModelId model : problem.models()) groups.push_back({problem.model(model).name, {}});
   for (const OpId op : problem.ops()) groups[problem.op(op).model.index()].ops.push_back(op);
   return drawn(problem, "models", std::move(groups));
@@ -264,7 +264,7 @@ std::optional<Grouping> model_grouping(const Problem& problem) {
 
 std::optional<Grouping> colocation_grouping(const Problem& problem) {
   if (problem.group_count() == problem.op_count()) return std::nullopt;
-  std::vector<OpGroup> groups;
+  std::vector<DrawnGroup> groups;
   for (const GroupId group : problem.groups()) {
     const auto ops = problem.group_ops(group);
     groups.push_back(
@@ -274,7 +274,7 @@ std::optional<Grouping> colocation_grouping(const Problem& problem) {
 }
 
 std::optional<Grouping> plan_grouping(const Problem& problem, const Plan& plan) {
-  std::vector<OpGroup> groups;
+  std::vector<DrawnGroup> groups;
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const Stage& stage = plan.stages[i];
     std::string devices;
@@ -296,7 +296,7 @@ std::optional<Grouping> plan_grouping(const Problem& problem, const Plan& plan) 
 
 std::optional<Grouping> planner_grouping(const Problem& problem, const Plan& plan) {
   if (plan.groups.empty()) return std::nullopt;
-  std::vector<OpGroup> groups;
+  std::vector<DrawnGroup> groups;
   for (const std::vector<OpId>& ops : plan.groups) {
     groups.push_back({name_by_first(problem, ops), ops});
   }

@@ -26,7 +26,7 @@
 
 namespace placewright {
 
-struct OpGroup {
+struct DrawnGroup {
   std::string name;
   std::vector<OpId> ops;
   std::uint32_t layer = 0;
@@ -43,7 +43,7 @@ struct EdgeBends {
 struct Grouping {
   std::string name;
   bool framed = true;
-  std::vector<OpGroup> groups;  // in drawing order within each layer
+  std::vector<DrawnGroup> groups;  // in drawing order within each layer
   Table<OpId, std::size_t> group_of;
   Table<OpId, Point> centre;     // within the group's drawing
   std::vector<EdgeBends> bends;  // of edges inside a group

@@ -168,7 +168,7 @@ Json tensors_json(const Problem& problem) {
 Json grouping_json(const Grouping& grouping, std::size_t op_count) {
   Json groups = Json::array(), x = Json::array(), y = Json::array(), of = Json::array(),
        bends = Json::array();
-  for (const OpGroup& group : grouping.groups) {
+  for (const DrawnGroup& group : grouping.groups) {
     groups.push_back({{"name", group.name},
                       {"layer", group.layer},
                       {"width", pixels(group.width)},

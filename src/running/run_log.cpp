@@ -19,7 +19,7 @@ Remembered Remembered::joined(const Remembered& other) const {
   return halvings_ < other.halvings_ ? other : *this;
 }
 
-void Blocks::add(std::size_t sample, double end, double lost) {
+void SampleBlocks::add(std::size_t sample, double end, double lost) {
   while (sample / size_ >= kMostBlocks) widen(2 * size_);
   if (sample / size_ >= blocks_.size()) blocks_.resize(sample / size_ + 1);
   Block& block = blocks_[sample / size_];
@@ -27,7 +27,7 @@ void Blocks::add(std::size_t sample, double end, double lost) {
   block.end = std::max(block.end, end);
 }
 
-void Blocks::widen(std::size_t size) {
+void SampleBlocks::widen(std::size_t size) {
   for (; size_ < size; size_ *= 2) {
     std::vector<Block> joined((blocks_.size() + 1) / 2);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -253,7 +253,7 @@ RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>&
   RunResult result;
   const std::size_t complete = complete_samples(logs);
   first = std::min(first, complete);
-  std::vector<Blocks> blocks;
+  std::vector<SampleBlocks> blocks;
   std::size_t size = 1;  // the largest: the others' times a power of two
   double before = 0;
   for (const WorkerLog& log : logs) {
@@ -261,7 +261,7 @@ RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>&
     size = std::max(size, log.blocks().size());
     before = std::max(before, log.end_before_first());
   }
-  for (Blocks& each : blocks) each.widen(size);
+  for (SampleBlocks& each : blocks) each.widen(size);
 
   std::vector<char> disturbed((complete - first) / size, 0);
   std::vector<double> values;
@@ -269,7 +269,7 @@ RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>&
   for (std::size_t number = 0; number < disturbed.size(); ++number) {
     double end = before;
     double lost = 0;
-    for (const Blocks& each : blocks) {
+    for (const SampleBlocks& each : blocks) {
       end = std::max(end, each.block(number).end);
       lost = std::max(lost, each.block(number).lost);
     }

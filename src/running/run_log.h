@@ -42,14 +42,14 @@ class Remembered {
 };
 
 // Equal blocks of samples, each a number of rounds that is a power of two.
-class Blocks {
+class SampleBlocks {
  public:
   struct Block {
     double end = 0;   // of all of its samples; 0: this worker had nothing to do with it
     double lost = 0;  // milliseconds, over all of its samples
   };
 
-  explicit Blocks(std::size_t round) : size_(round) {}
+  explicit SampleBlocks(std::size_t round) : size_(round) {}
 
   // Samples are counted from the first that counts.
   void add(std::size_t sample, double end, double lost);
@@ -86,7 +86,7 @@ class WorkerLog {
 
   [[nodiscard]] const std::vector<StepEvent>& events() const { return events_; }
   [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }
-  [[nodiscard]] const Blocks& blocks() const { return blocks_; }
+  [[nodiscard]] const SampleBlocks& blocks() const { return blocks_; }
   [[nodiscard]] double end_before_first() const { return end_before_first_; }
   [[nodiscard]] const Remembered& remembered() const { return remembered_; }
   [[nodiscard]] std::size_t completed() const { return completed_; }
@@ -98,7 +98,7 @@ class WorkerLog {
   Remembered remembered_;
   std::vector<StepEvent> events_;
   std::vector<Sample> samples_;
-  Blocks blocks_;
+  SampleBlocks blocks_;
   double end_before_first_ = 0;  // of the samples that do not count
   std::size_t completed_ = 0;
 };

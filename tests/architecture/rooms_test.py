@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the house rules of src/ and include/ by reading their #include lines: who may open whose door, which room may
 see a third party's headers, that only the program prints, and that a public header needs nothing but public headers.
-The pages that tell of the rooms must say the same."""
+No two files define a type of the same name: a file that sees one of them links with the other's functions. The pages that tell of the rooms must say the same."""
 
 import pathlib
 import re
@@ -53,7 +53,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 def without_comments_and_strings(text):
     """The code alone, with the line breaks kept so that line numbers stay true."""
-    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+    # A quote after a digit or a letter separates digits: 1'000.
+    characters = r"(?<!\w)'(?:\\.|[^'\\\n])+'"
+    strings = r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
+    pattern = re.compile(rf"//[^\n]*|/\*.*?\*/|{strings}|{characters}", re.DOTALL)
     return pattern.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
@@ -142,6 +145,43 @@ def faults(source_root):
                         yield f"{path}:{number}: {fault}"
 
 
+# A scope opens, or a type gets its name, where one of these words begins a declaration; see types_defined.
+TYPE = re.compile(r"\b(?:struct|class|union|enum(?:\s+(?:struct|class))?)\s+(\w+(?:::\w+)*)[^<>()=]*$")
+NAMESPACE = re.compile(r"\bnamespace(?:\s+(\w+(?:::\w+)*))?\s*$")
+ALIAS = re.compile(r"\busing\s+(\w+)\s*=")
+
+
+def types_defined(text):
+    """(line, name with its namespaces) of the types that other files could name: those in no class and no function,
+    and in no namespace without a name. Specialisations of templates have no name of their own."""
+    scopes = []  # the name of each namespace that is open; None for other braces and namespaces without a name
+    begin = 0  # of the declaration
+    code = without_comments_and_strings(text)
+    for place in re.finditer(r"[{};]", code):
+        declaration = code[begin : place.start()]
+        begin = place.end()
+        if place.group() == "}":
+            scopes.pop()
+            continue
+        found = (TYPE if place.group() == "{" else ALIAS).search(re.sub(r"\btemplate\s*<[^{}]*?>\s", "", declaration))
+        if found and None not in scopes:
+            yield code.count("\n", 0, place.start()) + 1, "::".join([*scopes, found.group(1)])
+        if place.group() == "{":
+            namespace = NAMESPACE.search(declaration)
+            scopes.append(namespace.group(1) if namespace else None)
+
+
+def faults_of_types(texts):
+    """`texts`: by path. One definition rule, which no compiler checks across files."""
+    definitions = {}
+    for path, text in texts.items():
+        for number, name in types_defined(text):
+            definitions.setdefault(name, []).append(f"{path}:{number}")
+    for name, places in definitions.items():
+        for place in places[1:]:
+            yield f"{place}: defines {name}, as {places[0]} does: one of them needs a name of its own"
+
+
 def documented_rooms(page):
     """room: the rooms that its row in the table of docs/architecture.md names."""
     rows = re.findall(r"^\| `(\w+)/` \|.*\| ([\w, ]+) \|$", page, re.MULTILINE)
@@ -201,6 +241,18 @@ def check_the_checker():
     ]
     for line, expected in public_cases:
         assert bool(list(faults_of_public_file(line, include_root))) == expected, line
+    type_cases = [
+        ("namespace a {\nstruct X {\n int x;\n};\n}", ["a::X"]),
+        ("namespace a { class X final : public Y { struct Inner {}; }; }", ["a::X"]),
+        ("namespace a { template <class T> struct X {}; template <> struct X<int> {}; }", ["a::X"]),
+        ("namespace a { enum class X : int { one }; using Y = Id<struct YNoun>; struct Z; }", ["a::X", "a::Y"]),
+        ("namespace a::b { namespace { struct X {}; } namespace c { struct X {}; } }", ["a::b::c::X"]),
+        ("namespace a { void f(struct X* x) { struct Y {}; char c = '{'; auto t = R\"({)\"; } struct Z {}; }", ["a::Z"]),
+    ]
+    for text, expected in type_cases:
+        assert [name for _, name in types_defined(text)] == expected, text
+    assert list(faults_of_types({"x.h": type_cases[0][0], "y.h": type_cases[1][0]}))
+    assert not list(faults_of_types({"x.h": type_cases[0][0], "y.h": "namespace a { struct X; }"}))
     rows = [f"| `{room}/` | x | {', '.join(doors.split()) or 'nothing'} |" for room, doors in MAY_INCLUDE.items()]
     names = "".join(f"`{room}/`" for room in MAY_INCLUDE)
     assert not list(faults_of_pages("\n".join(rows), names))
@@ -213,8 +265,10 @@ def main():
     check_the_checker()
     root = pathlib.Path(__file__).resolve().parents[2]
     pages = [(root / name).read_text() for name in ("docs/architecture.md", "CONTRIBUTING.md")]
-    found = [*faults(root / "src"), *public_faults(root / "include"), *faults_of_pages(*pages)]
-    print("\n".join(found) if found else "every room keeps to its doors")
+    sources = [path for folder in ("include", "src") for path in sorted((root / folder).rglob("*"))]
+    texts = {path: path.read_text() for path in sources if path.suffix in SOURCE_SUFFIXES}
+    found = [*faults(root / "src"), *public_faults(root / "include"), *faults_of_types(texts), *faults_of_pages(*pages)]
+    print("\n".join(found) if found else "every room keeps to its doors, every type has a name of its own")
     return 1 if found else 0
 
 

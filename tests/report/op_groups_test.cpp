@@ -43,8 +43,8 @@ void expect_acyclic(const Problem& problem, const Grouping& grouping) {
   }
 }
 
-const OpGroup* group_called(const Grouping& grouping, const std::string& name) {
-  const auto found = std::ranges::find(grouping.groups, name, &OpGroup::name);
+const DrawnGroup* group_called(const Grouping& grouping, const std::string& name) {
+  const auto found = std::ranges::find(grouping.groups, name, &DrawnGroup::name);
   return found == grouping.groups.end() ? nullptr : &*found;
 }
 
@@ -112,7 +112,7 @@ TEST(OpGroups, NamesMakeBlocksWhereTheyDivideTheOpsWell) {
   ASSERT_TRUE(grouping);
   EXPECT_EQ(grouping->groups.size(), 6U);
   std::set<std::string> names;
-  for (const OpGroup& group : grouping->groups) names.insert(group.name);
+  for (const DrawnGroup& group : grouping->groups) names.insert(group.name);
   EXPECT_TRUE(names.contains("net/layer3"));
   expect_partition(problem, *grouping);
 }
@@ -136,7 +136,7 @@ TEST(OpGroups, TransformersFoldByLayerInOrder) {
   expect_partition(problem, *blocks);
   expect_acyclic(problem, *blocks);
   for (int layer = 0; layer < 12; ++layer) {
-    const OpGroup* group = group_called(*blocks, "transformer.h." + std::to_string(layer));
+    const DrawnGroup* group = group_called(*blocks, "transformer.h." + std::to_string(layer));
     ASSERT_NE(group, nullptr) << layer;
     EXPECT_EQ(group->ops.size(), 11U);
     if (layer == 0) continue;

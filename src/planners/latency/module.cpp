@@ -29,10 +29,11 @@ Module::Module(const Problem& whole, const CutSegment& segment, bool memory_bind
 void Module::add_ops(const CutSegment& segment) {
   ops = segment.ops;
   for (const OpId op : ops) {
-    DeviceSet set = 0;
+    DeviceMask set = 0;
     for (const DeviceId device : problem->devices()) {
       times.push_back(problem->time(op, device));
-      if (problem->group_allowed(problem->group(op), device)) set |= DeviceSet{1} << device.index();
+      if (problem->group_allowed(problem->group(op), device))
+        set |= DeviceMask{1} << device.index();
     }
     allowed.push_back(set);
     memory.push_back(problem->memory(op));

@@ -19,7 +19,7 @@
 
 namespace placewright {
 
-using DeviceSet = std::uint32_t;
+using DeviceMask = std::uint32_t;  // a bit for each device
 
 class Module {
  public:
@@ -77,7 +77,7 @@ class Module {
   std::vector<std::vector<int>> outputs;  // by op
   std::vector<int> entry_outputs;
   std::vector<std::uint64_t> predecessors;  // by op, as a set
-  std::vector<DeviceSet> allowed;           // by op
+  std::vector<DeviceMask> allowed;          // by op
   std::vector<double> release;              // by op
   std::vector<int> group;                   // by op; -1: alone
   int entry_group = -1;

@@ -23,7 +23,7 @@ std::size_t at(int index) {
 }
 
 template <class Visit>
-void for_each_device(DeviceSet set, const Visit& visit) {
+void for_each_device(DeviceMask set, const Visit& visit) {
   for (; set != 0; set &= set - 1) visit(std::countr_zero(set));
 }
 
@@ -220,16 +220,16 @@ ModuleSearch::ModuleSearch(const Module& module, int entry_device, int exit_devi
       allowed_(module.allowed),
       earliest_(module.op_count() * module.devices),
       feasible_(module.op_count()) {
-  if (module.exit >= 0) allowed_[at(module.exit)] &= DeviceSet{1} << exit_device;
+  if (module.exit >= 0) allowed_[at(module.exit)] &= DeviceMask{1} << exit_device;
   if (module.entry_group >= 0) {
     for (std::size_t op = 0; op < module.op_count(); ++op) {
-      if (module.group[op] == module.entry_group) allowed_[op] &= DeviceSet{1} << entry_device;
+      if (module.group[op] == module.entry_group) allowed_[op] &= DeviceMask{1} << entry_device;
     }
   }
   if (module.exit >= 0 && module.group[at(module.exit)] >= 0) {
     for (std::size_t op = 0; op < module.op_count(); ++op) {
       if (module.group[op] == module.group[at(module.exit)]) {
-        allowed_[op] &= DeviceSet{1} << exit_device;
+        allowed_[op] &= DeviceMask{1} << exit_device;
       }
     }
   }
@@ -403,23 +403,23 @@ double ModuleSearch::earliest_arrival(const double* times, const std::uint8_t* m
   return std::max({start, times[kNow], times[in_at_ + at(device)]}) + leg;
 }
 
-DeviceSet ModuleSearch::domain(const double* times, const std::uint8_t* marks, int op) const {
-  DeviceSet set = allowed_[at(op)];
+DeviceMask ModuleSearch::domain(const double* times, const std::uint8_t* marks, int op) const {
+  DeviceMask set = allowed_[at(op)];
   const int group = module_.group[at(op)];
   if (group >= 0 && marks[groups_at_ + at(group)] != kNowhere) {
-    set &= DeviceSet{1} << marks[groups_at_ + at(group)];
+    set &= DeviceMask{1} << marks[groups_at_ + at(group)];
   }
   if (module_.congestion) {
     for (const int tensor : module_.inputs[at(op)]) {
       const Module::TensorRecord& record = module_.tensors[at(tensor)];
       const std::uint8_t sent = marks[sent_at_ + at(record.slot)];
-      if (record.single && sent != 0) set &= DeviceSet{1} << (sent - 1);
+      if (record.single && sent != 0) set &= DeviceMask{1} << (sent - 1);
     }
   }
   if (module_.with_memory) {
     for_each_device(set, [&](int device) {
       const double used = times[memory_at_ + at(device)] + module_.memory[at(op)];
-      if (used > module_.capacity[at(device)]) set &= ~(DeviceSet{1} << device);
+      if (used > module_.capacity[at(device)]) set &= ~(DeviceMask{1} << device);
     });
   }
   return set;
@@ -458,7 +458,7 @@ double ModuleSearch::bound_op(const double* times, const std::uint8_t* marks, st
                               int op, WorkToCome& work) {
   double* const earliest = &earliest_[at(op) * module_.devices];
   const double* const tails = &tails_[at(op) * module_.devices];
-  DeviceSet feasible = 0;
+  DeviceMask feasible = 0;
   double least = kInfinity;
   double least_work = kInfinity;
   for_each_device(domain(times, marks, op), [&](int device) {
@@ -467,7 +467,7 @@ double ModuleSearch::bound_op(const double* times, const std::uint8_t* marks, st
     if (length > 0) start = std::max(start, times[lanes_at_[at(device)]]);
     const double total = start + length + tails[device];
     if (total >= limit_) return;
-    feasible |= DeviceSet{1} << device;
+    feasible |= DeviceMask{1} << device;
     earliest[device] = start + length;
     least = std::min(least, total);
     least_work = std::min(least_work, speeds_[at(device)] * length);
@@ -537,8 +537,8 @@ double ModuleSearch::forced_ports(const double* times, const std::uint8_t* marks
     const Module::TensorRecord& record = module_.tensors[t];
     if ((consumer_sets_[t] & ~done) == 0) continue;
     const bool produced = producer_done(done, tensor);
-    const DeviceSet sources =
-        produced ? DeviceSet{1} << producer_device(marks, tensor) : feasible_[at(record.producer)];
+    const DeviceMask sources =
+        produced ? DeviceMask{1} << producer_device(marks, tensor) : feasible_[at(record.producer)];
     const bool one_source = (sources & (sources - 1)) == 0;
     double ready = kInfinity;
     if (produced) {
@@ -549,10 +549,10 @@ double ModuleSearch::forced_ports(const double* times, const std::uint8_t* marks
       });
     }
     bool counted_out = false;
-    DeviceSet counted_in = 0;
+    DeviceMask counted_in = 0;
     for (const int consumer : record.consumers) {
       if (contains(done, consumer)) continue;
-      const DeviceSet targets = feasible_[at(consumer)];
+      const DeviceMask targets = feasible_[at(consumer)];
       if ((sources & targets) != 0) continue;
       const bool one_target = (targets & (targets - 1)) == 0;
       double out_least = kInfinity;
@@ -704,11 +704,11 @@ void ModuleSearch::expand(const Layer& layer, std::size_t index, Layer& next) {
     const int tensor = static_cast<int>(t);
     if ((consumer_sets_[t] & ~done) == 0 || !producer_done(done, tensor)) continue;
     const int from = producer_device(marks, tensor);
-    DeviceSet targets = 0;
+    DeviceMask targets = 0;
     for (const int consumer : module_.tensors[t].consumers) {
       if (!contains(done, consumer)) targets |= domain(times, marks, consumer);
     }
-    targets &= ~(DeviceSet{1} << from);
+    targets &= ~(DeviceMask{1} << from);
     if (module_.host && module_.host_times[t] == 0) continue;
     const bool out_needed =
         module_.host && !module_.on_host[at(from)] && marks[out_marks_at_ + t] == 0;

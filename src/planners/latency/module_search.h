@@ -138,7 +138,7 @@ class ModuleSearch {
                                 int device) const;
   [[nodiscard]] double earliest_arrival(const double* times, const std::uint8_t* marks, int tensor,
                                         int device) const;
-  [[nodiscard]] DeviceSet domain(const double* times, const std::uint8_t* marks, int op) const;
+  [[nodiscard]] DeviceMask domain(const double* times, const std::uint8_t* marks, int op) const;
 
   // A lower bound on every completion of a state, and its steps.
   struct WorkToCome;
@@ -162,11 +162,11 @@ class ModuleSearch {
   const Module& module_;
   int entry_device_;
   int exit_device_;
-  std::vector<DeviceSet> allowed_;
+  std::vector<DeviceMask> allowed_;
   std::vector<double> tails_;     // op x device
   std::vector<double> speeds_;    // by device: 1 where all ops are fastest
   std::vector<double> earliest_;  // op x device, of the state at hand
-  std::vector<DeviceSet> feasible_;
+  std::vector<DeviceMask> feasible_;
   std::vector<std::uint64_t> consumer_sets_;  // by tensor
   std::uint64_t all_done_ = 0;
 
