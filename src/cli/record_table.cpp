@@ -30,8 +30,8 @@ Style numbers(std::function<std::string(double)> text) {
 
 }  // namespace
 
-Style words() {
-  return {Align::left, words_of};
+Style words(Align align) {
+  return {align, words_of};
 }
 
 Style count() {

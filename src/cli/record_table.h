@@ -36,7 +36,8 @@ struct Style {
   std::function<std::string(const nlohmann::ordered_json&)> text;
 };
 
-Style words();  // strings; lists of them with commas; "yes" or "no"
+// Strings; lists of them with commas; "yes" or "no"; "-" for null.
+Style words(Align align = Align::left);
 Style count();
 Style time_in(TimeUnit unit);           // as value_text
 Style percent();                        // of a fraction

@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "backends/opened_models.h"
 #include "backends/part_inputs.h"
@@ -13,15 +13,14 @@
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_summary.h"
+#include "cli/record_table.h"
 #include "cli/run_trace.h"
 #include "cli/status_line.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/array_files.h"
 #include "formats/input_error.h"
-#include "formats/plan_rows.h"
 #include "formats/run_file.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
@@ -35,6 +34,8 @@
 
 namespace placewright::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -79,34 +80,22 @@ std::string rate_text(const Measured& per_sample) {
                      per_sample.valid() ? "" : ", disturbed");
 }
 
-std::string percent_text(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
-}
-
-// How far a prediction is from what was measured.
-double error_of(double predicted, double found) {
-  return found > 0 ? predicted / found - 1 : 0;
-}
-
+// What is shown: the records of the run file, so that no table has what the file lacks.
 struct Report {
   const Problem& problem;
-  const Plan& plan;
   const RunResult& result;
-  const std::vector<Baseline>& baselines;
-  double scale;  // milliseconds for each unit of the problem
+  RunFile run;
 
-  [[nodiscard]] double predicted() const { return plan.value * scale; }
-  [[nodiscard]] bool pipeline() const { return !plan.schedule; }
-  // What the plan's value is compared with.
-  [[nodiscard]] const Measured& of(const Baseline& baseline) const {
-    return pipeline() ? baseline.per_sample : baseline.latency;
+  [[nodiscard]] bool pipeline() const { return run.objective == Objective::throughput; }
+  [[nodiscard]] std::string value_name() const {
+    return pipeline() ? "time per sample" : std::string(name_of(run.objective));
   }
   // The fastest that was measured without a plan; nullptr if there is none.
-  [[nodiscard]] const Baseline* best_baseline() const {
-    const Baseline* best = nullptr;
-    for (const Baseline& baseline : baselines) {
-      if (!of(baseline).valid()) continue;
-      if (best == nullptr || of(baseline).median < of(*best).median) best = &baseline;
+  [[nodiscard]] const RunBaseline* best_baseline() const {
+    const RunBaseline* best = nullptr;
+    for (const RunBaseline& baseline : run.baselines) {
+      if (!run.rival(baseline).valid()) continue;
+      if (best == nullptr || run.rival(baseline).median < run.rival(*best).median) best = &baseline;
     }
     return best;
   }
@@ -114,144 +103,138 @@ struct Report {
 
 // One sentence: how fast, and whether the plan was worth it.
 std::string headline(const Report& report) {
-  const Measured& own = report.result.value;
-  std::string text = fmt::format(
-      "{}: ", report.pipeline() ? "throughput" : std::string(name_of(report.problem.objective())));
-  text += report.pipeline() ? fmt::format("{}, {} each", rate_text(own), measured_text(own))
-                            : measured_text(own);
-  const Baseline* best = report.best_baseline();
+  const Measured& own = report.run.measured;
+  std::string text =
+      report.pipeline() ? fmt::format("throughput: {}, {} each", rate_text(own), measured_text(own))
+                        : fmt::format("{}: {}", report.value_name(), measured_text(own));
+  const RunBaseline* best = report.best_baseline();
   if (best != nullptr && own.valid()) {
     if (best->is_plan) {
       return text + fmt::format("; the plan is the best without one: {}", best->name);
     }
-    const Measured& other = report.of(*best);
+    const Measured& other = report.run.rival(*best);
     const std::string rival =
         fmt::format("{} ({}), the best without a plan", best->name,
                     report.pipeline() ? rate_text(other) : measured_text(other));
     text += "; " + comparison_text(other.median / own.median, rival);
-  } else if (!report.baselines.empty()) {
+  } else if (!report.run.baselines.empty()) {
     text += "; not compared with the model without a plan, since other work disturbed one of them";
   }
   return text;
 }
 
-std::string value_table(const Report& report) {
-  TextTable table({{""},
-                   {"predicted", Align::right},
-                   {"measured", Align::right},
-                   {"prediction is off by", Align::right},
-                   {"spread", Align::right}});
-  const auto add = [&](const std::string& what, double predicted, const Measured& found) {
-    table.add({what, milliseconds_text(predicted), measured_text(found),
-               found.valid() ? percent_text(error_of(predicted, found.median)) : "-",
-               fmt::format("{:.1f} %", 100 * found.spread())});
+Style milliseconds() {
+  return time_in(TimeUnit::milliseconds);
+}
+
+// Predicted beside measured.
+struct ComparedTime {
+  std::string what;
+  double predicted = 0;
+  Measured measured;
+
+  // How far the prediction is from what was measured.
+  [[nodiscard]] Json error() const {
+    if (!measured.valid()) return {};
+    return measured.median > 0 ? predicted / measured.median - 1 : 0;
+  }
+};
+
+// The plan's value; of several models also when each of them ends.
+std::vector<ComparedTime> compared_times(const Report& report) {
+  const RunFile& run = report.run;
+  std::vector<ComparedTime> times = {{report.value_name(), run.predicted, run.measured}};
+  if (run.models.size() == 1) return times;
+  for (const RunModel& model : run.models) {
+    if (!model.completion) continue;
+    times.push_back(
+        {fmt::format("  {} ends", model.name), model.predicted.value_or(0), *model.completion});
+  }
+  return times;
+}
+
+RecordTable<ComparedTime> time_table() {
+  return RecordTable<ComparedTime>({
+      {kNoKey, "", words(), [](const auto& time) { return time.what; }},
+      {kNoKey, "predicted", milliseconds(), [](const auto& time) { return time.predicted; }},
+      {kNoKey, "measured", words(Align::right),
+       [](const auto& time) { return measured_text(time.measured); }},
+      {kNoKey, "prediction is off by", scaled(100, "{:+.1f} %"),
+       [](const auto& time) { return time.error(); }},
+      {kNoKey, "spread", scaled(100, "{:.1f} %"),
+       [](const auto& time) { return time.measured.spread(); }},
+  });
+}
+
+RecordTable<RunDevice> device_times_table() {
+  return RecordTable<RunDevice>({
+      {kNoKey, "device", words(), [](const auto& device) { return device.name; }},
+      {kNoKey, "segments", count(), [](const auto& device) { return device.segments; }},
+      {kNoKey, "ops", count(), [](const auto& device) { return device.ops; }},
+      {kNoKey, "busy, predicted", milliseconds(),
+       [](const auto& device) { return device.predicted; }},
+      {kNoKey, "busy, measured", milliseconds(), [](const auto& device) { return device.busy; }},
+  });
+}
+
+RecordTable<RunSegment> segment_table(const RunFile& run) {
+  return RecordTable<RunSegment>({
+      {kNoKey, "segment", count(),
+       [&](const auto& segment) { return &segment - run.segments.data() + 1; }},
+      {kNoKey, "device", words(), [](const auto& segment) { return segment.device; }},
+      {kNoKey, "ops", count(), [](const auto& segment) { return segment.ops; }},
+      {kNoKey, "first op", words(), [](const auto& segment) { return segment.first_op; }},
+      {kNoKey, "predicted", milliseconds(), [](const auto& segment) { return segment.predicted; }},
+      {kNoKey, "measured", words(Align::right),
+       [](const auto& segment) { return measured_text(segment.measured); }},
+  });
+}
+
+RecordTable<RunTransfer> transfer_table() {
+  return RecordTable<RunTransfer>({
+      {kNoKey, "copied", words(), [](const auto& transfer) { return transfer.tensor; }},
+      {kNoKey, "from", words(), [](const auto& transfer) { return transfer.from; }},
+      {kNoKey, "to", words(), [](const auto& transfer) { return transfer.to; }},
+      {kNoKey, "bytes", number("{:.0f}"), [](const auto& transfer) { return transfer.bytes; }},
+      {kNoKey, "measured", words(Align::right),
+       [](const auto& transfer) { return measured_text(transfer.measured); }},
+  });
+}
+
+RecordTable<RunBaseline> baseline_table(const RunFile& run) {
+  const auto compared = [&](const RunBaseline& baseline) -> std::string {
+    const Measured& rival = run.rival(baseline);
+    if (baseline.is_plan) return "the same";
+    if (!run.measured.valid() || !rival.valid()) return "-";
+    return fmt::format("{:.3g} times as fast", rival.median / run.measured.median);
   };
-  add(report.pipeline() ? "time per sample" : std::string(name_of(report.problem.objective())),
-      report.predicted(), report.result.value);
-  if (report.problem.model_count() > 1) {
-    for (const ModelId model : report.problem.models()) {
-      double end = 0;
-      for (const OpId op : report.problem.ops()) {
-        if (report.problem.op(op).model == model && report.plan.schedule) {
-          end = std::max(end, report.plan.schedule->end[op]);
-        }
-      }
-      if (model.index() < report.result.completions.size()) {
-        add(fmt::format("  {} ends", report.problem.model(model).name), end * report.scale,
-            report.result.completions[model.index()]);
-      }
-    }
-  }
-  return table.text();
-}
-
-std::string device_times_table(const Report& report) {
-  TextTable table({{"device"},
-                   {"segments", Align::right},
-                   {"ops", Align::right},
-                   {"busy, predicted", Align::right},
-                   {"busy, measured", Align::right}});
-  for (const DeviceId device : report.problem.devices()) {
-    std::size_t segments = 0;
-    std::size_t ops = 0;
-    double predicted = 0;
-    for (const Segment& segment : report.result.segments) {
-      const auto& devices = segment.devices;
-      if (std::find(devices.begin(), devices.end(), device) == devices.end()) continue;
-      ++segments;
-      ops += segment.ops.size();
-      predicted += segment.predicted * report.scale / static_cast<double>(devices.size());
-    }
-    table.add({report.problem.device(device).name, fmt::format("{}", segments),
-               fmt::format("{}", ops), milliseconds_text(predicted),
-               milliseconds_text(report.result.busy[device])});
-  }
-  return table.text();
-}
-
-std::string segments_table(const Report& report) {
-  TextTable table({{"segment", Align::right},
-                   {"device"},
-                   {"ops", Align::right},
-                   {"first op"},
-                   {"predicted", Align::right},
-                   {"measured", Align::right}});
-  for (std::size_t i = 0; i < report.result.segments.size(); ++i) {
-    const Segment& segment = report.result.segments[i];
-    table.add({fmt::format("{}", i + 1),
-               fmt::format("{}", fmt::join(device_names(report.problem, segment.devices), ", ")),
-               fmt::format("{}", segment.ops.size()), report.problem.op(segment.ops.front()).name,
-               milliseconds_text(segment.predicted * report.scale),
-               measured_text(report.result.segment_times[i])});
-  }
-  return table.text();
-}
-
-std::string transfers_table(const Report& report) {
-  TextTable table(
-      {{"copied"}, {"from"}, {"to"}, {"bytes", Align::right}, {"measured", Align::right}});
-  for (std::size_t i = 0; i < report.result.copies.size(); ++i) {
-    const TensorCopy& copy = report.result.copies[i];
-    table.add({copy.tensor, report.problem.device(copy.from).name,
-               report.problem.device(copy.to).name, fmt::format("{:.0f}", copy.bytes),
-               measured_text(report.result.copy_times[i])});
-  }
-  return table.text();
-}
-
-std::string baselines_table(const Report& report) {
-  TextTable table({{"without a plan"},
-                   {"latency", Align::right},
-                   {"throughput", Align::right},
-                   {"the plan is", Align::right}});
-  for (const Baseline& baseline : report.baselines) {
-    const Measured& rival = report.of(baseline);
-    const Measured& own = report.result.value;
-    table.add({baseline.name, measured_text(baseline.latency), rate_text(baseline.per_sample),
-               baseline.is_plan ? "the same"
-               : own.valid() && rival.valid()
-                   ? fmt::format("{:.3g} times as fast", rival.median / own.median)
-                   : "-"});
-  }
-  return table.text();
+  return RecordTable<RunBaseline>({
+      {kNoKey, "without a plan", words(), [](const auto& baseline) { return baseline.name; }},
+      {kNoKey, "latency", words(Align::right),
+       [](const auto& baseline) { return measured_text(baseline.latency); }},
+      {kNoKey, "throughput", words(Align::right),
+       [](const auto& baseline) { return rate_text(baseline.per_sample); }},
+      {kNoKey, "the plan is", words(Align::right), compared},
+  });
 }
 
 void print_text(const Report& report) {
-  const RunResult& result = report.result;
+  const auto& [problem, result, run] = report;
   fmt::print("{}: {} segment{}, {} samples measured, {} of them disturbed\n\n",
-             printable(report.problem.name()), result.segments.size(),
-             result.segments.size() == 1 ? "" : "s", result.value.kept + result.value.rejected,
-             result.value.rejected);
-  fmt::print("{}", value_table(report));
-  if (!result.value.watched) {
+             printable(problem.name()), run.segments.size(), run.segments.size() == 1 ? "" : "s",
+             run.measured.kept + run.measured.rejected, run.measured.rejected);
+  fmt::print("{}", time_table().text(compared_times(report)));
+  if (!run.measured.watched) {
     fmt::print("a device cannot tell whether others used it: the times may be disturbed\n");
   }
-  fmt::print("\n{}", device_times_table(report));
-  if (result.segments.size() <= kMostSegmentsShown) fmt::print("\n{}", segments_table(report));
-  if (!result.copies.empty() && result.copies.size() <= kMostSegmentsShown) {
-    fmt::print("\n{}", transfers_table(report));
+  fmt::print("\n{}", device_times_table().text(run.devices));
+  if (run.segments.size() <= kMostSegmentsShown) {
+    fmt::print("\n{}", segment_table(run).text(run.segments));
   }
-  if (!report.baselines.empty()) fmt::print("\n{}", baselines_table(report));
+  if (!run.transfers.empty() && run.transfers.size() <= kMostSegmentsShown) {
+    fmt::print("\n{}", transfer_table().text(run.transfers));
+  }
+  if (!run.baselines.empty()) fmt::print("\n{}", baseline_table(run).text(run.baselines));
   if (result.outputs.compared) {
     fmt::print("\noutputs: {} (largest difference {:.1e} of the largest value)\n",
                result.outputs.equal() ? coloured("equal to the unsplit model's", Colour::green)
@@ -259,25 +242,22 @@ void print_text(const Report& report) {
                result.outputs.largest_difference);
   }
   fmt::print("{}\n", headline(report));
-  const std::string caution = caution_of(cost_source(report.problem.draft()));
+  const std::string caution = caution_of(cost_source(problem.draft()));
   if (!caution.empty()) fmt::print("caution: {}\n", caution);
 }
 
-RunFile run_file_of(const Report& report) {
-  return placewright::run_file_of(report.problem, report.plan, report.result, report.baselines);
-}
-
-void write_timeline(const std::string& path, const Report& report) {
+void write_timeline(const std::string& path, const Report& report, const Plan& plan) {
+  const double scale = milliseconds_in(report.problem.unit());
   std::vector<MeasuredSlice> slices;
-  for (const StepEvent& event : report.result.events) {
-    if (event.step >= report.result.segments.size()) continue;
-    slices.push_back({event.device,
+  for (const RunEvent& event : report.run.timeline) {
+    if (!event.segment) continue;
+    slices.push_back({DeviceId{event.device},
                       report.pipeline()
-                          ? fmt::format("sample {}, segment {}", event.sample, event.step + 1)
-                          : fmt::format("segment {}", event.step + 1),
-                      event.start / report.scale, event.end / report.scale});
+                          ? fmt::format("sample {}, segment {}", event.sample, *event.segment + 1)
+                          : fmt::format("segment {}", *event.segment + 1),
+                      event.start / scale, event.end / scale});
   }
-  write_whole(path, trace_json(report.problem, report.plan, slices));
+  write_whole(path, trace_json(report.problem, plan, slices));
 }
 
 // NumPy has no bf16, but all of its numbers as f32.
@@ -387,15 +367,12 @@ ExitCode run(const RunVerbOptions& options) {
     }
   }
   const RunResult& result = run.result;
-  const Report report{problem, loaded.plan(), result, run.baselines,
-                      milliseconds_in(problem.unit())};
-  if (!options.timeline.empty()) write_timeline(options.timeline, report);
-  if (!options.path.empty()) {
-    write_whole(options.path, write_run(run_file_of(report)));
-  }
+  const Report report{problem, result, run_file_of(problem, loaded.plan(), result, run.baselines)};
+  if (!options.timeline.empty()) write_timeline(options.timeline, report, loaded.plan());
+  if (!options.path.empty()) write_whole(options.path, write_run(report.run));
   if (!options.outputs.empty()) write_results(options.outputs, problem, result.results);
   if (options.output.json) {
-    fmt::print("{}", write_run(run_file_of(report)));
+    fmt::print("{}", write_run(report.run));
   } else if (!options.output.quiet) {
     print_text(report);
   }

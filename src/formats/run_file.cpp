@@ -38,11 +38,14 @@ inline constexpr auto kFields<Measured> = std::tuple{
 
 template <>
 inline constexpr auto kFields<RunModel> =
-    std::tuple{required("name", &RunModel::name), optional("completion", &RunModel::completion)};
+    std::tuple{required("name", &RunModel::name), optional("predicted", &RunModel::predicted),
+               optional("completion", &RunModel::completion)};
 
 template <>
 inline constexpr auto kFields<RunDevice> =
-    std::tuple{required("name", &RunDevice::name), required("busy", &RunDevice::busy)};
+    std::tuple{required("name", &RunDevice::name), stated("segments", &RunDevice::segments),
+               stated("ops", &RunDevice::ops), stated("predicted", &RunDevice::predicted),
+               required("busy", &RunDevice::busy)};
 
 template <>
 inline constexpr auto kFields<RunSegment> = std::tuple{

@@ -6,8 +6,8 @@
 //    "measured": {"valid": true, "median": 1.3, "low": 1.2, "high": 1.5, "kept": 50,
 //                 "rejected": 0, "watched": true},
 //    "interrupted": false,
-//    "models": [{"name": "alexnet", "completion": {…}}],
-//    "devices": [{"name": "cpu:0", "busy": 1.1}],
+//    "models": [{"name": "alexnet", "predicted": 1.2, "completion": {…}}],
+//    "devices": [{"name": "cpu:0", "segments": 1, "ops": 7, "predicted": 1.1, "busy": 1.1}],
 //    "segments": [{"device": "cpu:0", "ops": 7, "first_op": "a", "last_op": "g",
 //                  "predicted": 1.1, "measured": {…}}],
 //    "transfers": [{"tensor": "g", "from": "cpu:0", "to": "toy:0", "bytes": 4096,
@@ -18,7 +18,8 @@
 //    "outputs": {"equal": true, "largest_difference": 0, "tolerance": 1e-5}}
 //
 // Transfers are copies between two memories; the device of one is the receiver. Files without them,
-// without `watched` and without `tolerance` are read as well.
+// without `watched` and `tolerance`, and without what was predicted of models and devices are read as
+// well.
 //
 // A run file does not hold its plan. It belongs to a plan with the same objective, devices and
 // value that places the ends of its segments where they ran.
@@ -39,12 +40,16 @@ namespace placewright {
 
 struct RunModel {
   std::string name;
-  std::optional<Measured> completion;  // schedules only
+  std::optional<double> predicted;     // when it ends; schedules only
+  std::optional<Measured> completion;  // the same, measured
 };
 
 struct RunDevice {
   std::string name;
-  double busy = 0;  // per sample
+  std::size_t segments = 0;
+  std::size_t ops = 0;
+  double predicted = 0;  // of `busy`; a segment's time is shared by its replicas
+  double busy = 0;       // per sample
 };
 
 struct RunSegment {
@@ -100,6 +105,11 @@ struct RunFile {
   std::vector<RunBaseline> baselines;
   std::optional<RunOutputs> outputs;  // absent: not compared
   std::vector<std::string> warnings;  // unknown keys; not written
+
+  // The time of the baseline that the plan's value is compared with.
+  [[nodiscard]] const Measured& rival(const RunBaseline& baseline) const {
+    return objective == Objective::throughput ? baseline.per_sample : baseline.latency;
+  }
 };
 
 // Throws InputError.

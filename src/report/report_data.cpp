@@ -298,8 +298,7 @@ Json measured_json(const Measured& time, double scale) {
 
 // How many times as fast as without a plan: by the time per sample where that is the objective.
 Json baseline_json(const RunFile& run, const RunBaseline& baseline, double scale) {
-  const bool streams = run.objective == Objective::throughput;
-  const Measured& rival = streams ? baseline.per_sample : baseline.latency;
+  const Measured& rival = run.rival(baseline);
   const bool known = run.measured.valid() && rival.valid() && run.measured.median > 0;
   const auto& per_sample = baseline.per_sample;
   return {{"name", baseline.name},

@@ -1,19 +1,49 @@
 #include "running/run_record.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "formats/plan_rows.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
 namespace {
 
-std::string device_names(const Problem& problem, const Segment& segment) {
-  std::vector<std::string> names;
-  for (const DeviceId device : segment.devices) names.push_back(problem.device(device).name);
-  return fmt::format("{}", fmt::join(names, ", "));
+std::vector<RunModel> models_of(const Problem& problem, const Plan& plan, const RunResult& result) {
+  std::vector<RunModel> models;
+  for (const ModelId model : problem.models()) {
+    models.push_back({problem.model(model).name, {}, {}});
+    if (model.index() < result.completions.size()) {
+      models.back().completion = result.completions[model.index()];
+    }
+  }
+  if (!plan.schedule) return models;
+  const double unit = milliseconds_in(problem.unit());
+  for (const OpId op : problem.ops()) {
+    auto& end = models[problem.op(op).model.index()].predicted;
+    end = std::max(end.value_or(0), plan.schedule->end[op] * unit);
+  }
+  return models;
+}
+
+std::vector<RunDevice> devices_of(const Problem& problem, const RunResult& result) {
+  Table<DeviceId, RunDevice> devices(problem.device_count());
+  for (const DeviceId device : problem.devices()) {
+    devices[device].name = problem.device(device).name;
+    devices[device].busy = result.busy[device];
+  }
+  for (const Segment& segment : result.segments) {
+    const double time = segment.predicted * milliseconds_in(problem.unit());
+    for (const DeviceId device : segment.devices) {
+      ++devices[device].segments;
+      devices[device].ops += segment.ops.size();
+      devices[device].predicted += time / static_cast<double>(segment.devices.size());
+    }
+  }
+  return {devices.begin(), devices.end()};
 }
 
 RunEvent event_of(const StepEvent& event, std::size_t segments) {
@@ -49,23 +79,17 @@ RunFile run_file_of(const Problem& problem, const Plan& plan, const RunResult& r
   file.predicted = plan.value * unit;
   file.measured = result.value;
   file.interrupted = result.interrupted;
-  for (const ModelId model : problem.models()) {
-    RunModel& record = file.models.emplace_back(RunModel{problem.model(model).name, {}});
-    if (model.index() < result.completions.size()) {
-      record.completion = result.completions[model.index()];
-    }
-  }
-  for (const DeviceId device : problem.devices()) {
-    file.devices.push_back({problem.device(device).name, result.busy[device]});
-  }
+  file.models = models_of(problem, plan, result);
+  file.devices = devices_of(problem, result);
   for (std::size_t i = 0; i < result.segments.size(); ++i) {
     const Segment& segment = result.segments[i];
-    file.segments.push_back({.device = device_names(problem, segment),
-                             .ops = segment.ops.size(),
-                             .first_op = problem.op(segment.ops.front()).name,
-                             .last_op = problem.op(segment.ops.back()).name,
-                             .predicted = segment.predicted * unit,
-                             .measured = result.segment_times[i]});
+    file.segments.push_back(
+        {.device = fmt::format("{}", fmt::join(device_names(problem, segment.devices), ", ")),
+         .ops = segment.ops.size(),
+         .first_op = problem.op(segment.ops.front()).name,
+         .last_op = problem.op(segment.ops.back()).name,
+         .predicted = segment.predicted * unit,
+         .measured = result.segment_times[i]});
   }
   for (std::size_t i = 0; i < result.copies.size(); ++i) {
     const TensorCopy& copy = result.copies[i];

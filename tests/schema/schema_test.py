@@ -382,8 +382,8 @@ class Refusals(SchemaTest):
     TIME = {"valid": True, "median": 4.5, "low": 4, "high": 6, "kept": 9, "rejected": 1}
     RUN = {
         "placewright": "run", "version": 1, "objective": "latency", "unit": "ms", "predicted": 4, "measured": TIME,
-        "interrupted": False, "models": [{"name": "model", "completion": TIME}],
-        "devices": [{"name": "gpu0", "busy": 1}, {"name": "cpu0", "busy": 2}],
+        "interrupted": False, "models": [{"name": "model", "predicted": 4, "completion": TIME}],
+        "devices": [{"name": "gpu0", "segments": 1, "ops": 1, "predicted": 1, "busy": 1}, {"name": "cpu0", "busy": 2}],
         "segments": [{"device": "gpu0", "ops": 1, "first_op": "a", "last_op": "a", "predicted": 1, "measured": TIME},
                      {"device": "cpu0", "ops": 1, "first_op": "b", "last_op": "b", "predicted": 2, "measured": TIME}],
         "transfers": [{"tensor": "a", "from": "gpu0", "to": "cpu0", "bytes": 8, "measured": {**TIME, "watched": False}}],
