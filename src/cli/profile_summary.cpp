@@ -44,6 +44,7 @@ Json kind_json(const KindProfile& kind) {
   for (const auto& trial : kind.cut.trials) {
     trials.push_back({{"segments", trial.segments},
                       {"transfers", trial.transfers},
+                      {"bytes", trial.bytes},
                       {"time", runs_json(trial.time)}});
   }
   return {{"kind", kind.kind},
@@ -54,6 +55,9 @@ Json kind_json(const KindProfile& kind) {
           {"unsupported", kind.unsupported},
           {"cut",
            {{"per_transfer", kind.cut.per_transfer},
+            {"fixed", kind.cut.fixed},
+            {"per_byte", kind.cut.per_byte},
+            {"error", kind.cut.error},
             {"whole", runs_json(kind.cut.whole)},
             {"trials", std::move(trials)}}}};
 }
