@@ -1,4 +1,5 @@
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
+#include "formats/plan_rows.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
@@ -43,15 +45,12 @@ void print_text(const Problem& problem, const Plan& plan,
 }
 
 Json violation_json(const Problem& problem, const Violation& violation) {
-  Json json = {{"code", name_of(violation.code)},
-               {"message", violation.message},
-               {"ops", Json::array()},
-               {"devices", Json::array()}};
-  for (const OpId op : violation.ops) json["ops"].push_back(problem.op(op).name);
-  for (const DeviceId device : violation.devices) {
-    json["devices"].push_back(problem.device(device).name);
-  }
-  return json;
+  Json ops = Json::array();
+  for (const OpId op : violation.ops) ops.push_back(problem.op(op).name);
+  return {{"code", name_of(violation.code)},
+          {"message", violation.message},
+          {"ops", std::move(ops)},
+          {"devices", device_names(problem, violation.devices)}};
 }
 
 void print_document(const Problem& problem, const Plan& plan,

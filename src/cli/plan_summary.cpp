@@ -1,5 +1,7 @@
 #include "cli/plan_summary.h"
 
+#include <optional>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +28,11 @@ std::string placement_table(const Problem& problem, const Plan& plan) {
   return table.text();
 }
 
-double samples_per_second(const Problem& problem, const Plan& plan) {
+// Of a pipeline whose unit of time is known.
+std::optional<double> samples_per_second(const Problem& problem, const Plan& plan) {
+  const bool known = problem.objective() == Objective::throughput &&
+                     problem.unit() != TimeUnit::none && plan.value > 0;
+  if (!known) return std::nullopt;
   return 1000 / (plan.value * milliseconds_in(problem.unit()));
 }
 
@@ -144,14 +150,12 @@ std::string outcome_text(const Problem& problem, const PlanOutcome& outcome, boo
   };
   const std::string caution = caution_of(cost_source(problem.draft()));
   if (!caution.empty()) line("caution", caution);
-  if (problem.objective() == Objective::throughput) {
-    if (problem.unit() != TimeUnit::none && plan.value > 0) {
-      line("throughput", fmt::format("{:.4g} samples/s", samples_per_second(problem, plan)));
-    }
-    line("time per sample", value_text(plan.value, problem.unit()));
-  } else {
-    line(name_of(problem.objective()), value_text(plan.value, problem.unit()));
+  if (const auto rate = samples_per_second(problem, plan)) {
+    line("throughput", fmt::format("{:.4g} samples/s", *rate));
   }
+  const bool pipeline = problem.objective() == Objective::throughput;
+  line(pipeline ? "time per sample" : name_of(problem.objective()),
+       value_text(plan.value, problem.unit()));
   line("lower bound", fmt::format("{} ({})", value_text(certificate.lower_bound, problem.unit()),
                                   certificate.method));
   line("gap", percent_text(gap(plan.value, certificate.lower_bound)));
@@ -196,6 +200,9 @@ Json outcome_json(const Problem& problem, const PlanOutcome& outcome) {
   if (!outcome.notes.empty()) document["notes"] = outcome.notes;
   document["placement"] = Json::object();
   if (!answer.plan) return document;
+  if (const auto rate = samples_per_second(problem, *answer.plan)) {
+    document["samples_per_second"] = *rate;
+  }
   // Names differ, so nothing is looked up: that would take the square of the ops.
   auto& placement = document["placement"].get_ref<Json::object_t&>();
   for (const OpId op : problem.ops()) {
