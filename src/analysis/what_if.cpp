@@ -11,7 +11,7 @@
 
 #include "analysis/carried_plan.h"
 #include "analysis/variation.h"
-#include "planners/fan_out.h"
+#include "machine/fan_out.h"
 #include "problem/time_unit.h"
 
 namespace placewright {

@@ -17,6 +17,7 @@
 #include "backends/part_inputs.h"
 #include "backends/target_devices.h"
 #include "machine/clock.h"
+#include "machine/fan_out.h"
 #include "machine/targets.h"
 #include "running/turns.h"
 
@@ -198,32 +199,16 @@ void ArrivalExecution::prepare() {
 
 // Several at a time: compiling uses one core.
 void ArrivalExecution::compile() {
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    while (!stopped()) {
-      const std::size_t number = next.fetch_add(1);
-      if (number >= instances_.size()) return;
-      Instance& instance = instances_[number];
-      try {
-        const NeuralModel& model = *models_[instance.model];
-        instance.part = model.compile_whole(compile_options(instance.target));
-        instance.inputs = seeded_inputs(model.graph(), options_.seed, instance.target);
-        instance.request = request_with(*instance.part, instance.inputs);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        return;
-      }
-    }
-  };
   tell(fmt::format("compiling {} models for their devices", instances_.size()));
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < allowed_cores().size(); ++i) threads.emplace_back(work);
-  }
-  if (failure) std::rethrow_exception(failure);
+  const FanOut fan_out{.threads = static_cast<int>(allowed_cores().size())};
+  fan_out.run(instances_.size(), [&](std::size_t number) {
+    if (stopped()) return;
+    Instance& instance = instances_[number];
+    const NeuralModel& model = *models_[instance.model];
+    instance.part = model.compile_whole(compile_options(instance.target));
+    instance.inputs = seeded_inputs(model.graph(), options_.seed, instance.target);
+    instance.request = request_with(*instance.part, instance.inputs);
+  });
 }
 
 // Once on every device; those that share no core at the same time.

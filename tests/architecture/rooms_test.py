@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "coarsen": "problem",
     "bounds": "problem evaluate solvers coarsen",
     "plugins": "",
-    "planners": "problem evaluate solvers coarsen bounds plugins",
+    "planners": "problem evaluate solvers coarsen bounds plugins machine",
     "planning": "problem evaluate verify solvers coarsen bounds planners",
     "formats": "problem",
     "machine": "problem formats",
@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "running": "problem evaluate coarsen formats machine backends",
     "tuning": "problem evaluate verify coarsen formats machine backends running planners planning",
     "zoo": "formats backends",
-    "analysis": "problem evaluate verify solvers coarsen bounds planners planning",
+    "analysis": "problem evaluate verify solvers coarsen bounds machine planners planning",
     "report": "problem evaluate analysis formats",
     "library": "problem evaluate verify coarsen bounds planners planning formats machine backends profiling running "
     "analysis",

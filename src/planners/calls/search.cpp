@@ -9,11 +9,11 @@
 #include <algorithm>
 
 #include "evaluate/placement_plan.h"
+#include "machine/fan_out.h"
 #include "planners/bound_of_problem.h"
 #include "planners/calls/annealing.h"
 #include "planners/calls/calls.h"
 #include "planners/calls/walks.h"
-#include "planners/fan_out.h"
 #include "planners/packing.h"
 #include "planners/published/published.h"
 

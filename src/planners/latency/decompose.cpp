@@ -42,7 +42,7 @@
 #include "coarsen/cut_nodes.h"
 #include "evaluate/memory.h"
 #include "evaluate/schedule.h"
-#include "planners/fan_out.h"
+#include "machine/fan_out.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/module.h"
 #include "planners/latency/module_search.h"

@@ -11,7 +11,7 @@
 #include "evaluate/pipeline.h"
 #include "evaluate/placement_plan.h"
 #include "evaluate/schedule.h"
-#include "planners/fan_out.h"
+#include "machine/fan_out.h"
 #include "problem/move_time.h"
 
 namespace placewright::learned {

@@ -1,4 +1,4 @@
-#include "planners/fan_out.h"
+#include "machine/fan_out.h"
 
 #include <algorithm>
 #include <atomic>
