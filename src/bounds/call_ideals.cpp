@@ -6,13 +6,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "bounds/rounding.h"
 #include "evaluate/memory.h"
 
 namespace placewright {
 namespace {
 
 constexpr std::size_t kMostUses = 40;
-constexpr double kRounding = 1e-12;
 constexpr std::size_t kStepsBetweenStops = 64;
 
 std::size_t groups_of(const Problem& problem, const Table<OpId, char>& keep) {
@@ -27,7 +27,8 @@ std::size_t groups_of(const Problem& problem, const Table<OpId, char>& keep) {
 CallIdeals::CallIdeals(CallGraph graph)
     : graph_(std::move(graph)),
       words_per_ideal_(std::max<std::size_t>(1, (graph_.size() + 63) / 64)) {
-  memory_tolerance_ = kRounding * std::accumulate(graph_.memory.begin(), graph_.memory.end(), 0.0);
+  memory_tolerance_ =
+      kSumRounding * std::accumulate(graph_.memory.begin(), graph_.memory.end(), 0.0);
 }
 
 std::optional<CallIdeals> CallIdeals::all_of(CallGraph graph, std::size_t limit, const Stop& stop) {

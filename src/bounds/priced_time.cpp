@@ -63,7 +63,7 @@ double PricedTime::step_seconds() const {
 // Rounded down, also against rounding of the quotient.
 std::size_t PricedTime::bins_in(double time) const {
   if (time == kInfinity) return kNever;
-  return static_cast<std::size_t>(std::min(time / length_ * (1 - 1e-12), kNoLimit));
+  return static_cast<std::size_t>(std::min(safe_sum(time / length_), kNoLimit));
 }
 
 void PricedTime::measure_heads_and_tails() {

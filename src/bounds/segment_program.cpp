@@ -128,7 +128,7 @@ class SegmentProgram {
       std::vector<LinearTerm> after{{starts_.back(), -1}};
       std::vector<LinearTerm> before{{starts_.back(), 1}, {length_, -1}};
       for (const DeviceId device : problem_.devices()) {
-        if (paths_.through(entry_, exit_, place, device) > enough_ * (1 + 1e-12)) continue;
+        if (paths_.through(entry_, exit_, place, device) > loose_sum(enough_)) continue;
         const int variable = program_.add_variable(1, 0);
         part(place, device) = variable;
         choice.push_back({variable, 1});
@@ -258,7 +258,7 @@ class SegmentProgram {
   }
 
   void add_window(std::vector<LinearTerm> inside, double outside) {
-    const bool always = outside <= at_least_ * (1 - 1e-12);
+    const bool always = outside <= safe_sum(at_least_);
     if (!always) {
       const double mean = outside / static_cast<double>(inside.size());
       for (LinearTerm& term : inside) term.coefficient += mean;

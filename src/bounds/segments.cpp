@@ -39,7 +39,7 @@ class SegmentWork {
     for (std::size_t place = 0; place < segment_.ops.size(); ++place) {
       double least = kInfinity;
       for (const DeviceId device : problem_.devices()) {
-        if (paths_.through(entry, exit, place, device) > length * (1 + 1e-12)) continue;
+        if (paths_.through(entry, exit, place, device) > loose_sum(length)) continue;
         const std::size_t i = bearer_[device.index()];
         const double own = work(place, device);
         least = std::min(least, speeds_[i] * own);
@@ -55,7 +55,7 @@ class SegmentWork {
       if (first[i] == kInfinity) continue;
       room += speeds_[i] * capacity_[i] * std::max(0.0, length - first[i] - last[i]);
     }
-    return total <= room * (1 + 1e-12);
+    return total <= loose_sum(room);
   }
 
   // Weighted work: of an op, of handing a tensor out, and of taking it in. Infinite: nobody may, there.

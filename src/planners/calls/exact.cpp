@@ -45,7 +45,6 @@ struct Excess {
 constexpr Excess kExcess{1e-4, 10};
 constexpr Excess kHeavyExcess{1e-2, 2};
 constexpr double kLargestExcess = 1e6;
-constexpr double kRounding = 1e-9;
 constexpr std::uint64_t kSettlingEvaluations = 20000;
 
 class Search {
@@ -71,7 +70,7 @@ class Search {
  private:
   [[nodiscard]] double value() const { return best_ ? best_->value : kInfinity; }
   [[nodiscard]] bool settled() const {
-    return infeasible_ || (best_ && bound_ >= best_->value * (1 - kRounding));
+    return infeasible_ || (best_ && bound_ >= safe_search(best_->value));
   }
   [[nodiscard]] CallIdeals::Stop stop() {
     return [this] { return control_.should_stop(); };
@@ -131,8 +130,9 @@ class Search {
     raise(*bound);
     const double base = std::max(*bound, known);
     for (double excess = excesses.first; !settled(); excess *= excesses.growth) {
-      const double cutoff =
-          excess > kLargestExcess ? value() : std::min(value(), base * (1 + excess) + kRounding);
+      const double cutoff = excess > kLargestExcess
+                                ? value()
+                                : std::min(value(), base * (1 + excess) + kSearchRounding);
       // A search just above what is proved costs as much as one up to the best plan.
       if (bounding_ && cutoff < value() && safe_search(cutoff) <= bound_) continue;
       const WalkSearch result = search_walks(ideals, cutoff, label_limit_, stop());

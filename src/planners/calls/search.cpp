@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "bounds/rounding.h"
 #include "evaluate/placement_plan.h"
 #include "machine/fan_out.h"
 #include "planners/bound_of_problem.h"
@@ -27,7 +28,6 @@ using namespace calls;
 constexpr std::uint64_t kRound = 4096;
 constexpr std::uint64_t kOpsOfRound = 8'000'000;
 constexpr std::size_t kChainIdeals = 1000;
-constexpr double kRounding = 1e-9;
 
 void keep_better(std::optional<Plan>& best, std::optional<Plan> candidate) {
   if (candidate && (!best || candidate->value < best->value)) best = std::move(candidate);
@@ -65,7 +65,7 @@ class Search {
   }
 
   Answer run() {
-    while (best_.value > bound_.lower_bound * (1 + kRounding) && steps_left_ > 0) {
+    while (best_.value > bound_.lower_bound * (1 + kSearchRounding) && steps_left_ > 0) {
       const std::uint64_t share = steps_left_ / workers_.size();
       const std::uint64_t some = std::clamp<std::uint64_t>(share, 1, round_);
       run_round(some);

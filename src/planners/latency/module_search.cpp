@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "bounds/rounding.h"
+
 namespace placewright {
 namespace {
 
@@ -496,11 +498,11 @@ double ModuleSearch::raise_to_fit(const WorkToCome& work, double end) const {
       room += speeds_[device] * module_.lanes[device] * slack;
       speed += speeds_[device] * module_.lanes[device];
     }
-    if (room >= work.total * (1 - 1e-9)) return end;
+    if (room >= safe_search(work.total)) return end;
     double next = speed > 0 ? end + (work.total - room) / speed : kInfinity;
     for (std::size_t device = 0; device < module_.devices; ++device) {
       const double opens = work.possible[device].head + work.possible[device].tail;
-      if (opens >= end && opens < next) next = std::max(opens, end * (1 + 1e-12));
+      if (opens >= end && opens < next) next = std::max(opens, loose_sum(end));
     }
     if (next >= limit_) return kInfinity;
     // What is missing can be too little, beside the end, to change it.

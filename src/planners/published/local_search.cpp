@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "bounds/rounding.h"
 #include "coarsen/blocks.h"
 #include "evaluate/contiguity.h"
 #include "evaluate/memory.h"
@@ -114,7 +115,7 @@ class Descent {
           const auto ops = blocks_.ops[block];
           if (evaluator.device(ops.front()) == to) continue;
           const double value = evaluator.value_if_moved(ops, to);
-          if (value < evaluator.value() * (1 - 1e-12)) moves.push_back({value, block, to});
+          if (value < safe_sum(evaluator.value())) moves.push_back({value, block, to});
         }
       }
       std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "bounds/rounding.h"
 #include "coarsen/coarsening.h"
 #include "evaluate/memory.h"
 #include "planners/baselines/baselines.h"
@@ -39,8 +40,6 @@ constexpr double kSecondsPerMove = 7e-5;
 constexpr double kBytesPerMove = 1.2e4;
 constexpr std::uint64_t kStepsPerNode = 1000;
 constexpr std::uint64_t kStepsPerOrder = 100;
-// HiGHS keeps rows within 1e-6; its bound is believed up to half of what counts as optimal.
-constexpr double kBoundSafety = 5e-7;
 
 std::string refuses(const Problem& problem) {
   if (problem.rules().memory == MemoryModel::peak) {
@@ -121,7 +120,7 @@ Answer solve(const Problem& problem, const Settings& settings, Control& control)
         control.report(answer.value(), answer.certificate.lower_bound);
       });
   if (result.has_solution()) take(problem, model, result.values, answer);
-  const double bound = model.value(result.dual_bound) * (1 - kBoundSafety);
+  const double bound = safe_program(model.value(result.dual_bound));
   if (bound > answer.certificate.lower_bound && bound < kInfinity) {
     answer.certificate = Certificate{bound, "Moirai's program on HiGHS"};
   }

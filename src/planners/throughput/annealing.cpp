@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bounds/rounding.h"
 #include "coarsen/blocks.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline_evaluator.h"
@@ -144,7 +145,7 @@ class Annealing {
     const double unit = random_.unit();
     if (after > energy_ && !(unit < std::exp((energy_ - after) / temperature_))) return false;
     energy_ = after;
-    if (evaluator_.value() < best_ * (1 - 1e-12) && ledger_.within()) {
+    if (evaluator_.value() < safe_sum(best_) && ledger_.within()) {
       best_ = evaluator_.value();
       incumbent_.offer(evaluator_.placement());
     }

@@ -156,9 +156,8 @@ ProgramOutcome solve_with_highs(const Problem& problem, Incumbent& incumbent, Co
   if (result.status == solvers::LinearStatus::infeasible && !incumbent.plan()) {
     return {true, "the integer program has no solution: no placement keeps all rules"};
   }
-  // The solver keeps rows to 1e-6 or so: its bound is taken with that much off.
   if (std::isfinite(result.dual_bound)) {
-    incumbent.raise_bound(result.dual_bound * (1 - 5e-7), "integer program (HiGHS)");
+    incumbent.raise_bound(safe_program(result.dual_bound), "integer program (HiGHS)");
   }
   return {false, "HiGHS found no placement in the time given"};
 }

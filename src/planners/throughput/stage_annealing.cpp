@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "bounds/rounding.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
 #include "evaluate/pipeline_evaluator.h"
@@ -194,7 +195,7 @@ class StageAnnealing {
       return false;
     }
     energy_ = after;
-    if (evaluator_.value() < best_value_ * (1 - 1e-12) && ledger_.within()) {
+    if (evaluator_.value() < safe_sum(best_value_) && ledger_.within()) {
       best_value_ = evaluator_.value();
       best_ = place_;
       found_ = true;
