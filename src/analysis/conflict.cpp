@@ -243,7 +243,6 @@ FeasibilityOracle::FeasibilityOracle(const Registry& registry, Budget budget)
     : registry_(registry), control_("explain", budget) {}
 
 Verdict FeasibilityOracle::ask(const ProblemDraft& draft) {
-  ++questions_;
   const Problem problem(draft);
   if (proof_of_infeasibility(problem)) return Verdict::infeasible;
   const double seconds = std::max(0.0, control_.remaining()) * kShareOfTime;

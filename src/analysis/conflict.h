@@ -76,7 +76,6 @@ class FeasibilityOracle {
   Verdict ask(const ProblemDraft& draft);
   // Of the plan that showed the last feasible problem to be so.
   [[nodiscard]] const Placement& placement() const { return placement_; }
-  [[nodiscard]] std::size_t questions() const { return questions_; }
 
  private:
   Verdict ask_planner(const Problem& problem, double seconds);
@@ -84,7 +83,6 @@ class FeasibilityOracle {
   const Registry& registry_;
   Control control_;
   Placement placement_;
-  std::size_t questions_ = 0;
 };
 
 struct Conflict {

@@ -221,7 +221,7 @@ struct ModelSignature {
   std::vector<PortSignature> outputs;
 };
 
-// "1x?x8"; "?" for any number of dimensions.
+// "1x?x8"; "any shape", "one value".
 std::string shape_text(const PortSignature& port);
 
 // The shape of each input, by name; the name "" is the only input. A dimension of -1 is refused.

@@ -44,8 +44,6 @@ class Coarsening {
   [[nodiscard]] OpId coarse_op(OpId fine) const { return coarse_op_[fine]; }
   // In topological order of the fine problem.
   [[nodiscard]] std::span<const OpId> members(OpId coarse) const { return members_[coarse]; }
-  // The fine tensor that a coarse one stands for.
-  [[nodiscard]] TensorId fine_tensor(TensorId coarse) const { return fine_tensor_[coarse]; }
 
   // Every fine plan has a coarse plan of the same value, so bounds and proofs of infeasibility
   // carry over.
@@ -63,7 +61,7 @@ class Coarsening {
   const Problem* fine_;
   Table<OpId, OpId> coarse_op_;
   Rows<OpId, OpId> members_;
-  Table<TensorId, TensorId> fine_tensor_;
+  Table<TensorId, TensorId> fine_tensor_;  // that a coarse one stands for
   Problem coarse_;
   bool lossless_ = false;
 };

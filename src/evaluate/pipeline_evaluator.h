@@ -42,7 +42,6 @@ class PipelineEvaluator {
   }
   // The device with the largest load; phased: with the largest forward load.
   [[nodiscard]] DeviceId busiest() const { return maxima_[0].device(); }
-  [[nodiscard]] DeviceId busiest_backward() const { return maxima_[1].device(); }
 
   // The value after a move; the placement stays as it is. A span of ops is moved op by op and back.
   [[nodiscard]] double value_if_moved(OpId op, DeviceId to);

@@ -60,7 +60,6 @@ class PlacementProgram {
   [[nodiscard]] const std::vector<int>& objective() const { return objective_; }
   [[nodiscard]] const std::vector<ProgramRow>& rows() const { return rows_; }
   [[nodiscard]] double highest() const { return highest_; }
-  // What a time may be rounded from: the largest sum of times in a row.
   [[nodiscard]] std::size_t block_count() const { return blocks_.size(); }
 
   // The placement in values of x. Nullopt if a block is on no device.
