@@ -119,12 +119,13 @@ ExitCode explain_problem(const ExplainOptions& options) {
 
 ExitCode explain(const ExplainOptions& options) {
   const std::string& path = options.plan.path;
-  // Standard input can be read only once, and so is taken for a plan.
-  const bool is_problem =
-      path != "-" && (backend_reading(path) != nullptr ||
-                      kind_of_file(read_whole(path), input_name(path)) == FileKind::problem);
-  // An expert split is not a plan file of our format; --problem says that it is a plan.
-  if (is_problem && options.plan.problem.path.empty()) return explain_problem(options);
+  // An expert split is not a plan file of our format; --problem says that it is a plan. Standard input
+  // can be read only once, and so is taken for one.
+  const bool is_plan = !options.plan.problem.path.empty() || path == "-";
+  if (!is_plan && (backend_reading(path) != nullptr ||
+                   kind_of_file(read_whole(path), input_name(path)) == FileKind::problem)) {
+    return explain_problem(options);
+  }
   return explain_plan(options, options.plan.read(options.output));
 }
 

@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "placewright/problem/draft.h"
@@ -75,7 +76,9 @@ class Problem {
   ~Problem() = default;
 
   // The draft it was made from; names and other things that no inner loop needs.
-  [[nodiscard]] const ProblemDraft& draft() const { return draft_; }
+  [[nodiscard]] const ProblemDraft& draft() const& { return draft_; }
+  // Of a problem that is not needed any more: the draft itself, not a copy.
+  [[nodiscard]] ProblemDraft draft() && { return std::move(draft_); }
   [[nodiscard]] const std::string& name() const { return draft_.name; }
   [[nodiscard]] TimeUnit unit() const { return draft_.unit; }
   [[nodiscard]] Objective objective() const { return draft_.objective; }
