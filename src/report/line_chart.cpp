@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "report/markup.h"
+
 namespace placewright {
 namespace {
 
@@ -20,30 +22,6 @@ constexpr double kBottom = 60;
 // Dark enough for text on white, told apart without full colour vision (after Paul Tol).
 constexpr std::array<const char*, 7> kColours = {"#0077bb", "#cc3311", "#009988", "#ee7733",
                                                  "#aa3377", "#555555", "#997700"};
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char character : text) {
-    switch (character) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        // Control characters are not allowed in XML.
-        result += static_cast<unsigned char>(character) < 0x20 ? ' ' : character;
-    }
-  }
-  return result;
-}
 
 // 1, 2 or 5 times a power of ten, so that about five steps make `span`.
 double tick_step(double span) {
@@ -102,7 +80,7 @@ class ChartDrawing {
 
   void add_text(double x, double y, const char* attributes, const std::string& text) {
     text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes,
-                         escaped(text));
+                         markup_text(text));
   }
 
   void draw_titles() {
@@ -113,7 +91,7 @@ class ChartDrawing {
     const double middle = top_ + (kTop + kHeight - kBottom) / 2;
     text_ += fmt::format(
         "<text transform=\"translate(20 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-        middle, escaped(chart_.y_title));
+        middle, markup_text(chart_.y_title));
   }
 
   void draw_axes() {
@@ -162,7 +140,7 @@ class ChartDrawing {
       text_ += fmt::format(
           "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\"><title>{}: {:g}, {:.6g}"
           "</title></circle>\n",
-          across(point.x), down(point.y), colour, escaped(line.name), point.x, point.y);
+          across(point.x), down(point.y), colour, markup_text(line.name), point.x, point.y);
       last = down(point.y);
     }
     if (!std::isnan(last)) labels.push_back({last, line.name, colour});

@@ -6,31 +6,12 @@
 #include <fmt/format.h>
 
 #include "report/line_chart.h"
+#include "report/markup.h"
 
 namespace placewright {
 namespace {
 
 constexpr std::size_t kMostPoints = 40;
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char letter : text) {
-    switch (letter) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      default:
-        safe += letter;
-    }
-  }
-  return safe;
-}
 
 // Means over stretches of equal length; a stretch without a value is a gap.
 std::vector<ChartPoint> smoothed(std::span<const TrainingPoint> points,
@@ -72,7 +53,7 @@ std::string training_page(const std::string& title, std::span<const TrainingPoin
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title></head>\n"
       "<body style=\"font-family: sans-serif; margin: 2rem\"><h1>{0}</h1>\n{1}\n</body></html>\n",
-      escaped(title), svg_text(charts));
+      markup_text(title), svg_text(charts));
 }
 
 }  // namespace placewright

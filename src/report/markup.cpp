@@ -1,0 +1,28 @@
+#include "report/markup.h"
+
+namespace placewright {
+
+std::string markup_text(std::string_view text) {
+  std::string result;
+  for (const char character : text) {
+    switch (character) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += static_cast<unsigned char>(character) < 0x20 ? ' ' : character;
+    }
+  }
+  return result;
+}
+
+}  // namespace placewright
