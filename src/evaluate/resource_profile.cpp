@@ -1,22 +1,11 @@
 #include "evaluate/resource_profile.h"
 
-#include <algorithm>
+#include "evaluate/galloping.h"
 
 namespace placewright {
 
 std::size_t LevelProfile::first_after(double time) const {
-  std::size_t after = steps_.size();  // all steps from here on lie after `time`
-  std::size_t stride = 1;
-  while (after >= stride && steps_[after - stride].time > time) {
-    after -= stride;
-    stride *= 2;
-  }
-  const auto begin =
-      steps_.begin() + static_cast<std::ptrdiff_t>(after < stride ? 0 : after - stride);
-  const auto found =
-      std::upper_bound(begin, steps_.begin() + static_cast<std::ptrdiff_t>(after), time,
-                       [](double wanted, const Step& step) { return wanted < step.time; });
-  return static_cast<std::size_t>(found - steps_.begin());
+  return first_later<&Step::time>(steps_, time);
 }
 
 double LevelProfile::earliest(double ready, double length, double highest) const {

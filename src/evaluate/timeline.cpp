@@ -2,21 +2,12 @@
 
 #include <algorithm>
 
+#include "evaluate/galloping.h"
+
 namespace placewright {
 
-// Schedules are asked about their end far more often than about their beginning: gallop from there.
 std::size_t Timeline::first_ending_after(double time) const {
-  std::size_t after = busy_.size();  // all intervals from here on end after `time`
-  std::size_t step = 1;
-  while (after >= step && busy_[after - step].end > time) {
-    after -= step;
-    step *= 2;
-  }
-  const auto begin = busy_.begin() + static_cast<std::ptrdiff_t>(after < step ? 0 : after - step);
-  const auto found = std::upper_bound(
-      begin, busy_.begin() + static_cast<std::ptrdiff_t>(after), time,
-      [](double wanted, const Interval& interval) { return wanted < interval.end; });
-  return static_cast<std::size_t>(found - busy_.begin());
+  return first_later<&Interval::end>(busy_, time);
 }
 
 std::size_t Timeline::first_ending_after(double time, std::size_t from) const {
