@@ -1,7 +1,6 @@
 #include "planning/feasibility.h"
 
 #include <algorithm>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -23,21 +22,9 @@ std::string group_text(const Problem& problem, GroupId group) {
                      ops.size() - 2);
 }
 
-double group_bytes(const Problem& problem, GroupId group) {
-  double bytes = 0;
-  std::vector<WeightId> weights;
-  for (const OpId op : problem.group_ops(group)) {
-    bytes += problem.memory(op);
-    const auto shared = problem.shared_weights(op);
-    weights.insert(weights.end(), shared.begin(), shared.end());
-  }
-  std::sort(weights.begin(), weights.end());
-  weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
-  for (const WeightId weight : weights) bytes += problem.shared_weight_bytes(weight);
-  return bytes;
-}
-
-std::optional<std::string> proof_from_group(const Problem& problem, GroupId group) {
+// `empty`: a ledger without ops.
+std::optional<std::string> proof_from_group(const Problem& problem, const MemoryLedger& empty,
+                                            GroupId group) {
   bool placeable = false;
   double largest = 0;
   for (const DeviceId device : problem.devices()) {
@@ -48,7 +35,7 @@ std::optional<std::string> proof_from_group(const Problem& problem, GroupId grou
   if (!placeable) {
     return fmt::format("{} can all run on no single device", group_text(problem, group));
   }
-  const double bytes = group_bytes(problem, group);
+  const double bytes = empty.growth(group, DeviceId{0});  // the same on every device
   if (within_memory(bytes, largest)) return std::nullopt;
   return fmt::format("{} {} {} of memory, and the largest device that may run {} has {}",
                      group_text(problem, group),
@@ -74,8 +61,9 @@ double memory_available(const Problem& problem) {
 }
 
 std::optional<std::string> proof_of_infeasibility(const Problem& problem) {
+  const MemoryLedger empty(problem);
   for (const GroupId group : problem.groups()) {
-    if (auto proof = proof_from_group(problem, group)) return proof;
+    if (auto proof = proof_from_group(problem, empty, group)) return proof;
   }
   const double needed = memory_needed(problem);
   const double available = memory_available(problem);
