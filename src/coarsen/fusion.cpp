@@ -216,7 +216,6 @@ class Fusion {
     return Head::none;
   }
 
-  // The fork itself belongs to the pattern where it is light or what the activation follows.
   void match_pattern(OpId fork) {
     if (grouped(fork) || problem_.successors(fork).size() < 2) return;
     const std::vector<OpId> inside = diamond(fork);
@@ -225,11 +224,15 @@ class Fusion {
     if (head == Head::none) return;
     const CoarseSet set = open_set(head, inside.back());
     for (const OpId op : inside) set_of_[op] = set;
-    if (!same_support(fork, inside.front())) return;
-    if (is_light(classes_[fork])) {
-      set_of_[fork] = set;
-    } else if (head == Head::activation_pattern && starts_kernel(fork)) {
-      set_of_[fork] = set;
+    if (same_support(fork, inside.front())) join_pattern(fork, set);
+  }
+
+  // What comes before a pattern belongs to it where it is light or what the activation follows.
+  void join_pattern(OpId op, CoarseSet set) {
+    if (is_light(classes_[op])) {
+      set_of_[op] = set;
+    } else if (sets_[set.index()].head == Head::activation_pattern && starts_kernel(op)) {
+      set_of_[op] = set;
       close(set);
     }
   }
@@ -250,13 +253,7 @@ class Fusion {
     if (head != Head::pattern && head != Head::activation_pattern) return;
     const bool all = std::ranges::all_of(problem_.successors(op),
                                          [&](OpId after) { return set_of_[after] == set; });
-    if (!all || !same_support(op, sets_[set.index()].exit)) return;
-    if (is_light(classes_[op])) {
-      set_of_[op] = set;
-    } else if (head == Head::activation_pattern && starts_kernel(op)) {
-      set_of_[op] = set;
-      close(set);
-    }
+    if (all && same_support(op, sets_[set.index()].exit)) join_pattern(op, set);
   }
 
   [[nodiscard]] Head head_of(OpId op) const {
