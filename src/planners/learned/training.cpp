@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "bounds/bounds.h"
 #include "planners/learned/first_plan.h"
+#include "planners/random_numbers.h"
 
 namespace placewright::learned {
 namespace {
@@ -67,8 +67,8 @@ Training::Field& Training::field_of(std::uint64_t episode) {
   const double share = std::min(1.0, kFirstShare + (1 - kFirstShare) * 2 * progress);
   const auto open =
       static_cast<std::size_t>(std::ceil(share * static_cast<double>(fields_.size())));
-  std::mt19937_64 generator(options_.learner.seed * 1000003U + episode);
-  return *fields_[generator() % std::max<std::size_t>(1, open)];
+  RandomNumbers random(options_.learner.seed * 1000003U + episode);
+  return *fields_[random.below(std::max<std::size_t>(1, open))];
 }
 
 TrainingRow Training::step() {
