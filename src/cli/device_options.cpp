@@ -6,17 +6,15 @@
 
 #include "backends/target_devices.h"
 #include "cli/exit_code.h"
+#include "cli/repeated_option.h"
 
 namespace placewright::cli {
 
 void DeviceOptions::add_to(CLI::App& verb) {
-  verb.add_option("--device", names,
-                  "A set of cores (cpu:0, cpu:0-1, cpu:0,2) or a backend's device (GPU.0); may be "
-                  "given again; default: nested sets of the cores")
-      ->group("Devices")
-      ->type_name("NAME")
-      ->allow_extra_args(false)
-      ->take_all();
+  add_repeated(verb, "--device", names, "NAME",
+               "A set of cores (cpu:0, cpu:0-1, cpu:0,2) or a backend's device (GPU.0); may be "
+               "given again; default: nested sets of the cores")
+      ->group("Devices");
 }
 
 std::vector<Target> DeviceOptions::targets(const BackendEntry& backend) const {
@@ -34,13 +32,10 @@ const BackendEntry& backend_of_models(const std::vector<std::string>& paths) {
 }
 
 void ShapeOptions::add_to(CLI::App& verb) {
-  verb.add_option("--shape", texts,
-                  "The shape of an input that leaves it open, or another one: image=1x3x224x224; "
-                  "of several models, MODEL:image=1x3x224x224; may be given again")
-      ->group("Model")
-      ->type_name("[MODEL:][INPUT=]SHAPE")
-      ->allow_extra_args(false)
-      ->take_all();
+  add_repeated(verb, "--shape", texts, "[MODEL:][INPUT=]SHAPE",
+               "The shape of an input that leaves it open, or another one: image=1x3x224x224; "
+               "of several models, MODEL:image=1x3x224x224; may be given again")
+      ->group("Model");
 }
 
 std::vector<ModelFile> ShapeOptions::files(const std::vector<std::string>& paths) const {

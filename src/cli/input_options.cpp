@@ -6,6 +6,7 @@
 
 #include "backends/inputs.h"
 #include "cli/exit_code.h"
+#include "cli/repeated_option.h"
 #include "formats/array_files.h"
 
 namespace placewright::cli {
@@ -23,13 +24,10 @@ NamedArrays arrays_in(const std::string& text) {
 }  // namespace
 
 void InputOptions::add_to(CLI::App& verb) {
-  verb.add_option("--input", texts,
-                  "Values of an input, from a .npy or .npz file or an image: image=cat.png; of "
-                  "several models, MODEL:image=cat.png; may be given again; default: random")
-      ->group("Run")
-      ->type_name("[MODEL:][INPUT=]FILE")
-      ->allow_extra_args(false)
-      ->take_all();
+  add_repeated(verb, "--input", texts, "[MODEL:][INPUT=]FILE",
+               "Values of an input, from a .npy or .npz file or an image: image=cat.png; of "
+               "several models, MODEL:image=cat.png; may be given again; default: random")
+      ->group("Run");
 }
 
 std::vector<NamedArrays> InputOptions::read(

@@ -14,6 +14,7 @@
 #include "cli/plan_summary.h"
 #include "cli/problem_options.h"
 #include "cli/progress_line.h"
+#include "cli/repeated_option.h"
 #include "cli/verbs.h"
 #include "formats/printable.h"
 #include "formats/text_file.h"
@@ -128,11 +129,8 @@ void add_plan(CLI::App& program, Action& action) {
   verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
       ->capture_default_str()
       ->type_name("NAME");
-  verb->add_option("--option", options->planner_options,
-                   "An option of the planner; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
-      ->take_all();
+  add_repeated(*verb, "--option", options->planner_options, "NAME=VALUE",
+               "An option of the planner; may be repeated");
   options->output.add_to(*verb);
   verb->add_option("-o,--output", options->path, "Write the plan here; - is standard output")
       ->type_name("FILE")

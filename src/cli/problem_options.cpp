@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/model_problem.h"
 #include "cli/number_option.h"
+#include "cli/repeated_option.h"
 #include "formats/input_error.h"
 #include "formats/problem_formats.h"
 #include "formats/text_file.h"
@@ -125,18 +126,13 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
   add_number(verb, "--replicas", replicas, {1, 1000000},
              "throughput: devices that may share a stage")
       ->group("Problem");
-  verb.add_option(
-          "--pin", pins,
-          "These ops run on this device; OP may be a pattern (layer.[0-5].*); may be given again")
-      ->group("Problem")
-      ->type_name("OP=DEVICE")
-      ->allow_extra_args(false)
-      ->take_all();
-  verb.add_option("--forbid", forbids, "These ops do not run on this device; as --pin")
-      ->group("Problem")
-      ->type_name("OP=DEVICE")
-      ->allow_extra_args(false)
-      ->take_all();
+  add_repeated(
+      verb, "--pin", pins, "OP=DEVICE",
+      "These ops run on this device; OP may be a pattern (layer.[0-5].*); may be given again")
+      ->group("Problem");
+  add_repeated(verb, "--forbid", forbids, "OP=DEVICE",
+               "These ops do not run on this device; as --pin")
+      ->group("Problem");
 }
 
 bool ProblemOptions::names_models() const {

@@ -8,6 +8,7 @@
 #include "bounds/bounds.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
+#include "cli/repeated_option.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
@@ -150,11 +151,8 @@ void add_report(CLI::App& program, Action& action) {
       ->required()
       ->type_name("PLAN");
   options->problem.add_option_to(*verb);
-  verb->add_option("--run", options->runs,
-                   "What 'placewright run -o' wrote for one of the plans; may be repeated")
-      ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->take_all();
+  add_repeated(*verb, "--run", options->runs, "FILE",
+               "What 'placewright run -o' wrote for one of the plans; may be repeated");
   verb->add_flag("-q,--quiet", options->quiet, "Print no summary and no warning")->group("Output");
   verb->add_option("-o,--output", options->output, "Where to write the page; - is standard output")
       ->required()
