@@ -214,9 +214,7 @@ void add_devices(CLI::App& program, Action& action) {
   options->output.add_to(*verb);
   verb->add_flag("--catalogue", options->catalogue,
                  "The devices and links that cluster files can name, with their sources");
-  verb->add_option("-o,--output", options->path, "Write a cluster file; - is standard output")
-      ->type_name("FILE")
-      ->group("Output");
+  add_written(*verb, "-o,--output", options->path, "Write a cluster file; - is standard output");
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return show_devices(*options); }; });
 }

@@ -110,10 +110,8 @@ void add_generate(CLI::App& program, Action& action) {
   add_cluster_options(*verb, options->generate);
   add_choice(*verb, "--objective", options->generate.objective, "What is to be minimised");
   options->output.add_to(*verb);
-  verb->add_option("-o,--output", options->path, "Where to write it; - is standard output")
-      ->required()
-      ->type_name("FILE")
-      ->group("Output");
+  add_written(*verb, "-o,--output", options->path, "Where to write it; - is standard output")
+      ->required();
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return generate_problem(*options); }; });
 }

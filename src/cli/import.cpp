@@ -107,10 +107,8 @@ void add_import(CLI::App& program, Action& action) {
   const auto options = std::make_shared<ImportOptions>();
   options->problem.add_argument_to(*verb);
   options->output.add_to(*verb);
-  verb->add_option("-o,--output", options->path, "Where to write it; - is standard output")
-      ->required()
-      ->type_name("FILE")
-      ->group("Output");
+  add_written(*verb, "-o,--output", options->path, "Where to write it; - is standard output")
+      ->required();
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return import(*options); }; });
 }

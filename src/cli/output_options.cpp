@@ -10,13 +10,22 @@
 #include "formats/printable.h"
 
 namespace placewright::cli {
+namespace {
+
+constexpr const char* kGroup = "Output";
+
+}  // namespace
 
 void OutputOptions::add_to(CLI::App& verb) {
-  const std::string group = "Output";
-  verb.add_flag("--json", json, "Print one JSON object instead of text")->group(group);
+  verb.add_flag("--json", json, "Print one JSON object instead of text")->group(kGroup);
   CLI::Option* silent =
-      verb.add_flag("-q,--quiet", quiet, "Print no summary, progress or warning")->group(group);
-  verb.add_flag("-v,--verbose", verbose, "Print more detail")->group(group)->excludes(silent);
+      verb.add_flag("-q,--quiet", quiet, "Print no summary, progress or warning")->group(kGroup);
+  verb.add_flag("-v,--verbose", verbose, "Print more detail")->group(kGroup)->excludes(silent);
+}
+
+CLI::Option* add_written(CLI::App& verb, const std::string& option, std::string& path,
+                         const std::string& help, const std::string& type) {
+  return verb.add_option(option, path, help)->type_name(type)->group(kGroup);
 }
 
 void OutputOptions::warn(const std::vector<std::string>& warnings) const {

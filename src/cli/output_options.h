@@ -20,6 +20,10 @@ struct OutputOptions {
   void warn(const std::vector<std::string>& warnings) const;
 };
 
+// An option for a file, or with another `type` a folder, that the verb writes.
+CLI::Option* add_written(CLI::App& verb, const std::string& option, std::string& path,
+                         const std::string& help, const std::string& type = "FILE");
+
 void print_json(const nlohmann::ordered_json& document);
 
 // JSON has no infinity: what is missing or without limit is null.

@@ -132,9 +132,7 @@ void add_plan(CLI::App& program, Action& action) {
   add_repeated(*verb, "--option", options->planner_options, "NAME=VALUE",
                "An option of the planner; may be repeated");
   options->output.add_to(*verb);
-  verb->add_option("-o,--output", options->path, "Write the plan here; - is standard output")
-      ->type_name("FILE")
-      ->group("Output");
+  add_written(*verb, "-o,--output", options->path, "Write the plan here; - is standard output");
   verb->add_flag("--embed", options->embed, "Put the problem into the plan file")->group("Output");
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return plan(*options); }; });

@@ -113,9 +113,7 @@ void add_profile(CLI::App& program, Action& action) {
       "Leave models whole: measures no cuts, for plans that say which cores a model gets");
   verb->add_flag("--strict", options->strict, "Write nothing where a measurement is not valid");
   options->output.add_to(*verb);
-  verb->add_option("-o,--output", options->path, "Write the problem here; - is standard output")
-      ->type_name("FILE")
-      ->group("Output");
+  add_written(*verb, "-o,--output", options->path, "Write the problem here; - is standard output");
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return profile_models(*options); }; });
 }

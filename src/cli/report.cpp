@@ -154,10 +154,9 @@ void add_report(CLI::App& program, Action& action) {
   add_repeated(*verb, "--run", options->runs, "FILE",
                "What 'placewright run -o' wrote for one of the plans; may be repeated");
   verb->add_flag("-q,--quiet", options->quiet, "Print no summary and no warning")->group("Output");
-  verb->add_option("-o,--output", options->output, "Where to write the page; - is standard output")
-      ->required()
-      ->type_name("FILE")
-      ->group("Output");
+  add_written(*verb, "-o,--output", options->output,
+              "Where to write the page; - is standard output")
+      ->required();
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return write_report(*options); }; });
 }

@@ -409,17 +409,11 @@ void add_run(CLI::App& program, Action& action) {
   verb->add_flag("--no-baselines", options->no_baselines,
                  "Do not measure what the backend gives without a plan")
       ->group("Run");
-  verb->add_option("-o,--output", options->path,
-                   "Write what was measured, for 'placewright report'")
-      ->type_name("FILE")
-      ->group("Output");
-  verb->add_option("--outputs", options->outputs,
-                   "Write what the models computed into this folder, as OUTPUT.npy")
-      ->type_name("FOLDER")
-      ->group("Output");
-  verb->add_option("--timeline", options->timeline, "Write both time lines for ui.perfetto.dev")
-      ->type_name("FILE")
-      ->group("Output");
+  add_written(*verb, "-o,--output", options->path,
+              "Write what was measured, for 'placewright report'");
+  add_written(*verb, "--outputs", options->outputs,
+              "Write what the models computed into this folder, as OUTPUT.npy", "FOLDER");
+  add_written(*verb, "--timeline", options->timeline, "Write both time lines for ui.perfetto.dev");
   verb->add_option("--trace", options->trace,
                    "In place of a plan: models that arrive over time, planned as they come")
       ->type_name("FILE")

@@ -265,13 +265,10 @@ void add_train(CLI::App& program, Action& action) {
              "Seconds between two checkpoints");
   verb->add_flag("--resume", options->resume, "Go on from the checkpoint, where there is one");
   options->output.add_to(*verb);
-  const auto file = [&](const char* flag, std::string& value, const char* help) {
-    return verb->add_option(flag, value, help)->type_name("FILE")->group("Output");
-  };
-  file("-o,--output", options->path, "Where to write the policy")->required();
-  file("--log", options->log, "The curves as CSV");
-  file("--events", options->events, "The curves for TensorBoard, in this folder");
-  file("--page", options->page, "The curves as a page");
+  add_written(*verb, "-o,--output", options->path, "Where to write the policy")->required();
+  add_written(*verb, "--log", options->log, "The curves as CSV");
+  add_written(*verb, "--events", options->events, "The curves for TensorBoard, in this folder");
+  add_written(*verb, "--page", options->page, "The curves as a page");
   verb->footer(kExamples);
   verb->callback([&action, options] {
     options->training.learner.samples = static_cast<std::int64_t>(options->samples);

@@ -212,12 +212,9 @@ void add_tune(CLI::App& program, Action& action) {
   add_number(*verb, "--repeat", options->repeat, {1, 1000000},
              "Runs of each measurement that count");
   options->output.add_to(*verb);
-  verb->add_option("-o,--output", options->path, "Write the best measured plan here")
-      ->type_name("FILE")
-      ->group("Output");
-  verb->add_option("--corrected", options->corrected, "Write the problem with corrected costs here")
-      ->type_name("FILE")
-      ->group("Output");
+  add_written(*verb, "-o,--output", options->path, "Write the best measured plan here");
+  add_written(*verb, "--corrected", options->corrected,
+              "Write the problem with corrected costs here");
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return tune_problem(*options); }; });
 }

@@ -139,9 +139,8 @@ void add_zoo(CLI::App& program, Action& action) {
   const auto options = std::make_shared<ZooOptions>();
   verb->add_option("task", options->task, "list or make")->required()->type_name("TASK");
   verb->add_option("names", options->names, "make: the models")->type_name("NAME");
-  verb->add_option("-o,--output", options->folder, "make: the folder that receives the files")
-      ->type_name("FOLDER")
-      ->group("Output")
+  add_written(*verb, "-o,--output", options->folder, "make: the folder that receives the files",
+              "FOLDER")
       ->capture_default_str();
   add_number(*verb, "--seed", options->seed, kAnySeed, "make: seed of the weights");
   options->output.add_to(*verb);
