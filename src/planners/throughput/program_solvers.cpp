@@ -6,6 +6,7 @@
 #include "bounds/rounding.h"
 #include "evaluate/memory.h"
 #include "planners/throughput/contiguous_search.h"
+#include "planners/throughput/cp_sat_limits.h"
 #include "planners/throughput/placement_program.h"
 #include "planners/throughput/stage_program.h"
 #include "solvers/cp_sat.h"
@@ -13,10 +14,6 @@
 
 namespace placewright::throughput {
 namespace {
-
-constexpr double kTimeSteps = 0x1p32;   // whole numbers up to the highest value
-constexpr double kByteSteps = 0x1p40;   // ... and up to a device's memory
-constexpr double kStepSeconds = 0.001;  // of deterministic time, for one step of a work limit
 
 // Building a row, handing it over and the solver's first look at it, which is not interrupted.
 constexpr double kSecondsPerRow = 1e-5;       // CP-SAT
@@ -183,16 +180,7 @@ ProgramOutcome solve_with_cp_sat(const Problem& problem, Incumbent& incumbent, C
       }
     }
   }
-  solvers::CpLimits limits;
-  limits.time_seconds = std::max(0.01, control.remaining());
-  limits.workers = control.budget().threads;
-  limits.seed = static_cast<int>(control.budget().seed % 1'000'000);
-  limits.relative_gap = kOptimalGap / 10;
-  limits.stop = control.interruption();
-  if (control.budget().steps < 1'000'000'000) {
-    limits.deterministic_time = static_cast<double>(control.budget().steps) * kStepSeconds;
-  }
-  const solvers::CpResult result = solvers::cp_sat_solve(model, limits);
+  const solvers::CpResult result = solvers::cp_sat_solve(model, cp_sat_limits(control));
   if (result.status == solvers::CpStatus::error) return {false, "CP-SAT: " + result.error};
   if (result.has_solution()) {
     std::vector<double> values(result.values.begin(), result.values.end());

@@ -5,6 +5,7 @@
 
 #include "bounds/rounding.h"
 #include "evaluate/memory.h"
+#include "planners/throughput/cp_sat_limits.h"
 #include "solvers/cp_sat.h"
 
 namespace placewright::throughput {
@@ -13,10 +14,6 @@ namespace {
 using solvers::CpExpression;
 using solvers::CpLiteral;
 using solvers::CpVariable;
-
-constexpr double kTimeSteps = 0x1p32;   // whole numbers up to the highest value
-constexpr double kByteSteps = 0x1p40;   // ... and up to a device's memory
-constexpr double kStepSeconds = 0.001;  // of deterministic time, for one step of a work limit
 
 class StageProgram {
  public:
@@ -48,17 +45,9 @@ class StageProgram {
   }
 
   [[nodiscard]] StageProgramResult solve(Control& control) const {
-    solvers::CpLimits limits;
-    limits.time_seconds = std::max(0.01, control.remaining());
-    limits.workers = control.budget().threads;
-    limits.seed = static_cast<int>(control.budget().seed % 1'000'000);
-    limits.relative_gap = kOptimalGap / 10;
+    solvers::CpLimits limits = cp_sat_limits(control);
     limits.linearization_level = 0;
     limits.presolve = false;  // finds little here, and its time is better spent in the search
-    limits.stop = control.interruption();
-    if (control.budget().steps < 1'000'000'000) {
-      limits.deterministic_time = static_cast<double>(control.budget().steps) * kStepSeconds;
-    }
     const solvers::CpResult found = solvers::cp_sat_solve(program_, limits);
     StageProgramResult result;
     if (found.status == solvers::CpStatus::error) result.error = "CP-SAT: " + found.error;
