@@ -9,6 +9,7 @@
 #include "evaluate/memory.h"
 #include "evaluate/pipeline_evaluator.h"
 #include "planners/random_numbers.h"
+#include "planners/throughput/load_norm.h"
 #include "planners/throughput/placement_program.h"
 
 namespace placewright::throughput {
@@ -42,7 +43,7 @@ class Annealing {
     double share = 0;
     const double hot = 0.02 * evaluator_.value();
     best_ = incumbent_.value();
-    power_ = 8;
+    norm_ = {};
     energy_ = energy();
     for (std::uint64_t moves = 0; share < 1; ++moves) {
       if (moves % kMovesPerStep == 0) {
@@ -50,11 +51,7 @@ class Annealing {
         share = static_cast<double>(moves) / static_cast<double>(most_moves);
         if (timed) share = std::max(share, (control_.elapsed() - begin) / seconds);
         temperature_ = hot * std::pow(1e-3, share);
-        const double power = 8 * std::pow(8, share);
-        if (power > power_ * 1.05) {
-          power_ = power;
-          energy_ = energy();
-        }
+        if (norm_.sharpen(share)) energy_ = energy();
       }
       change();
       if (trail_.empty()) continue;
@@ -129,16 +126,7 @@ class Annealing {
                        [&](const Step& step) { return ledger_.within(device(step.unit)); });
   }
 
-  [[nodiscard]] double energy() const {
-    const double top = evaluator_.value();
-    if (evaluator_.impossible() > 0) return kInfinity;
-    if (!(top > 0)) return 0;
-    double sum = 0;
-    for (const DeviceId device : problem_.devices()) {
-      sum += std::pow(evaluator_.load(device) / top, power_);
-    }
-    return top * std::pow(sum, 1 / power_);
-  }
+  [[nodiscard]] double energy() const { return norm_.of(evaluator_, problem_.devices()); }
 
   bool accept() {
     const double after = energy();
@@ -224,7 +212,7 @@ class Annealing {
   std::vector<Step> trail_;
   std::vector<std::uint32_t> piece_;
   std::vector<char> picked_;
-  double power_ = 8;
+  LoadNorm norm_;
   double energy_ = 0;
   double temperature_ = 0;
   double best_ = kInfinity;

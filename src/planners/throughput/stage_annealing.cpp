@@ -9,6 +9,7 @@
 #include "evaluate/pipeline.h"
 #include "evaluate/pipeline_evaluator.h"
 #include "planners/random_numbers.h"
+#include "planners/throughput/load_norm.h"
 
 namespace placewright::throughput {
 namespace {
@@ -17,8 +18,6 @@ constexpr std::uint64_t kMovesPerStep = 64;
 constexpr std::uint64_t kFirstCooling = 200;  // moves for each block
 constexpr double kHot = 0.02;                 // of the value
 constexpr double kCold = 2e-3;                // of that
-constexpr double kFirstPower = 8;
-constexpr double kPowerGrowth = 8;
 
 class StageAnnealing {
  public:
@@ -87,18 +86,14 @@ class StageAnnealing {
   void cool(std::uint64_t moves) {
     temperature_ = kHot * evaluator_.value();
     const double hot = temperature_;
-    power_ = kFirstPower;
+    norm_ = {};
     energy_ = energy();
     for (std::uint64_t move = 0; move < moves; ++move) {
       if (move % kMovesPerStep == 0) {
         if (control_.should_stop(1)) return;
         const double share = static_cast<double>(move) / static_cast<double>(moves);
         temperature_ = hot * std::pow(kCold, share);
-        const double power = kFirstPower * std::pow(kPowerGrowth, share);
-        if (power > power_ * 1.05) {
-          power_ = power;
-          energy_ = energy();
-        }
+        if (norm_.sharpen(share)) energy_ = energy();
       }
       change();
       if (!within_memory() || !accept()) take_back(0);
@@ -178,16 +173,7 @@ class StageAnnealing {
     });
   }
 
-  [[nodiscard]] double energy() const {
-    if (evaluator_.impossible() > 0) return kInfinity;
-    const double top = evaluator_.value();
-    if (!(top > 0)) return 0;
-    double sum = 0;
-    for (const DeviceId device : devices_) {
-      sum += std::pow(evaluator_.load(device) / top, power_);
-    }
-    return top * std::pow(sum, 1 / power_);
-  }
+  [[nodiscard]] double energy() const { return norm_.of(evaluator_, devices_); }
 
   bool accept() {
     const double after = energy();
@@ -228,7 +214,7 @@ class StageAnnealing {
   bool found_ = false;
   std::vector<Step> trail_;
   bool impossible_ = false;  // the trail ends where a block may not be
-  double power_ = kFirstPower;
+  LoadNorm norm_;
   double energy_ = 0;
   double temperature_ = 0;
 };
