@@ -65,9 +65,8 @@ class DotWriter {
     for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
       const auto& devices = plan_.stages[i].devices;
       if (devices.front() != device) continue;
-      std::vector<std::string> names;
-      for (const DeviceId replica : devices) names.push_back(problem_.device(replica).name);
-      return fmt::format("stage {}: {} (load {})", i + 1, fmt::join(names, ", "),
+      return fmt::format("stage {}: {} (load {})", i + 1,
+                         fmt::join(device_names(problem_, devices), ", "),
                          number(plan_.stages[i].load));
     }
     return problem_.device(device).name;

@@ -9,6 +9,7 @@
 
 #include "analysis/limits.h"
 #include "analysis/more_of.h"
+#include "formats/plan_rows.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
@@ -89,15 +90,14 @@ std::string stage_limit(const Problem& problem, const Plan& plan) {
   const auto fullest = fullest_stages(problem, plan);
   for (const FullestStage& most : fullest) {
     const Stage& stage = plan.stages[most.stage];
-    std::vector<std::string> devices;
-    for (const DeviceId device : stage.devices) devices.push_back(problem.device(device).name);
     text += fmt::format("{}Limited by stage {} of {}{}, on {}: compute {}, in {}, out {}.",
                         text.empty() ? "" : " ", most.stage + 1, plan.stages.size(),
                         fullest.size() < 2 ? ""
                         : most.backward    ? " in the backward pass"
                                            : " in the forward pass",
-                        fmt::join(devices, ", "), time_text(problem, most.work.compute),
-                        time_text(problem, most.work.in), time_text(problem, most.work.out));
+                        fmt::join(device_names(problem, stage.devices), ", "),
+                        time_text(problem, most.work.compute), time_text(problem, most.work.in),
+                        time_text(problem, most.work.out));
   }
   return text;
 }
