@@ -84,6 +84,14 @@ void expect_file_of_run(const Problem& problem, const Plan& plan, const RunResul
   EXPECT_EQ(file.warnings, std::vector<std::string>{});
   EXPECT_EQ(mismatch(file, problem, plan), "");
   EXPECT_EQ(file.transfers.size(), result.copies.size());
+  double of_devices = 0;
+  double of_segments = 0;
+  for (const RunDevice& device : file.devices) of_devices += device.predicted;
+  for (const RunSegment& segment : file.segments) of_segments += segment.predicted;
+  EXPECT_NEAR(of_devices, of_segments, 1e-9 * of_segments);
+  for (const RunModel& model : file.models) {
+    EXPECT_EQ(model.predicted.has_value(), plan.schedule.has_value()) << model.name;
+  }
   const auto transfers =
       std::count_if(file.timeline.begin(), file.timeline.end(),
                     [](const auto& event) { return event.transfer.has_value(); });
