@@ -192,6 +192,63 @@ TEST(Cuts, OfAScheduleAreItsTransfers) {
   }
 }
 
+// An op lasts longer than its time by what it hands out and takes in, so a schedule's ops and
+// transfers together say what its cuts cost.
+TEST(Cuts, OfAScheduleCostItsTransfersAndWhatOpsSpendOnThem) {
+  std::size_t within_a_space = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    RandomProblemOptions options;
+    options.interconnect = seed % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
+    options.devices = 5;
+    options.overheads = seed % 3 != 0;
+    options.cuts = seed % 3 != 1;
+    options.spaces = true;
+    options.resources = seed % 4 == 0;
+    const Problem problem(random_draft(options, seed));
+    RandomSource random(seed);
+    const auto plan = random_valid_plan(problem, random);
+    if (!plan) continue;
+    double moved = 0;
+    for (const Transfer& transfer : plan->schedule->transfers) {
+      moved += transfer.end - transfer.start;
+    }
+    double spent = 0;
+    for (const OpId op : problem.ops()) {
+      spent += plan->schedule->end[op] - plan->schedule->start[op] -
+               problem.time(op, plan->placement[op]);
+    }
+    EXPECT_NEAR(time_of_cuts(problem, *plan), moved + spent, 1e-9 * (1 + plan->value))
+        << "seed " << seed;
+    if (spent > 0 && moved == 0) ++within_a_space;
+  }
+  EXPECT_GT(within_a_space, 0U);
+}
+
+// A cut between calls is paid for once out of the first call and once into each that reads it.
+TEST(Cuts, OfCallsAreWhatCallsLastLongerThanTheirOps) {
+  std::size_t checked = 0;
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+    RandomProblemOptions options;
+    options.objective = Objective::call_latency;
+    options.interconnect = InterconnectKind::host;
+    options.overheads = true;
+    options.cuts = seed % 2 == 0;
+    options.spaces = seed % 3 == 0;
+    const Problem problem(random_draft(options, seed));
+    RandomSource random(seed);
+    const auto plan = random_valid_plan(problem, random);
+    if (!plan) continue;
+    double spent = 0;
+    for (const Call& call : plan->calls) {
+      spent += call.end - call.start;
+      for (const OpId op : call.ops) spent -= problem.time(op, call.device);
+    }
+    EXPECT_NEAR(time_of_cuts(problem, *plan), spent, 1e-9 * (1 + plan->value)) << "seed " << seed;
+    ++checked;
+  }
+  EXPECT_GT(checked, 20U);
+}
+
 // Brute force over all placements: small problems, so that packing and oracle are not asked.
 bool some_placement_is_valid(const Problem& problem) {
   std::vector<std::size_t> choice(problem.group_count(), 0);
