@@ -13,6 +13,7 @@
 #include "planning/feasibility.h"
 #include "planning/service.h"
 #include "planning/sizes.h"
+#include "problem/memory_spaces.h"
 #include "verify/verifier.h"
 
 namespace placewright {
@@ -60,7 +61,7 @@ void add_link(ProblemDraft& draft, DeviceId from, DeviceId to) {
 void drop(ProblemDraft& draft, const Constraint& constraint) {
   switch (constraint.kind) {
     case ConstraintKind::memory:
-      draft.cluster.devices[constraint.index].memory = kInfinity;
+      stated_memory(draft.cluster, DeviceId{constraint.index}) = kInfinity;
       return;
     case ConstraintKind::pin:
       draft.ops[constraint.index].pinned_to = DeviceId{};
@@ -143,17 +144,24 @@ std::string names_of(const Problem& problem, const std::vector<OpId>& ops) {
   return ops.size() > kShown ? fmt::format("{} and {} more", list, ops.size() - kShown) : list;
 }
 
-// The factor at which the fullest device of the placement is exactly full; no more than `factor`,
+// The factor at which the fullest memory of the placement is exactly full; no more than `factor`,
 // which is known to do. Peak memory is not a matter of the placement alone.
 double factor_filled(const Problem& problem, const Placement& placement, double factor) {
   if (problem.rules().memory == MemoryModel::peak) return factor;
   double filled = 0;
   const Table<DeviceId, double> used = resident_memory(problem, placement);
   for (const DeviceId device : problem.devices()) {
-    const double memory = problem.device(device).memory;
+    const double memory = problem.space_memory(problem.space(device));
     if (used[device] > 0) filled = std::max(filled, memory > 0 ? used[device] / memory : factor);
   }
   return filled;
+}
+
+std::string memory_text(const Problem& problem, DeviceId device) {
+  const SpaceId space = problem.space(device);
+  return fmt::format("{} '{}' has {} of memory",
+                     problem.device(device).space.valid() ? "memory space" : "device",
+                     problem.space_name(space), size_text(problem.space_memory(space)));
 }
 
 std::string kinds_of(const Problem& problem, OpId op) {
@@ -192,8 +200,8 @@ std::vector<Constraint> constraints_of(const Problem& problem) {
       constraints.push_back({ConstraintKind::pin, op.index()});
     }
   }
-  for (const DeviceId device : problem.devices()) {
-    if (problem.device(device).memory < kInfinity) {
+  for (const DeviceId device : first_devices_of_spaces(problem)) {
+    if (problem.space_memory(problem.space(device)) < kInfinity) {
       constraints.push_back({ConstraintKind::memory, device.index()});
     }
   }
@@ -204,8 +212,7 @@ std::string text_of(const Problem& problem, const Constraint& constraint) {
   const auto device = [&](std::size_t index) { return problem.device(DeviceId{index}).name; };
   switch (constraint.kind) {
     case ConstraintKind::memory:
-      return fmt::format("device '{}' has {} of memory", device(constraint.index),
-                         size_text(problem.device(DeviceId{constraint.index}).memory));
+      return memory_text(problem, DeviceId{constraint.index});
     case ConstraintKind::pin: {
       const Op& op = problem.op(OpId{constraint.index});
       return fmt::format("op '{}' is pinned to device '{}'", op.name, device(op.pinned_to.index()));
@@ -313,8 +320,10 @@ std::optional<LeastMemory> least_memory(const Problem& problem, FeasibilityOracl
     if (!ask(middle)) tried = middle;
   }
   LeastMemory least{.factor = enough, .not_enough = not_enough};
-  for (const DeviceId device : problem.devices()) {
-    least.bytes.push_back(problem.device(device).memory * enough);
+  for (const DeviceId device : first_devices_of_spaces(problem)) {
+    const SpaceId space = problem.space(device);
+    least.spaces.push_back({problem.space_name(space), problem.space_memory(space),
+                            problem.space_memory(space) * enough});
   }
   return least;
 }

@@ -1,7 +1,7 @@
 // Why nothing fits: a smallest set of constraints that cannot hold together, and the least memory
 // that would do.
 //
-// The constraints are single statements of the problem: the memory of one device, one pin, one list
+// The constraints are single statements of the problem: the memory of one space, one pin, one list
 // of colocated ops, the kinds that one op is confined to, one missing link, the rules on
 // contiguity, calls and peak memory. A conflict is a set of them that no plan satisfies even when
 // all others are dropped, while any of them can be dropped to make the rest satisfiable:
@@ -40,7 +40,7 @@ enum class ConstraintKind {
 };
 template <>
 inline constexpr auto kSpellings<ConstraintKind> = std::to_array<Spelling<ConstraintKind>>({
-    {ConstraintKind::memory, "memory", "of a device"},
+    {ConstraintKind::memory, "memory", "of a device, or of a space that several share"},
     {ConstraintKind::pin, "pin", "of an op"},
     {ConstraintKind::colocation, "colocation", "a list of ops"},
     {ConstraintKind::support, "support", "an op runs on some kinds only"},
@@ -52,7 +52,7 @@ inline constexpr auto kSpellings<ConstraintKind> = std::to_array<Spelling<Constr
 
 struct Constraint {
   ConstraintKind kind = ConstraintKind::memory;
-  std::size_t index = 0;  // of the device, op, list, or sender
+  std::size_t index = 0;  // of the op, list, or sender; memory: of the first device of the space
   std::size_t other = 0;  // missing link: of the receiver
 
   friend bool operator==(const Constraint&, const Constraint&) = default;
@@ -93,11 +93,17 @@ struct Conflict {
 
 Conflict find_conflict(const Problem& problem, FeasibilityOracle& oracle);
 
+struct SpaceNeed {
+  std::string name;  // of the space, or of the device that has it alone
+  double memory = 0;
+  double needed = 0;
+};
+
 struct LeastMemory {
-  double factor = 0;      // every device's memory times this would do: a plan shows it
+  double factor = 0;      // all memory times this would do: a plan shows it
   double not_enough = 0;  // ... times this is too little, proved; 0.1 % less than `factor` or
                           // closer, unless the time was up
-  std::vector<double> bytes = {};  // by device
+  std::vector<SpaceNeed> spaces = {};
 };
 
 // Nullopt if no amount of memory would do, or none was found in time.

@@ -12,6 +12,7 @@
 #include "analysis/variation.h"
 #include "evaluate/memory.h"
 #include "planning/sizes.h"
+#include "problem/memory_spaces.h"
 #include "verify/verifier.h"
 
 namespace placewright {
@@ -31,17 +32,23 @@ void keep_heaviest(std::vector<Candidate>& candidates, std::size_t count) {
   if (candidates.size() > count) candidates.resize(count);
 }
 
-// How many groups that sit elsewhere could run on the device, but for its memory.
-std::vector<Candidate> full_devices(const Problem& problem, const Plan& plan) {
+bool may_run_in(const Problem& problem, GroupId group, SpaceId space) {
+  return std::ranges::any_of(problem.devices(), [&](DeviceId device) {
+    return problem.space(device) == space && problem.group_allowed(group, device);
+  });
+}
+
+// How many groups that sit elsewhere could run in a memory space, but for its size.
+std::vector<Candidate> full_spaces(const Problem& problem, const Plan& plan) {
   const MemoryLedger memory(problem, plan.placement);
   std::vector<Candidate> candidates;
-  for (const DeviceId device : problem.devices()) {
-    if (problem.device(device).memory == kInfinity) continue;
+  for (const DeviceId device : first_devices_of_spaces(problem)) {
+    if (memory.capacity(device) == kInfinity) continue;
     double kept_out = 0;
     for (const GroupId group : problem.groups()) {
       const DeviceId home = plan.placement[problem.group_ops(group).front()];
-      if (home == device || !problem.group_allowed(group, device)) continue;
-      if (!memory.fits_group(group, device)) kept_out += 1;
+      if (problem.same_space(home, device) || memory.fits_group(group, device)) continue;
+      if (may_run_in(problem, group, problem.space(device))) kept_out += 1;
     }
     if (kept_out > 0) candidates.push_back({{AssetKind::memory, device}, kept_out});
   }
@@ -96,8 +103,8 @@ ProblemDraft with_more(const Problem& problem, const Asset& asset, double factor
 
 std::string unit_text(const Problem& problem, const Asset& asset, double step) {
   if (asset.kind == AssetKind::memory) {
-    return fmt::format("+{} (+{:g} %)", size_text(problem.device(asset.device).memory * step),
-                       100 * step);
+    const double memory = problem.space_memory(problem.space(asset.device));
+    return fmt::format("+{} (+{:g} %)", size_text(memory * step), 100 * step);
   }
   return asset.kind == AssetKind::device ? "+1" : fmt::format("+{:g} %", 100 * step);
 }
@@ -130,7 +137,7 @@ std::string text_of(const Problem& problem, const Asset& asset) {
   const auto name = [&](DeviceId device) { return problem.device(device).name; };
   switch (asset.kind) {
     case AssetKind::memory:
-      return fmt::format("memory of {}", name(asset.device));
+      return fmt::format("memory of {}", problem.space_name(problem.space(asset.device)));
     case AssetKind::bandwidth:
       return asset.to.valid()
                  ? fmt::format("bandwidth from {} to {}", name(asset.device), name(asset.to))
@@ -147,7 +154,7 @@ std::vector<Asset> scarce_assets(const Problem& problem, const Plan& plan, std::
   std::vector<Asset> assets;
   const std::size_t each = std::max<std::size_t>(1, count / 3);
   for (auto candidates :
-       {full_devices(problem, plan), used_links(problem, plan), busy_devices(problem, plan)}) {
+       {full_spaces(problem, plan), used_links(problem, plan), busy_devices(problem, plan)}) {
     keep_heaviest(candidates, each);
     for (const Candidate& candidate : candidates) assets.push_back(candidate.asset);
   }

@@ -7,7 +7,7 @@
 // gain is the difference of the two plans' values; the verifier has accepted both. A gain of 0 says
 // that this planner found nothing better with it, not that nobody could.
 //
-// Candidates are what the plan uses most: devices that are too full for a group of ops that could
+// Candidates are what the plan uses most: memory that is too full for a group of ops that could
 // run there, the links (or the host interconnect) that carry most, the busiest devices.
 
 #pragma once

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "problem/memory_spaces.h"
 #include "problem/part.h"
 
 namespace placewright {
@@ -62,11 +63,12 @@ std::size_t own_kind(ProblemDraft& draft, DeviceId id) {
 
 ProblemDraft with_memory(ProblemDraft draft, double factor) {
   for (Device& device : draft.cluster.devices) device.memory *= factor;
+  for (Space& space : draft.cluster.spaces) space.memory *= factor;
   return draft;
 }
 
 ProblemDraft with_memory(ProblemDraft draft, DeviceId device, double factor) {
-  draft.cluster.devices[device.index()].memory *= factor;
+  stated_memory(draft.cluster, device) *= factor;
   return draft;
 }
 

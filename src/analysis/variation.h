@@ -13,7 +13,7 @@
 
 namespace placewright {
 
-// Times `factor`: the memory of every device, or of one.
+// Times `factor`: the memory of every device, or of one, with those that share its space.
 ProblemDraft with_memory(ProblemDraft draft, double factor);
 ProblemDraft with_memory(ProblemDraft draft, DeviceId device, double factor);
 

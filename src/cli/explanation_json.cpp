@@ -141,9 +141,8 @@ Json problem_json(const Problem& problem, const ProblemExplanation& explanation)
   json["least_memory"] = nullptr;
   if (!explanation.memory) return json;
   Json devices = Json::object();
-  for (const DeviceId device : problem.devices()) {
-    devices[problem.device(device).name] =
-        finite_or_null(explanation.memory->bytes[device.index()]);
+  for (const SpaceNeed& space : explanation.memory->spaces) {
+    devices[space.name] = finite_or_null(space.needed);
   }
   json["least_memory"] = {{"factor", explanation.memory->factor},
                           {"not_enough", explanation.memory->not_enough},

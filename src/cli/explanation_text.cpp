@@ -283,13 +283,14 @@ std::string problem_text(const Problem& problem, const ProblemExplanation& expla
   if (!explanation.memory) return text + "More memory alone does not help.\n";
   const LeastMemory& memory = *explanation.memory;
   text += fmt::format(
-      "The least memory that would do, every device scaled alike: x {:.6g}\n"
+      "The least memory that would do, all of it scaled alike: x {:.6g}\n"
       "  (a plan shows that it is enough; x {:.6g} is proved too little)\n\n",
       memory.factor, memory.not_enough);
-  TextTable table({{"device"}, {"memory", Align::right}, {"needed", Align::right}});
-  for (const DeviceId device : problem.devices()) {
-    table.add({problem.device(device).name, size_text(problem.device(device).memory),
-               size_text(memory.bytes[device.index()])});
+  TextTable table({{problem.has_shared_spaces() ? "memory space" : "device"},
+                   {"memory", Align::right},
+                   {"needed", Align::right}});
+  for (const SpaceNeed& space : memory.spaces) {
+    table.add({space.name, size_text(space.memory), size_text(space.needed)});
   }
   return text + table.text(2);
 }

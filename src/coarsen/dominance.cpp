@@ -54,7 +54,7 @@ class Paths {
   std::optional<Reachability<BlockId>> paths_;
 };
 
-// Whether some device might be too small for all ops together, or a stage's bytes cost time.
+// Whether some memory might be too small for all ops together, or a stage's bytes cost time.
 bool memory_matters(const Problem& problem) {
   double total = 0;
   for (const OpId op : problem.ops()) total += problem.memory(op);
@@ -64,7 +64,7 @@ bool memory_matters(const Problem& problem) {
   const Rules& rules = problem.rules();
   if (rules.max_replicas > 1 && rules.replica_bandwidth > 0) return total > 0;
   for (const DeviceId device : problem.devices()) {
-    if (problem.device(device).memory < total) return true;
+    if (problem.space_memory(problem.space(device)) < total) return true;
   }
   return false;
 }

@@ -131,7 +131,8 @@ class TiedGroups {
   [[nodiscard]] bool placeable(OpId op) {
     const GroupId group = root(problem_.group(op));
     return std::ranges::any_of(problem_.devices(), [&](DeviceId device) {
-      return at(group, device) != 0 && bytes_[group] <= problem_.device(device).memory;
+      return at(group, device) != 0 &&
+             bytes_[group] <= problem_.space_memory(problem_.space(device));
     });
   }
 

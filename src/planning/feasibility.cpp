@@ -6,6 +6,7 @@
 
 #include "evaluate/memory.h"
 #include "planning/sizes.h"
+#include "problem/memory_spaces.h"
 
 namespace placewright {
 namespace {
@@ -30,7 +31,7 @@ std::optional<std::string> proof_from_group(const Problem& problem, const Memory
   for (const DeviceId device : problem.devices()) {
     if (!problem.group_allowed(group, device)) continue;
     placeable = true;
-    largest = std::max(largest, problem.device(device).memory);
+    largest = std::max(largest, problem.space_memory(problem.space(device)));
   }
   if (!placeable) {
     return fmt::format("{} can all run on no single device", group_text(problem, group));
@@ -56,7 +57,9 @@ double memory_needed(const Problem& problem) {
 
 double memory_available(const Problem& problem) {
   double bytes = 0;
-  for (const DeviceId device : problem.devices()) bytes += problem.device(device).memory;
+  for (const DeviceId device : first_devices_of_spaces(problem)) {
+    bytes += problem.space_memory(problem.space(device));
+  }
   return bytes;
 }
 

@@ -14,6 +14,7 @@
 #include "evaluate/simulate.h"
 #include "planning/feasibility.h"
 #include "planning/sizes.h"
+#include "problem/memory_spaces.h"
 
 namespace placewright {
 namespace {
@@ -79,10 +80,7 @@ class PeakSearch {
   std::optional<Plan> with_less_memory() {
     ProblemDraft draft = problem_.draft();
     for (const DeviceId device : problem_.devices()) {
-      const SpaceId named = problem_.device(device).space;
-      double& memory = named.valid() ? draft.cluster.spaces[named.index()].memory
-                                     : draft.cluster.devices[device.index()].memory;
-      memory = limits_[problem_.space(device)];
+      stated_memory(draft.cluster, device) = limits_[problem_.space(device)];
     }
     return stricter(std::move(draft));
   }

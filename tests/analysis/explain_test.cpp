@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/carried_plan.h"
@@ -323,6 +324,62 @@ TEST(LeastMemory, IsEnoughAndNearlyTheLeast) {
   ProblemDraft enough = problem.draft();
   for (Device& device : enough.cluster.devices) device.memory *= least->factor;
   EXPECT_EQ(oracle.ask(enough), Verdict::feasible);
+}
+
+// Two memories of two devices each, and four ops of 10 bytes.
+ProblemDraft two_memories(double left, double right) {
+  ProblemDraft draft;
+  draft.cluster.kinds = {{"core"}};
+  draft.cluster.spaces = {{"left", left}, {"right", right}};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Device device = device_record(name, KindId{0});
+    device.space = SpaceId{draft.cluster.devices.size() / 2};
+    draft.cluster.devices.push_back(std::move(device));
+  }
+  for (const DeviceId from : ids<DeviceId>(4)) {
+    for (const DeviceId to : ids<DeviceId>(4)) {
+      if (from.index() / 2 != to.index() / 2) draft.cluster.links.push_back({from, to, 1, 10});
+    }
+  }
+  draft.models = {model_record("m")};
+  for (const char* name : {"p", "q", "r", "s"}) draft.ops.push_back(op_record(name, {1}, 10));
+  draft.tensors = {tensor_record(OpId{0}, {OpId{1}, OpId{2}}, 0, 20)};
+  return draft;
+}
+
+TEST(Conflict, NamesTheMemoryThatDevicesShare) {
+  const Problem problem(two_memories(16, 12));
+  const Registry registry = planning_registry();
+  FeasibilityOracle oracle(registry, Budget{.seconds = 20});
+  const Conflict conflict = find_conflict(problem, oracle);
+  ASSERT_EQ(conflict.verdict, Verdict::infeasible);
+  EXPECT_TRUE(conflict.minimal);
+  std::vector<std::string> texts;
+  for (const Constraint& member : conflict.members) texts.push_back(text_of(problem, member));
+  EXPECT_THAT(texts,
+              ::testing::UnorderedElementsAre("memory space 'left' has 16 bytes of memory",
+                                              "memory space 'right' has 12 bytes of memory"));
+  const auto least = least_memory(problem, oracle);
+  ASSERT_TRUE(least);
+  // 20 bytes on each side: 16 x 1.67 and 12 x 1.67.
+  EXPECT_NEAR(least->factor, 20.0 / 12, 1e-9);
+  ASSERT_EQ(least->spaces.size(), 2U);
+  EXPECT_EQ(least->spaces[1].name, "right");
+  EXPECT_NEAR(least->spaces[1].needed, 20, 1e-9);
+}
+
+TEST(MoreOf, MemoryIsThatOfTheSpace) {
+  const Problem problem(two_memories(30, 10));
+  Placement placement(4, DeviceId{0});
+  placement[OpId{3}] = DeviceId{2};
+  const auto plan = plan_of_placement(problem, placement);
+  ASSERT_TRUE(plan);
+  std::vector<std::string> texts;
+  for (const Asset& asset : scarce_assets(problem, *plan, 9)) {
+    texts.push_back(text_of(problem, asset));
+  }
+  // The right one is too full for the ops of the left one, and the other way round.
+  EXPECT_THAT(texts, ::testing::IsSupersetOf({"memory of left", "memory of right"}));
 }
 
 TEST(MoreOf, IsTheDifferenceOfTwoVerifiedPlans) {

@@ -40,6 +40,19 @@ TEST(Variation, ChangesWhatItSays) {
   }
 }
 
+TEST(Variation, MemoryThatDevicesShareIsThatOfTheirSpace) {
+  GenerateOptions options;
+  options.ops = 8;
+  options.shared_cores = 2;
+  options.memory_pressure = 0.5;
+  const ProblemDraft draft = generate(options);
+  const double memory = draft.cluster.spaces[0].memory;
+  ASSERT_LT(memory, kInfinity);
+  EXPECT_EQ(with_memory(draft, 2).cluster.spaces[0].memory, 2 * memory);
+  const Problem one(with_memory(draft, DeviceId{1}, 3));
+  EXPECT_EQ(one.space_memory(one.space(DeviceId{0})), 3 * memory);
+}
+
 TEST(Variation, TakesTheFirstDevicesWithTheirLinks) {
   const ProblemDraft draft = published_file("moirai/GoogLeNet.json", Objective::latency).draft;
   const Problem all(draft);

@@ -71,6 +71,25 @@ TEST(ExplainVerb, SaysWhoHeldTheCoresThatAnOpWaitsFor) {
   EXPECT_THAT(result.out, ContainsRegex("waits 3 .*for core 0, held by (narrow|wide)"));
 }
 
+TEST(ExplainVerb, SaysThatTheMemoryOfTheCoresIsTooSmall) {
+  const Folder folder;
+  const std::string path = folder.file("cores.json");
+  ASSERT_EQ(run({"generate", "layered", "--ops", "6", "--shared-cores", "2", "-o", path}).exit_code,
+            0);
+  auto problem = nlohmann::json::parse(folder.read("cores.json"));
+  problem["spaces"][0]["memory"] = 1000;
+  folder.write("cores.json", problem.dump());
+  EXPECT_EQ(run({"info", path, "--json"}).json()["memory_available"], 1000);
+  const auto result = run({"explain", path});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("memory space 'memory' has 1000 bytes of memory"));
+  EXPECT_THAT(result.out, ContainsRegex("memory  +1000 bytes  +[0-9.]+ .iB"));
+  const auto more = run({"whatif", path, "--memory-factor", "1,1e6", "--planner", "etf", "--json"})
+                        .json()["points"];
+  EXPECT_EQ(more[0]["status"], "infeasible");
+  EXPECT_NE(more[1]["status"], "infeasible");
+}
+
 TEST(ExplainVerb, SaysWhyNothingFits) {
   const Folder folder;
   auto problem = nlohmann::json::parse(std::ifstream(kExample1));

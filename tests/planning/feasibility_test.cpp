@@ -67,6 +67,32 @@ TEST(Feasibility, AGroupMayHaveNoCommonDevice) {
   EXPECT_THAT(*proof, HasSubstr("'a' and 'b'"));
 }
 
+ProblemDraft two_ops_in_one_memory(double memory) {
+  ProblemDraft draft = two_ops();
+  draft.cluster.spaces = {{.name = "ram", .memory = memory}};
+  for (Device& device : draft.cluster.devices) {
+    device.memory = kInfinity;
+    device.space = SpaceId{0};
+  }
+  return draft;
+}
+
+TEST(Feasibility, AMemoryThatDevicesShareCountsOnce) {
+  ProblemDraft draft = two_ops_in_one_memory(20);
+  draft.ops[0].memory = draft.ops[1].memory = 16;
+  const Problem problem(draft);
+  EXPECT_EQ(memory_available(problem), 20);
+  const auto proof = proof_of_infeasibility(problem);
+  ASSERT_TRUE(proof);
+  EXPECT_THAT(*proof, HasSubstr("32 bytes"));
+  EXPECT_THAT(*proof, HasSubstr("20 bytes"));
+  draft.ops[0].memory = 21;
+  const auto by_op = proof_of_infeasibility(Problem(std::move(draft)));
+  ASSERT_TRUE(by_op);
+  EXPECT_THAT(*by_op, HasSubstr("op 'a' needs 21 bytes"));
+  EXPECT_FALSE(proof_of_infeasibility(Problem(two_ops_in_one_memory(2))));
+}
+
 TEST(Feasibility, SharedWeightsCountOnce) {
   ProblemDraft draft = two_ops();
   draft.colocated = {{OpId{0}, OpId{1}}};
