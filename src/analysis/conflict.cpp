@@ -36,8 +36,9 @@ bool lacks_link(const Problem& problem, DeviceId from, DeviceId to) {
 
 void add_missing_links(const Problem& problem, std::vector<Constraint>& constraints) {
   if (problem.interconnect() != InterconnectKind::links) return;
-  for (const DeviceId from : problem.devices()) {
-    for (const DeviceId to : problem.devices()) {
+  const std::vector<DeviceId> devices = first_devices_of_spaces(problem);
+  for (const DeviceId from : devices) {
+    for (const DeviceId to : devices) {
       if (from != to && lacks_link(problem, from, to)) {
         constraints.push_back({ConstraintKind::missing_link, from.index(), to.index()});
       }
@@ -54,6 +55,15 @@ void add_link(ProblemDraft& draft, DeviceId from, DeviceId to) {
   for (Tensor& tensor : draft.tensors) {
     if (!tensor.link_times.empty() && tensor.link_times[pair] == kInfinity) {
       tensor.link_times[pair] = 0;
+    }
+  }
+}
+
+// Between the spaces of the two devices, which all have the same.
+void add_links(ProblemDraft& draft, DeviceId from, DeviceId to) {
+  for (const DeviceId sender : devices_beside(draft.cluster, from)) {
+    for (const DeviceId receiver : devices_beside(draft.cluster, to)) {
+      add_link(draft, sender, receiver);
     }
   }
 }
@@ -75,7 +85,7 @@ void drop(ProblemDraft& draft, const Constraint& constraint) {
       }
       return;
     case ConstraintKind::missing_link:
-      add_link(draft, DeviceId{constraint.index}, DeviceId{constraint.other});
+      add_links(draft, DeviceId{constraint.index}, DeviceId{constraint.other});
       return;
     case ConstraintKind::contiguity:
       draft.rules.contiguity = Contiguity::none;
@@ -157,11 +167,22 @@ double factor_filled(const Problem& problem, const Placement& placement, double 
   return filled;
 }
 
+// "device 'a'", or the memory space that it is in.
+std::string space_text(const Problem& problem, DeviceId device) {
+  return fmt::format("{} '{}'", problem.device(device).space.valid() ? "memory space" : "device",
+                     problem.space_name(problem.space(device)));
+}
+
 std::string memory_text(const Problem& problem, DeviceId device) {
-  const SpaceId space = problem.space(device);
-  return fmt::format("{} '{}' has {} of memory",
-                     problem.device(device).space.valid() ? "memory space" : "device",
-                     problem.space_name(space), size_text(problem.space_memory(space)));
+  return fmt::format("{} has {} of memory", space_text(problem, device),
+                     size_text(problem.space_memory(problem.space(device))));
+}
+
+std::string missing_link_text(const Problem& problem, DeviceId from, DeviceId to) {
+  const bool alike = problem.device(from).space.valid() == problem.device(to).space.valid();
+  return fmt::format(
+      "there is no link from {} to {}", space_text(problem, from),
+      alike ? fmt::format("'{}'", problem.space_name(problem.space(to))) : space_text(problem, to));
 }
 
 std::string kinds_of(const Problem& problem, OpId op) {
@@ -224,8 +245,7 @@ std::string text_of(const Problem& problem, const Constraint& constraint) {
       return fmt::format("op '{}' runs only on {}", problem.op(OpId{constraint.index}).name,
                          kinds_of(problem, OpId{constraint.index}));
     case ConstraintKind::missing_link:
-      return fmt::format("there is no link from device '{}' to '{}'", device(constraint.index),
-                         device(constraint.other));
+      return missing_link_text(problem, DeviceId{constraint.index}, DeviceId{constraint.other});
     case ConstraintKind::contiguity:
       return fmt::format("stages must be contiguous ({})", name_of(problem.rules().contiguity));
     case ConstraintKind::calls:

@@ -44,7 +44,7 @@ inline constexpr auto kSpellings<ConstraintKind> = std::to_array<Spelling<Constr
     {ConstraintKind::pin, "pin", "of an op"},
     {ConstraintKind::colocation, "colocation", "a list of ops"},
     {ConstraintKind::support, "support", "an op runs on some kinds only"},
-    {ConstraintKind::missing_link, "missing-link", "from a device to another"},
+    {ConstraintKind::missing_link, "missing-link", "from a device, or memory space, to another"},
     {ConstraintKind::contiguity, "contiguity"},
     {ConstraintKind::calls, "calls"},
     {ConstraintKind::peak_memory, "peak-memory"},
@@ -52,8 +52,8 @@ inline constexpr auto kSpellings<ConstraintKind> = std::to_array<Spelling<Constr
 
 struct Constraint {
   ConstraintKind kind = ConstraintKind::memory;
-  std::size_t index = 0;  // of the op, list, or sender; memory: of the first device of the space
-  std::size_t other = 0;  // missing link: of the receiver
+  std::size_t index = 0;  // of the op or list; memory, missing link: of the space's first device
+  std::size_t other = 0;  // missing link: of the receiving space's first device
 
   friend bool operator==(const Constraint&, const Constraint&) = default;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -62,10 +63,18 @@ std::vector<Candidate> used_links(const Problem& problem, const Plan& plan) {
     if (!cuts.empty()) candidates.push_back({{AssetKind::bandwidth}, 1});
     return candidates;
   }
+  // Devices of one memory have the same links, so the first of them stands for all.
+  Table<SpaceId, DeviceId> first(problem.space_count());
+  for (const DeviceId device : first_devices_of_spaces(problem)) {
+    first[problem.space(device)] = device;
+  }
   std::map<std::pair<DeviceId, DeviceId>, double> carried;
   for (const Cut& cut : cuts) {
-    for (const DeviceId to : cut.to) {
-      carried[{cut.from, to}] += problem.link_time(cut.tensor, cut.from, to);
+    std::set<DeviceId> receivers;  // a tensor travels once to each memory
+    for (const DeviceId to : cut.to) receivers.insert(first[problem.space(to)]);
+    const DeviceId sender = first[problem.space(cut.from)];
+    for (const DeviceId to : receivers) {
+      carried[{sender, to}] += problem.link_time(cut.tensor, sender, to);
     }
   }
   for (const auto& [pair, time] : carried) {
@@ -134,16 +143,16 @@ void take_back(const Problem& problem, const Plan& plan, PlanOutcome& outcome) {
 }  // namespace
 
 std::string text_of(const Problem& problem, const Asset& asset) {
-  const auto name = [&](DeviceId device) { return problem.device(device).name; };
+  const auto space = [&](DeviceId device) { return problem.space_name(problem.space(device)); };
   switch (asset.kind) {
     case AssetKind::memory:
-      return fmt::format("memory of {}", problem.space_name(problem.space(asset.device)));
+      return fmt::format("memory of {}", space(asset.device));
     case AssetKind::bandwidth:
       return asset.to.valid()
-                 ? fmt::format("bandwidth from {} to {}", name(asset.device), name(asset.to))
+                 ? fmt::format("bandwidth from {} to {}", space(asset.device), space(asset.to))
                  : "bandwidth to and from the host";
     case AssetKind::speed:
-      return fmt::format("speed of {}", name(asset.device));
+      return fmt::format("speed of {}", problem.device(asset.device).name);
     case AssetKind::device:
       return "one more accelerator";
   }

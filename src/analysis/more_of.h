@@ -35,8 +35,9 @@ inline constexpr auto kSpellings<AssetKind> = std::to_array<Spelling<AssetKind>>
 // What there might be more of.
 struct Asset {
   AssetKind kind = AssetKind::memory;
-  DeviceId device = {};  // memory, speed: whose; bandwidth of a link: the sender's
-  DeviceId to = {};      // bandwidth of a link: the receiver's; not valid: of the interconnect
+  DeviceId device = {};  // memory, speed: whose; bandwidth of a link: the sender
+  DeviceId to = {};      // bandwidth of a link: the receiver; not valid: of the interconnect
+  // Memory and links are those of memory spaces: the first device of a space stands for it.
 };
 
 // One phrase: "memory of d0", "bandwidth from d0 to d1".

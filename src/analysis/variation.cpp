@@ -82,12 +82,16 @@ ProblemDraft with_bandwidth(ProblemDraft draft, double factor) {
 }
 
 ProblemDraft with_bandwidth(ProblemDraft draft, DeviceId from, DeviceId to, double factor) {
-  for (Link& link : draft.cluster.links) {
-    if (link.from == from && link.to == to) link.bandwidth *= factor;
-  }
-  const std::size_t pair = from.index() * draft.cluster.devices.size() + to.index();
-  for (Tensor& tensor : draft.tensors) {
-    if (!tensor.link_times.empty()) tensor.link_times[pair] /= factor;
+  for (const DeviceId sender : devices_beside(draft.cluster, from)) {
+    for (const DeviceId receiver : devices_beside(draft.cluster, to)) {
+      for (Link& link : draft.cluster.links) {
+        if (link.from == sender && link.to == receiver) link.bandwidth *= factor;
+      }
+      const std::size_t pair = sender.index() * draft.cluster.devices.size() + receiver.index();
+      for (Tensor& tensor : draft.tensors) {
+        if (!tensor.link_times.empty()) tensor.link_times[pair] /= factor;
+      }
+    }
   }
   return draft;
 }

@@ -1,4 +1,4 @@
-// Memory where it is stated: by memory spaces, of which most have one device.
+// What is stated by memory spaces, of which most have one device: memory, and links between them.
 
 #pragma once
 
@@ -12,6 +12,17 @@ namespace placewright {
 inline double& stated_memory(Cluster& cluster, DeviceId device) {
   Device& record = cluster.devices[device.index()];
   return record.space.valid() ? cluster.spaces[record.space.index()].memory : record.memory;
+}
+
+// The device, and those that share its space: all of them have the same links.
+inline std::vector<DeviceId> devices_beside(const Cluster& cluster, DeviceId device) {
+  const SpaceId space = cluster.devices[device.index()].space;
+  std::vector<DeviceId> devices;
+  for (const DeviceId other : ids<DeviceId>(cluster.devices.size())) {
+    const bool shared = space.valid() && cluster.devices[other.index()].space == space;
+    if (other == device || shared) devices.push_back(other);
+  }
+  return devices;
 }
 
 // One device for each space that has any: its first.

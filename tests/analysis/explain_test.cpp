@@ -382,6 +382,40 @@ TEST(MoreOf, MemoryIsThatOfTheSpace) {
   EXPECT_THAT(texts, ::testing::IsSupersetOf({"memory of left", "memory of right"}));
 }
 
+// All links between two memories are one: more bandwidth for a single pair of devices would make a
+// problem that breaks the rules.
+TEST(MoreOf, BandwidthIsThatOfAllLinksBetweenTwoMemories) {
+  const Problem problem(two_memories(kInfinity, kInfinity));
+  Placement placement(4, DeviceId{1});
+  placement[OpId{1}] = DeviceId{2};
+  placement[OpId{2}] = DeviceId{3};
+  const auto plan = plan_of_placement(problem, placement);
+  ASSERT_TRUE(plan);
+  const auto gains = gains_of_same_plan(problem, *plan, scarce_assets(problem, *plan, 9), 1);
+  const auto link = std::ranges::find(gains, AssetKind::bandwidth,
+                                      [](const SamePlanGain& gain) { return gain.asset.kind; });
+  ASSERT_NE(link, gains.end());
+  EXPECT_EQ(text_of(problem, link->asset), "bandwidth from left to right");
+  EXPECT_NEAR(link->gain, 1, 1e-9);  // 20 bytes at 10, then at 20
+}
+
+TEST(Conflict, NamesTheMemoriesThatNoLinkJoins) {
+  ProblemDraft draft = two_memories(kInfinity, kInfinity);
+  std::erase_if(draft.cluster.links, [](const Link& link) { return link.from.index() < 2; });
+  draft.ops[0].pinned_to = DeviceId{1};
+  draft.ops[2].pinned_to = DeviceId{2};
+  const Problem problem(std::move(draft));
+  const Registry registry = planning_registry();
+  FeasibilityOracle oracle(registry, Budget{.seconds = 20});
+  const Conflict conflict = find_conflict(problem, oracle);
+  ASSERT_EQ(conflict.verdict, Verdict::infeasible);
+  std::vector<std::string> texts;
+  for (const Constraint& member : conflict.members) texts.push_back(text_of(problem, member));
+  EXPECT_THAT(texts, ::testing::UnorderedElementsAre(
+                         "there is no link from memory space 'left' to 'right'",
+                         "op 'p' is pinned to device 'b'", "op 'r' is pinned to device 'c'"));
+}
+
 TEST(MoreOf, IsTheDifferenceOfTwoVerifiedPlans) {
   const Problem problem = published_problem("moirai/example-1.json", Objective::latency);
   const Registry registry = planning_registry();
