@@ -220,8 +220,13 @@ double exchange_time(const Problem& problem, const Stage& stage) {
   std::sort(weights.begin(), weights.end());
   weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
   for (const WeightId weight : weights) bytes += problem.shared_weight_bytes(weight);
-  const auto replicas = static_cast<double>(stage.devices.size());
-  return (replicas - 1) / replicas * bytes / bandwidth;
+  // Replicas in one memory share the weights.
+  std::vector<SpaceId> spaces;
+  for (const DeviceId device : stage.devices) spaces.push_back(problem.space(device));
+  std::sort(spaces.begin(), spaces.end());
+  const auto copies =
+      static_cast<double>(std::unique(spaces.begin(), spaces.end()) - spaces.begin());
+  return (copies - 1) / copies * bytes / bandwidth;
 }
 
 }  // namespace

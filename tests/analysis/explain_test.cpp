@@ -13,6 +13,7 @@
 #include "analysis/more_of.h"
 #include "analysis/op_moves.h"
 #include "evaluate/calls.h"
+#include "evaluate/pipeline.h"
 #include "evaluate/placement_plan.h"
 #include "evaluate/schedule.h"
 #include "planning/portfolio.h"
@@ -177,6 +178,28 @@ TEST(FullestStage, HasTheLoadOfThePlan) {
     ++checked;
   }
   EXPECT_GT(checked, 20U);
+}
+
+TEST(FullestStage, OfReplicasInOneMemoryExchangesNothing) {
+  ProblemDraft draft;
+  draft.objective = Objective::throughput;
+  draft.rules.max_replicas = 2;
+  draft.rules.replica_bandwidth = 1;
+  draft.cluster.kinds = {{"core"}};
+  draft.cluster.spaces = {{"ram"}};
+  for (const char* name : {"a", "b"}) {
+    Device device = device_record(name, KindId{0});
+    device.space = SpaceId{0};
+    draft.cluster.devices.push_back(std::move(device));
+  }
+  draft.models = {model_record("m")};
+  draft.ops = {op_record("forward", {2}, 10), op_record("backward", {4}, 0, true)};
+  draft.colocated = {{OpId{0}, OpId{1}}};
+  const Problem problem(std::move(draft));
+  const Plan plan =
+      pipeline_plan(problem, {{.devices = {DeviceId{0}, DeviceId{1}}, .ops = {OpId{0}, OpId{1}}}});
+  ASSERT_TRUE(verify(problem, plan).empty());
+  EXPECT_NEAR(fullest_stages(problem, plan).front().load, plan.value, 1e-9);
 }
 
 TEST(Cuts, OfAScheduleAreItsTransfers) {
