@@ -6,13 +6,16 @@
 #include "cli/explanation_text.h"
 #include "cli/output_options.h"
 #include "formats/plan_rows.h"
+#include "formats/resource_text.h"
 
 namespace placewright::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json step_json(const Problem& problem, const Plan& plan, const PathStep& step) {
+Json step_json(const Problem& problem, const Plan& plan, const CriticalPath& path,
+               std::size_t number) {
+  const PathStep& step = path.steps[number];
   Json json = {{"kind", name_of(step.kind)}};
   if (step.kind == StepKind::op) {
     json["op"] = problem.op(OpId{step.index}).name;
@@ -29,7 +32,12 @@ Json step_json(const Problem& problem, const Plan& plan, const PathStep& step) {
   json.update({{"start", step.start},
                {"end", step.end},
                {"waited_for", name_of(step.waited_for)},
-               {"idle", step.idle}});
+               {"idle", step.idle},
+               {"waited", step.waited}});
+  if (step.waited_for == WaitedFor::resource) {
+    json["resources"] = resource_names(problem, step.resources);
+    json["held_by"] = step_name(problem, plan, path.steps[number - 1]);
+  }
   return json;
 }
 
@@ -39,7 +47,9 @@ Json path_json(const Problem& problem, const Plan& plan, const CriticalPath& pat
                {"idle", path.idle},
                {"device_waits", path.device_waits},
                {"steps", Json::array()}};
-  for (const PathStep& step : path.steps) json["steps"].push_back(step_json(problem, plan, step));
+  for (std::size_t i = 0; i < path.steps.size(); ++i) {
+    json["steps"].push_back(step_json(problem, plan, path, i));
+  }
   return json;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "formats/plan_rows.h"
+#include "formats/resource_text.h"
 #include "planning/sizes.h"
 
 namespace placewright::cli {
@@ -20,19 +21,6 @@ std::string devices_text(const Problem& problem, const std::vector<DeviceId>& de
   return fmt::format("{}", fmt::join(device_names(problem, devices), ", "));
 }
 
-std::string what_of(const Problem& problem, const Plan& plan, const PathStep& step) {
-  switch (step.kind) {
-    case StepKind::op:
-      return problem.op(OpId{step.index}).name;
-    case StepKind::transfer:
-      return tensor_name(problem, plan.schedule->transfers[step.index].tensor);
-    case StepKind::call:
-      return fmt::format("{} ops from '{}'", plan.calls[step.index].ops.size(),
-                         problem.op(plan.calls[step.index].ops.front()).name);
-  }
-  return "";
-}
-
 std::string where_of(const Problem& problem, const Plan& plan, const PathStep& step) {
   if (step.kind == StepKind::op) return problem.device(plan.placement[OpId{step.index}]).name;
   if (step.kind == StepKind::call) return problem.device(plan.calls[step.index].device).name;
@@ -41,13 +29,11 @@ std::string where_of(const Problem& problem, const Plan& plan, const PathStep& s
                      place_name(problem, transfer.to));
 }
 
-// "waits 3.1 ms for core 0, core 1, held by conv_12"
+// "waits 3.1 ms for cores 0-3, held by conv_12"
 std::string waiting_text(const Problem& problem, const Plan& plan, const PathStep& step,
                          const PathStep& holder) {
-  std::vector<std::string> names;
-  for (const ResourceId resource : step.resources) names.push_back(problem.resource(resource).name);
   return fmt::format("waits {} for {}, held by {}", value_text(step.waited, problem.unit()),
-                     fmt::join(names, ", "), what_of(problem, plan, holder));
+                     resources_text(problem, step.resources), step_name(problem, plan, holder));
 }
 
 // Why a step of the path starts when it does.
@@ -91,13 +77,14 @@ std::string path_text(const Problem& problem, const Plan& plan, const CriticalPa
   std::string text = fmt::format(
       "{}: the critical path, {} steps until {}\n"
       "  ops {} ({}), transfers {} ({}), idle {} ({})\n"
-      "  {} of it only waits for a busy device or port\n\n",
+      "  {} of it only waits for a busy {}\n\n",
       coloured("limited by", Colour::bold), path.steps.size(),
       value_text(path.steps.empty() ? 0 : path.steps.back().end, problem.unit()),
       value_text(path.ops, problem.unit()), percent_text(path.ops / whole),
       value_text(path.transfers, problem.unit()), percent_text(path.transfers / whole),
       value_text(path.idle, problem.unit()), percent_text(path.idle / whole),
-      percent_text(path.device_waits / whole));
+      percent_text(path.device_waits / whole),
+      problem.resource_count() > 0 ? "device, cores or port" : "device or port");
   TextTable table({{"start", Align::right},
                    {"time", Align::right},
                    {"device"},
@@ -109,7 +96,7 @@ std::string path_text(const Problem& problem, const Plan& plan, const CriticalPa
     const PathStep& step = path.steps[i];
     table.add({fmt::format("{:.6g}", step.start), fmt::format("{:.6g}", step.end - step.start),
                where_of(problem, plan, step), std::string{name_of(step.kind)},
-               what_of(problem, plan, step), reason_text(problem, plan, path, i)});
+               step_name(problem, plan, step), reason_text(problem, plan, path, i)});
   }
   text += table.text(2);
   if (shown.size() < path.steps.size()) {
@@ -195,6 +182,19 @@ RecordTable<Cut> cut_table(const Problem& problem) {
   return RecordTable<Cut>({
       {"tensor", "tensor", words(),
        [&](const auto& cut) { return tensor_name(problem, cut.tensor); }},
+std::string step_name(const Problem& problem, const Plan& plan, const PathStep& step) {
+  switch (step.kind) {
+    case StepKind::op:
+      return problem.op(OpId{step.index}).name;
+    case StepKind::transfer:
+      return tensor_name(problem, plan.schedule->transfers[step.index].tensor);
+    case StepKind::call:
+      return fmt::format("{} ops from '{}'", plan.calls[step.index].ops.size(),
+                         problem.op(plan.calls[step.index].ops.front()).name);
+  }
+  return "";
+}
+
       {"from", "from", words(), [&](const auto& cut) { return problem.device(cut.from).name; }},
       {"to", "to", words(), [&](const auto& cut) { return device_names(problem, cut.to); }},
       {"bytes", "bytes", bytes, [&](const auto& cut) { return problem.tensor(cut.tensor).bytes; }},

@@ -38,6 +38,9 @@ struct ProblemExplanation {
 
 // The cuts that are shown: the most costly ones.
 inline constexpr std::size_t kShownCuts = 5;
+// What an op, transfer or call on the critical path is called.
+std::string step_name(const Problem& problem, const Plan& plan, const PathStep& step);
+
 std::span<const Cut> shown_cuts(const std::vector<Cut>& cuts);
 RecordTable<Cut> cut_table(const Problem& problem);
 

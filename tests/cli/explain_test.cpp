@@ -53,22 +53,31 @@ TEST(ExplainVerb, SaysWhoHeldTheCoresThatAnOpWaitsFor) {
   ProblemDraft draft;
   draft.objective = Objective::latency;
   draft.cluster.interconnect = InterconnectKind::links;
-  draft.cluster.kinds = {{"core"}, {"pair"}};
-  draft.cluster.resources = {{"core 0", 1}, {"core 1", 1}};
+  draft.cluster.kinds = {{"pair"}, {"three"}};
+  draft.cluster.resources = {{"core 0", 1}, {"core 1", 1}, {"core 2", 1}};
   draft.cluster.spaces = {{"ram", kInfinity}};
-  draft.cluster.devices = {{"cpu:0", KindId{0}}, {"cpu:0-1", KindId{1}}};
-  for (Device& device : draft.cluster.devices) device.space = SpaceId{0};
-  draft.cluster.devices[0].uses = {{ResourceId{0}, 1}};
-  draft.cluster.devices[1].uses = {{ResourceId{0}, 1}, {ResourceId{1}, 1}};
+  draft.cluster.devices = {{"cpu:0-1", KindId{0}}, {"cpu:0-2", KindId{1}}};
+  for (Device& device : draft.cluster.devices) {
+    device.space = SpaceId{0};
+    device.uses = {{ResourceId{0}, 1}, {ResourceId{1}, 1}};
+  }
+  draft.cluster.devices[1].uses.push_back({ResourceId{2}, 1});
   draft.models = {{"model", 0, 1, {}}};
-  // They need each other's core, and neither the other's result: whoever is second waits 3.
+  // They need each other's cores, and neither the other's result: whoever is second waits 3.
   draft.ops = {Op{.name = "narrow", .time = {3, kInfinity}},
                Op{.name = "wide", .time = {kInfinity, 3}}};
   const Folder folder;
   const std::string plan = planned(folder, folder.write("cores.json", write_problem(draft)));
   const auto result = run({"explain", plan, "--planner", "etf"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, ContainsRegex("waits 3 .*for core 0, held by (narrow|wide)"));
+  EXPECT_THAT(result.out, ContainsRegex("waits 3 .*for cores 0-1, held by (narrow|wide)"));
+  EXPECT_THAT(result.out, HasSubstr("only waits for a busy device, cores or port"));
+  const auto steps =
+      run({"explain", plan, "--planner", "etf", "--json"}).json()["critical_path"]["steps"];
+  EXPECT_EQ(steps[1]["waited_for"], "resource");
+  EXPECT_EQ(steps[1]["waited"], 3);
+  EXPECT_EQ(steps[1]["resources"], nlohmann::json({"core 0", "core 1"}));
+  EXPECT_EQ(steps[1]["held_by"], steps[0]["op"]);
 }
 
 TEST(ExplainVerb, SaysThatTheMemoryOfTheCoresIsTooSmall) {
