@@ -118,6 +118,21 @@ std::string unit_text(const Problem& problem, const Asset& asset, double step) {
   return asset.kind == AssetKind::device ? "+1" : fmt::format("+{:g} %", 100 * step);
 }
 
+// Where another device needs no links that the problem does not state.
+bool can_have_one_more(const Problem& problem) {
+  return are_sets_of_resources(problem.draft().cluster) ||
+         (problem.interconnect() == InterconnectKind::host &&
+          countable_devices(problem.draft()) > 0);
+}
+
+// What there would be one more of: "core", of resources called "core 0", "core 1", ….
+std::string countable_word(const Problem& problem) {
+  if (!are_sets_of_resources(problem.draft().cluster)) return "accelerator";
+  const std::string& name = problem.resource(ResourceId{0}).name;
+  const std::size_t last = name.find_last_not_of("0123456789 ");
+  return last == std::string::npos ? "resource" : name.substr(0, last + 1);
+}
+
 // Better plans travel both ways, so that the luck of one search does not look like a gain.
 void hand_on(const Problem& problem, const Plan& plan, PlanOutcome& outcome) {
   std::optional<Plan> carried = valid_carried_plan(problem, plan.placement, plan);
@@ -154,7 +169,7 @@ std::string text_of(const Problem& problem, const Asset& asset) {
     case AssetKind::speed:
       return fmt::format("speed of {}", problem.device(asset.device).name);
     case AssetKind::device:
-      return "one more accelerator";
+      return fmt::format("one more {}", countable_word(problem));
   }
   return "";
 }
@@ -167,9 +182,7 @@ std::vector<Asset> scarce_assets(const Problem& problem, const Plan& plan, std::
     keep_heaviest(candidates, each);
     for (const Candidate& candidate : candidates) assets.push_back(candidate.asset);
   }
-  if (problem.interconnect() == InterconnectKind::host && countable_devices(problem.draft()) > 0) {
-    assets.push_back({AssetKind::device});
-  }
+  if (can_have_one_more(problem)) assets.push_back({AssetKind::device});
   if (assets.size() > count) assets.resize(count);
   return assets;
 }

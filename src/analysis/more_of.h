@@ -1,5 +1,5 @@
 // What a little more of something would bring: memory of a device, bandwidth of a link, speed of a
-// device, one more device.
+// device, one more device, or one more core where devices are sets of cores.
 //
 // Nothing is guessed: the problem is planned again with the larger number, and once more as it is,
 // by the same planner with the same budget, both starting from the plan in question. A better plan

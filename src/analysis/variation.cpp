@@ -132,9 +132,6 @@ ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& ke
   return draft;
 }
 
-namespace {
-
-// Whether the devices are sets of resources in one memory, so that a copy of one needs no links.
 bool are_sets_of_resources(const Cluster& cluster) {
   return !cluster.resources.empty() &&
          std::ranges::all_of(cluster.devices, [&](const Device& device) {
@@ -142,6 +139,8 @@ bool are_sets_of_resources(const Cluster& cluster) {
                   device.space == cluster.devices[0].space;
          });
 }
+
+namespace {
 
 std::size_t used_resources(const Cluster& cluster) {
   std::vector<char> used(cluster.resources.size(), 0);

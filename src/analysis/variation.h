@@ -47,6 +47,9 @@ ProblemDraft with_copy_of(ProblemDraft draft, DeviceId device);
 // std::invalid_argument where no transfer time comes from a link.
 ProblemDraft with_links(ProblemDraft draft, double latency, double bandwidth);
 
+// Whether the devices are sets of resources in one memory, so that a copy of one needs no links.
+bool are_sets_of_resources(const Cluster& cluster);
+
 // How many devices `with_device_count` counts: the accelerators of a host interconnect, else all.
 // Where every device is a set of shared resources, as of cores, it counts those.
 std::size_t countable_devices(const ProblemDraft& draft);

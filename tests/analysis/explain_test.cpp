@@ -405,6 +405,29 @@ TEST(MoreOf, MemoryIsThatOfTheSpace) {
   EXPECT_THAT(texts, ::testing::IsSupersetOf({"memory of left", "memory of right"}));
 }
 
+// Two ops of 3 on the one core that there is: another core halves the time.
+TEST(MoreOf, OneMoreCoreWhereDevicesAreSetsOfCores) {
+  ProblemDraft draft;
+  draft.cluster.kinds = {{"core"}};
+  draft.cluster.resources = {{"core 0", 1}};
+  draft.cluster.spaces = {{"ram"}};
+  Device core = device_record("cpu:0", KindId{0});
+  core.uses = {{ResourceId{0}, 1}};
+  core.space = SpaceId{0};
+  draft.cluster.devices = {core};
+  draft.models = {model_record("m")};
+  draft.ops = {op_record("p", {3}), op_record("q", {3})};
+  const Problem problem(std::move(draft));
+  const Plan plan = *plan_of_placement(problem, Placement(2, DeviceId{0}));
+  const auto assets = scarce_assets(problem, plan, 7);
+  ASSERT_TRUE(std::ranges::count(assets, AssetKind::device, &Asset::kind) == 1);
+  const Sensitivity sensitivity =
+      what_more_brings(problem, plan, planning_registry(), {.planner = "etf"}, assets, 0.1);
+  ASSERT_FALSE(sensitivity.more.empty());
+  EXPECT_EQ(text_of(problem, sensitivity.more.front().asset), "one more core");
+  EXPECT_NEAR(sensitivity.more.front().gain, 3, 1e-9);
+}
+
 // All links between two memories are one: more bandwidth for a single pair of devices would make a
 // problem that breaks the rules.
 TEST(MoreOf, BandwidthIsThatOfAllLinksBetweenTwoMemories) {

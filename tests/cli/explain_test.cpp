@@ -72,6 +72,7 @@ TEST(ExplainVerb, SaysWhoHeldTheCoresThatAnOpWaitsFor) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, ContainsRegex("waits 3 .*for cores 0-1, held by (narrow|wide)"));
   EXPECT_THAT(result.out, HasSubstr("only waits for a busy device, cores or port"));
+  EXPECT_THAT(result.out, HasSubstr("one more core"));
   const auto steps =
       run({"explain", plan, "--planner", "etf", "--json"}).json()["critical_path"]["steps"];
   EXPECT_EQ(steps[1]["waited_for"], "resource");
