@@ -73,6 +73,7 @@ ExitCode explain_plan(const ExplainOptions& options, const OpenedPlan& loaded) {
   explanation.path = critical_path(loaded.problem, loaded.plan());
   if (loaded.problem.objective() == Objective::throughput) {
     explanation.stages = fullest_stages(loaded.problem, loaded.plan());
+    explanation.turns = limiting_turns(loaded.problem, loaded.plan());
   }
   explanation.cuts = cuts_of(loaded.problem, loaded.plan());
   PlanRequest request{.planner = options.planner, .budget = options.budget.budget()};

@@ -63,6 +63,12 @@ Json stage_json(const Problem& problem, const Plan& plan, const FullestStage& fu
           {"out", fullest.work.out}};
 }
 
+Json turns_json(const Problem& problem, const Plan& plan, const TakingTurns& turns) {
+  return {{"resources", resource_names(problem, turns.resources)},
+          {"time", turns.time},
+          {"stages", turn_table(problem, plan).json(turns.stages)}};
+}
+
 Json outcome_brief(const PlanOutcome& outcome) {
   return {{"value", finite_or_null(outcome.value())},
           {"lower_bound", outcome.answer.certificate.lower_bound},
@@ -94,6 +100,9 @@ Json plan_json(const Problem& problem, const Plan& plan, const PlanExplanation& 
     json["fullest_stages"] = Json::array();
     for (const FullestStage& stage : explanation.stages) {
       json["fullest_stages"].push_back(stage_json(problem, plan, stage));
+    }
+    if (!explanation.turns.stages.empty()) {
+      json["taking_turns"] = turns_json(problem, plan, explanation.turns);
     }
   } else {
     json["critical_path"] = path_json(problem, plan, explanation.path);

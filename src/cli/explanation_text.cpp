@@ -106,13 +106,25 @@ std::string path_text(const Problem& problem, const Plan& plan, const CriticalPa
   return text;
 }
 
+std::string turns_text(const Problem& problem, const Plan& plan, const TakingTurns& turns) {
+  if (turns.stages.empty()) return "";
+  const std::string heading =
+      fmt::format("{}: {} stages that take turns on {}, {} of a period of {}\n\n",
+                  coloured("limited by", Colour::bold), turns.stages.size(),
+                  printable(resources_text(problem, turns.resources)),
+                  value_text(turns.time, problem.unit()), value_text(plan.value, problem.unit()));
+  return heading + turn_table(problem, plan).text(turns.stages, 2) + '\n';
+}
+
 std::string stages_text(const Problem& problem, const Plan& plan,
-                        const std::vector<FullestStage>& stages) {
-  std::string text;
+                        const PlanExplanation& explanation) {
+  std::string text = turns_text(problem, plan, explanation.turns);
+  const auto& stages = explanation.stages;
+  const std::string heading = text.empty() ? "limited by" : "also";
   for (const FullestStage& fullest : stages) {
     const Stage& stage = plan.stages[fullest.stage];
     text += fmt::format(
-        "{}: the fullest stage{}, {} of {}, on {}\n", coloured("limited by", Colour::bold),
+        "{}: the fullest stage{}, {} of {}, on {}\n", coloured(heading, Colour::bold),
         stages.size() < 2  ? ""
         : fullest.backward ? " of the backward pass"
                            : " of the forward pass",
@@ -170,18 +182,6 @@ std::string change_text(double change) {
 
 }  // namespace
 
-std::span<const Cut> shown_cuts(const std::vector<Cut>& cuts) {
-  return std::span(cuts).first(std::min(kShownCuts, cuts.size()));
-}
-
-RecordTable<Cut> cut_table(const Problem& problem) {
-  // Published inputs that state transfer times say nothing of sizes.
-  const Style bytes{Align::right, [](const nlohmann::ordered_json& value) {
-                      return value.get<double>() > 0 ? size().text(value) : "-";
-                    }};
-  return RecordTable<Cut>({
-      {"tensor", "tensor", words(),
-       [&](const auto& cut) { return tensor_name(problem, cut.tensor); }},
 std::string step_name(const Problem& problem, const Plan& plan, const PathStep& step) {
   switch (step.kind) {
     case StepKind::op:
@@ -195,10 +195,34 @@ std::string step_name(const Problem& problem, const Plan& plan, const PathStep& 
   return "";
 }
 
+std::span<const Cut> shown_cuts(const std::vector<Cut>& cuts) {
+  return std::span(cuts).first(std::min(kShownCuts, cuts.size()));
+}
+
+RecordTable<Cut> cut_table(const Problem& problem) {
+  // Published inputs that state transfer times say nothing of sizes.
+  const Style bytes{Align::right, [](const nlohmann::ordered_json& value) {
+                      return value.get<double>() > 0 ? size().text(value) : "-";
+                    }};
+  return RecordTable<Cut>({
+      {"tensor", "tensor", words(),
+       [&](const auto& cut) { return tensor_name(problem, cut.tensor); }},
       {"from", "from", words(), [&](const auto& cut) { return problem.device(cut.from).name; }},
       {"to", "to", words(), [&](const auto& cut) { return device_names(problem, cut.to); }},
       {"bytes", "bytes", bytes, [&](const auto& cut) { return problem.tensor(cut.tensor).bytes; }},
       {"time", "time", time_in(problem.unit()), [](const auto& cut) { return cut.time; }},
+  });
+}
+
+RecordTable<std::size_t> turn_table(const Problem& problem, const Plan& plan) {
+  const Style time = time_in(problem.unit());
+  return RecordTable<std::size_t>({
+      {"stage", "stage", count(), [](std::size_t stage) { return stage + 1; }},
+      {"devices", "device", words(),
+       [&](std::size_t stage) { return device_names(problem, plan.stages[stage].devices); }},
+      {"offset", "from", time,
+       [&](std::size_t stage) { return plan.stages[stage].offset.value_or(0); }},
+      {"load", "load", time, [&](std::size_t stage) { return plan.stages[stage].load; }},
   });
 }
 
@@ -222,7 +246,7 @@ std::string plan_text(const Problem& problem, const Plan& plan, const PlanExplan
       fmt::format("{}: {} {}\n\n", printable(problem.name()), name_of(problem.objective()),
                   value_text(plan.value, problem.unit()));
   text += explanation.stages.empty() ? path_text(problem, plan, explanation.path, verbose)
-                                     : stages_text(problem, plan, explanation.stages);
+                                     : stages_text(problem, plan, explanation);
   return text + '\n' + cuts_text(problem, explanation.cuts) + '\n' +
          sensitivity_text(problem, explanation.sensitivity);
 }

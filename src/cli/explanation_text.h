@@ -14,6 +14,7 @@
 #include "analysis/limits.h"
 #include "analysis/more_of.h"
 #include "analysis/op_moves.h"
+#include "analysis/stage_turns.h"
 #include "cli/record_table.h"
 
 namespace placewright::cli {
@@ -21,6 +22,7 @@ namespace placewright::cli {
 struct PlanExplanation {
   CriticalPath path;                 // schedules, calls
   std::vector<FullestStage> stages;  // pipelines
+  TakingTurns turns;                 // of their stages, where that makes the period
   std::vector<Cut> cuts;
   Sensitivity sensitivity;
 };
@@ -36,13 +38,16 @@ struct ProblemExplanation {
   std::optional<LeastMemory> memory;
 };
 
-// The cuts that are shown: the most costly ones.
-inline constexpr std::size_t kShownCuts = 5;
 // What an op, transfer or call on the critical path is called.
 std::string step_name(const Problem& problem, const Plan& plan, const PathStep& step);
 
+// The cuts that are shown: the most costly ones.
+inline constexpr std::size_t kShownCuts = 5;
 std::span<const Cut> shown_cuts(const std::vector<Cut>& cuts);
 RecordTable<Cut> cut_table(const Problem& problem);
+
+// The stages that take turns, by their numbers in the plan.
+RecordTable<std::size_t> turn_table(const Problem& problem, const Plan& plan);
 
 // What a little more of something brings.
 RecordTable<MoreOf> more_table(const Problem& problem, const Sensitivity& sensitivity);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/stage_turns.h"
 #include "cli/device_use.h"
 #include "cli/text.h"
 
@@ -149,65 +150,102 @@ std::vector<std::vector<Block>> lanes_of(std::vector<Block> blocks) {
   return lanes;
 }
 
-// Which op holds each resource when.
-std::string resource_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
+// What a device does when.
+struct Work {
+  DeviceId device;
+  Block block;
+};
+
+std::vector<Work> ops_of(const Problem& problem, const Plan& plan) {
+  std::vector<Work> ops;
+  for (const OpId op : problem.ops()) {
+    const double start = plan.schedule->start[op];
+    const double end = plan.schedule->end[op];
+    if (end > start) {
+      ops.push_back({plan.placement[op], {printable(problem.op(op).name), start, end}});
+    }
+  }
+  return ops;
+}
+
+std::vector<Work> calls_of(const Plan& plan) {
+  std::vector<Work> calls;
+  for (const Call& call : plan.calls) {
+    calls.push_back({call.device, {fmt::format("{} ops", call.ops.size()), call.start, call.end}});
+  }
+  return calls;
+}
+
+// One period of a pipeline whose stages share resources; replicas work at the same time.
+std::vector<Work> turns_of(const Problem& problem, const Plan& plan) {
+  std::vector<Work> turns;
+  for (const StageTurn& turn : stage_turns(problem, plan)) {
+    const Block block{fmt::format("stage {}", turn.stage + 1), turn.start, turn.end};
+    for (const DeviceId device : plan.stages[turn.stage].devices) turns.push_back({device, block});
+  }
+  return turns;
+}
+
+std::string device_rows(const Problem& problem, DeviceId device, const std::vector<Work>& works,
+                        const Canvas& canvas) {
+  std::vector<Block> blocks;
+  for (const Work& work : works) {
+    if (work.device == device) blocks.push_back(work.block);
+  }
+  std::string text;
+  for (const auto& lane : lanes_of(std::move(blocks))) {
+    text += canvas.ops_row(label_of(problem, device), lane);
+  }
+  return text;
+}
+
+// Who holds each resource when.
+std::string resource_rows(const Problem& problem, const std::vector<Work>& works,
+                          const Canvas& canvas) {
   std::string text;
   for (const ResourceId resource : problem.resources()) {
-    std::vector<Block> ops;
-    for (const OpId op : problem.ops()) {
-      const auto uses = problem.uses(plan.placement[op]);
-      const double start = plan.schedule->start[op];
-      const double end = plan.schedule->end[op];
-      if (end > start && std::ranges::count(uses, resource, &ResourceUse::resource) > 0) {
-        ops.push_back({printable(problem.op(op).name), start, end});
+    std::vector<Block> holders;
+    for (const Work& work : works) {
+      const auto uses = problem.uses(work.device);
+      if (std::ranges::count(uses, resource, &ResourceUse::resource) > 0) {
+        holders.push_back(work.block);
       }
     }
     const std::string name = printable(problem.resource(resource).name);
-    for (const auto& lane : lanes_of(std::move(ops))) text += canvas.ops_row(name, lane);
+    for (const auto& lane : lanes_of(std::move(holders))) text += canvas.ops_row(name, lane);
   }
   return text;
 }
 
 std::string schedule_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
   std::string text;
+  const std::vector<Work> ops = ops_of(problem, plan);
   for (const DeviceId device : problem.devices()) {
-    std::vector<Block> ops;
     std::vector<Block> sends;
     std::vector<Block> receives;
-    for (const OpId op : problem.ops()) {
-      const double start = plan.schedule->start[op];
-      const double end = plan.schedule->end[op];
-      if (plan.placement[op] == device && end > start) {
-        ops.push_back({printable(problem.op(op).name), start, end});
-      }
-    }
     for (const Transfer& transfer : plan.schedule->transfers) {
       if (transfer.end <= transfer.start) continue;
       if (transfer.from == device) sends.push_back({"", transfer.start, transfer.end});
       if (transfer.to == device) receives.push_back({"", transfer.start, transfer.end});
     }
     const std::string name = label_of(problem, device);
-    for (const auto& lane : lanes_of(std::move(ops))) text += canvas.ops_row(name, lane);
+    text += device_rows(problem, device, ops, canvas);
     if (!sends.empty()) text += canvas.transfers_row(name + " >", sends);
     if (!receives.empty()) text += canvas.transfers_row(name + " <", receives);
   }
-  return text + resource_rows(problem, plan, canvas);
+  return text + resource_rows(problem, ops, canvas);
 }
 
 std::string call_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
   std::string text;
+  const std::vector<Work> calls = calls_of(plan);
   for (const DeviceId device : problem.devices()) {
-    std::vector<Block> calls;
-    for (const Call& call : plan.calls) {
-      if (call.device == device) {
-        calls.push_back({fmt::format("{} ops", call.ops.size()), call.start, call.end});
-      }
-    }
-    if (!problem.on_host(device)) text += canvas.ops_row(label_of(problem, device), calls);
+    if (!problem.on_host(device)) text += device_rows(problem, device, calls, canvas);
   }
-  return text;
+  return text + resource_rows(problem, calls, canvas);
 }
 
+// Stages that share nothing work all the time: what matters is how much of it their loads fill.
 std::string load_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
   std::string text;
   const auto uses = device_uses(problem, plan);
@@ -220,6 +258,21 @@ std::string load_rows(const Problem& problem, const Plan& plan, const Canvas& ca
   return text;
 }
 
+// Whether bars begin at the left and only their lengths say something.
+bool is_load_chart(const Plan& plan) {
+  return !plan.stages.empty() && !plan.stages.front().offset;
+}
+
+std::string stage_rows(const Problem& problem, const Plan& plan, const Canvas& canvas) {
+  if (is_load_chart(plan)) return load_rows(problem, plan, canvas);
+  const std::vector<Work> turns = turns_of(problem, plan);
+  std::string text;
+  for (const DeviceId device : problem.devices()) {
+    text += device_rows(problem, device, turns, canvas);
+  }
+  return text + resource_rows(problem, turns, canvas);
+}
+
 }  // namespace
 
 std::string gantt(const Problem& problem, const Plan& plan, int width) {
@@ -228,12 +281,12 @@ std::string gantt(const Problem& problem, const Plan& plan, int width) {
                       std::max(static_cast<std::size_t>(std::max(width, 40)), label_width + 20),
                       problem.objective() == Objective::throughput ? plan.value : end_of(plan));
   const std::string rows = plan.schedule          ? schedule_rows(problem, plan, canvas)
-                           : !plan.stages.empty() ? load_rows(problem, plan, canvas)
+                           : !plan.stages.empty() ? stage_rows(problem, plan, canvas)
                                                   : call_rows(problem, plan, canvas);
   const std::string axis_label = problem.unit() != TimeUnit::none
                                      ? std::string{name_of(problem.unit())}
-                                 : plan.stages.empty() ? "time"
-                                                       : "load";
+                                 : is_load_chart(plan) ? "load"
+                                                       : "time";
   return rows + canvas.axis(axis_label);
 }
 

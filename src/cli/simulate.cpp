@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "analysis/stage_turns.h"
 #include "cli/gantt.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
@@ -17,6 +18,7 @@
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/plan_rows.h"
+#include "formats/resource_text.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
@@ -79,8 +81,31 @@ Json op_names(const Problem& problem, const Stage& stage) {
   return names;
 }
 
+// What is known of stages that share resources: when they hold which.
+void add_turns(const Problem& problem, const Plan& plan, std::vector<Field<Stage>>& fields) {
+  const auto offset = [](std::optional<double> Stage::*member) {
+    return [member](const Stage& stage) { return (stage.*member).value_or(0); };
+  };
+  const auto has = [&](std::optional<double> Stage::*member) {
+    return std::ranges::all_of(plan.stages,
+                               [=](const Stage& s) { return (s.*member).has_value(); });
+  };
+  if (!has(&Stage::offset)) return;
+  const Style time = time_in(problem.unit());
+  fields.push_back({"offset", "from", time, offset(&Stage::offset)});
+  if (has(&Stage::backward_offset)) {
+    fields.push_back({"backward_offset", "backward from", time, offset(&Stage::backward_offset)});
+  }
+  fields.push_back({"resources", kNoTitle, words(), [&](const Stage& stage) {
+                      return resource_names(problem, resources_of(problem, stage));
+                    }});
+  fields.push_back({kNoKey, "holds", words(), [&](const Stage& stage) {
+                      return resources_text(problem, resources_of(problem, stage));
+                    }});
+}
+
 RecordTable<Stage> stage_table(const Problem& problem, const Plan& plan) {
-  return RecordTable<Stage>({
+  std::vector<Field<Stage>> fields = {
       {kNoKey, "stage", count(),
        [&](const auto& stage) { return &stage - plan.stages.data() + 1; }},
       {"devices", "device", words(),
@@ -88,7 +113,9 @@ RecordTable<Stage> stage_table(const Problem& problem, const Plan& plan) {
       {"ops", kNoTitle, words(), [&](const auto& stage) { return op_names(problem, stage); }},
       {kNoKey, "ops", count(), [](const auto& stage) { return stage.ops.size(); }},
       {"load", "load", time_in(problem.unit()), [](const auto& stage) { return stage.load; }},
-  });
+  };
+  add_turns(problem, plan, fields);
+  return RecordTable<Stage>(std::move(fields));
 }
 
 RecordTable<Event> event_table() {

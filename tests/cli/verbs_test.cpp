@@ -263,6 +263,55 @@ TEST(SimulateVerb, TheGanttShowsWhoHoldsSharedCores) {
   EXPECT_THAT(out, HasSubstr("core 1   |[conv==="));
 }
 
+// Three stages in turn on two cores: one core, both, the other core.
+std::string pipeline_on_two_cores(const Folder& folder) {
+  const std::string problem = folder.file("problem.json");
+  std::ofstream(problem) << R"({"placewright": "problem", "version": 2, "name": "cores",
+    "objective": "throughput", "kinds": [{"name": "one"}, {"name": "two"}],
+    "resources": [{"name": "core 0"}, {"name": "core 1"}], "spaces": [{"name": "ram"}],
+    "devices": [{"name": "a", "kind": "one", "uses": [{"resource": "core 0"}], "space": "ram"},
+                {"name": "both", "kind": "two", "uses": [{"resource": "core 0"}, {"resource": "core 1"}],
+                 "space": "ram"},
+                {"name": "b", "kind": "one", "uses": [{"resource": "core 1"}], "space": "ram"}],
+    "interconnect": {"kind": "links"}, "models": [{"name": "m"}],
+    "ops": [{"name": "p", "time": [2, 2], "pin": "a"}, {"name": "q", "time": [1, 1], "pin": "both"},
+            {"name": "r", "time": [1, 1], "pin": "b"}],
+    "tensors": [{"from": "p", "to": ["q"]}, {"from": "q", "to": ["r"]}]})";
+  const std::string plan = folder.file("plan.json");
+  EXPECT_EQ(run({"plan", problem, "-o", plan}).exit_code, 0);
+  return plan;
+}
+
+TEST(SimulateVerb, TheGanttShowsStagesThatTakeTurnsOnCores) {
+  const Folder folder;
+  const std::string out =
+      run({"simulate", pipeline_on_two_cores(folder), "--gantt", "--width", "41"}).out;
+  EXPECT_THAT(out, HasSubstr("a        |[stage 1===========]..........|"));
+  EXPECT_THAT(out, HasSubstr("both     |....................[stage 2=]|"));
+  EXPECT_THAT(out, HasSubstr("core 0   |[stage 1===========][stage 2=]|"));
+  EXPECT_THAT(out, HasSubstr("core 1   |[stage 3=]..........[stage 2=]|"));
+}
+
+TEST(SimulateVerb, SaysWhenStagesHoldWhichCores) {
+  const Folder folder;
+  const std::string plan = pipeline_on_two_cores(folder);
+  EXPECT_THAT(run({"simulate", plan}).out, HasSubstr("cores 0-1"));
+  const auto stages = run({"simulate", plan, "--json"}).json()["stages"];
+  EXPECT_EQ(stages[1]["offset"], 2);
+  EXPECT_EQ(stages[1]["resources"], nlohmann::json({"core 0", "core 1"}));
+}
+
+TEST(ExplainVerb, SaysWhichStagesTakeTurns) {
+  const Folder folder;
+  const std::string plan = pipeline_on_two_cores(folder);
+  EXPECT_THAT(run({"explain", plan, "--planner", "topo"}).out,
+              HasSubstr("2 stages that take turns on core 0, 3 of a period of 3"));
+  const auto turns = run({"explain", plan, "--planner", "topo", "--json"}).json()["taking_turns"];
+  EXPECT_EQ(turns["resources"], nlohmann::json({"core 0"}));
+  EXPECT_EQ(turns["stages"].size(), 2U);
+  EXPECT_EQ(turns["stages"][1]["offset"], 2);
+}
+
 TEST(SimulateVerb, ShowsLoadsOfPipelinesAndCalls) {
   const Folder folder;
   const std::string plan = folder.file("plan.json");

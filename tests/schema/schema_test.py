@@ -247,6 +247,16 @@ class Outputs(SchemaTest):
                                      EXAMPLES / name, codes=(1,))
                 self.assertFalse(answer["valid"])
 
+    def test_plans_on_shared_cores(self):
+        problem, plan = self.folder / "cores.json", self.folder / "plan.json"
+        for objective in ("latency", "throughput"):
+            with self.subTest(objective):
+                self.assertEqual(run("generate", "layered", "--ops", "12", "--shared-cores", "4", "--objective", objective,
+                                     "-o", problem)[0], 0)
+                self.assertEqual(run("plan", problem, "--planner", "topo", "-q", "-o", plan)[0], 0)
+                self.output("simulate-output", "simulate", plan)
+                self.output("explain-output", "explain", plan, "--planner", "topo")
+
     def test_check_of_an_expert_split(self):
         self.output("check-output", "check", EXAMPLES / "msr/human-experts/bert24_inference_expert.json", "--problem",
                     EXAMPLES / "msr/throughput/LayerGraphs/bert24_inference.json", codes=(0, 1))
