@@ -6,10 +6,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analysis/limits.h"
 #include "analysis/more_of.h"
+#include "analysis/stage_turns.h"
 #include "formats/plan_rows.h"
+#include "formats/resource_text.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
@@ -85,7 +88,25 @@ std::string path_limit(const Problem& problem, const Plan& plan) {
                      others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", ")));
 }
 
+// "1, 3 and 4"
+std::string numbers_text(const std::vector<std::size_t>& stages) {
+  std::vector<std::size_t> numbers;
+  for (const std::size_t stage : stages) numbers.push_back(stage + 1);
+  const std::size_t last = numbers.back();
+  numbers.pop_back();
+  return fmt::format("{} and {}", fmt::join(numbers, ", "), last);
+}
+
+std::string turns_limit(const Problem& problem, const Plan& plan, const TakingTurns& turns) {
+  return fmt::format("Limited by stages {} of {}, which take turns on {}: {} of a period of {}.",
+                     numbers_text(turns.stages), plan.stages.size(),
+                     resources_text(problem, turns.resources), time_text(problem, turns.time),
+                     time_text(problem, plan.value));
+}
+
 std::string stage_limit(const Problem& problem, const Plan& plan) {
+  const TakingTurns turns = limiting_turns(problem, plan);
+  if (!turns.stages.empty()) return turns_limit(problem, plan, turns);
   std::string text;
   const auto fullest = fullest_stages(problem, plan);
   for (const FullestStage& most : fullest) {

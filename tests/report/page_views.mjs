@@ -259,16 +259,33 @@ test('two plans side by side, for different objectives', async () => {
   await again.page.close();
 });
 
-test('who holds which cores', async () => {
-  const cores = ['core 0', 'core 1'];
+// Two ops in a chain, the first on one core and the second on two.
+const cores = ['core 0', 'core 1'];
+function twoCores(name, more = {}) {
   const use = (...names) => names.map((resource) => ({ resource, amount: 1 }));
-  const problem = problemOf('cores', {
-    kinds: [{ name: 'one' }, { name: 'two' }], resources: cores.map((name) => ({ name, capacity: 1 })), spaces: [{ name: 'host memory' }],
+  return problemOf(name, {
+    kinds: [{ name: 'one' }, { name: 'two' }], resources: cores.map((core) => ({ name: core, capacity: 1 })), spaces: [{ name: 'host memory' }],
     devices: [{ name: 'a', kind: 'one', uses: use('core 0'), space: 'host memory' },
               { name: 'both', kind: 'two', uses: use(...cores), space: 'host memory' }],
     ops: [{ name: 'narrow', time: [2, 9], pin: 'a' }, { name: 'wide', time: [9, 1], pin: 'both' }],
-    tensors: [{ from: 'narrow', to: ['wide'] }],
+    tensors: [{ from: 'narrow', to: ['wide'] }], ...more,
   });
+}
+
+test('which stages take turns on cores', async () => {
+  const problem = twoCores('turns', { objective: 'throughput' });
+  const { page, faults } = await open(report('turns.html', planOf(problem, 'topo')));
+  const lanes = (await written(page, 'timeline')).map((each) => each.shown);
+  for (const core of cores) assert.ok(lanes.includes(core), lanes.join(' | '));
+  await page.locator('#timeline').scrollIntoViewIfNeeded();
+  assert.match(await tipAt(page, 0.965, 26 + 2 * 29 + 18 + 7), /^sample 5on bothholds 1 of 1 of core 1/);
+  assert.match(await text(page, '#story'), /Limited by stages 1 and 2 of 2, which take turns on core 0: 3 ms of a period of 3 ms/);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('who holds which cores', async () => {
+  const problem = twoCores('cores');
   const { page, faults } = await open(report('cores.html', planOf(problem)));
   const lanes = (await written(page, 'timeline')).map((each) => each.shown);
   for (const core of cores) assert.ok(lanes.includes(core), lanes.join(' | '));

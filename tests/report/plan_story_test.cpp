@@ -61,6 +61,22 @@ TEST(PlanStory, PipelinesAreLimitedByTheirFullestStage) {
       story.limit.starts_with("Limited by stage 1 of 2, on a: compute 6 ms, in 0 ms, out "));
 }
 
+// Both need the one core, so that a sample takes as long as both: no stage alone is the limit.
+TEST(PlanStory, StagesThatShareACoreTakeTurns) {
+  ProblemDraft draft = two_devices(Objective::throughput);
+  draft.cluster.links.clear();
+  draft.cluster.resources = {{.name = "core 0"}};
+  draft.cluster.spaces = {{.name = "ram"}};
+  for (Device& device : draft.cluster.devices) {
+    device.space = SpaceId{0};
+    device.uses = {{ResourceId{0}, 1}};
+  }
+  const PlanStory story = story_of(Problem(std::move(draft)), 5);
+  EXPECT_EQ(
+      story.limit,
+      "Limited by stages 1 and 2 of 2, which take turns on core 0: 9 ms of a period of 9 ms.");
+}
+
 // Two equal devices that end together: more of one leaves the other as it is.
 TEST(PlanStory, SaysWhereNothingHelps) {
   ProblemDraft draft = two_devices(Objective::latency);

@@ -22,6 +22,7 @@ interface Bar {
   text?: string; // where the selection is not what the bar shows
   short?: string; // where there is no room for the text
   note?: string;
+  ops?: number[]; // of what is planned: who holds the device's resources
 }
 
 type LaneKind = 'plan' | 'measured' | 'resource' | 'transfers';
@@ -109,10 +110,8 @@ export class TimelineView {
       this.addLanes(oneLine(device.name, 24), index, 'plan', this.barsOf(index));
       if (plan.run && plan.run.events.length > 0) this.addLanes('measured', index, 'measured', this.measuredBars(plan.run, index));
     });
-    if (plan.start && !plan.calls) {
-      this.addResources();
-      this.addDirections();
-    }
+    this.addResources();
+    if (plan.start && !plan.calls) this.addDirections();
     this.horizon = this.lanes.reduce((end, lane) => lane.bars.reduce((e, bar) => Math.max(e, bar.end), end), 0) || 1;
     this.critical = new Set(plan.critical.map(([kind, index]) => `${kind} ${index}`));
     this.height = AXIS + this.lanes.reduce((sum, lane) => sum + rowOf(lane) + GAP, 0) + 6;
@@ -127,12 +126,12 @@ export class TimelineView {
     if (!plan.start) return this.sampleBars(device);
     const bars: Bar[] = [];
     (plan.calls ?? []).forEach((call, index) => {
-      if (call.device === device) bars.push({ start: call.start, end: call.end, selection: { kind: 'call', index }, device, key: `call ${index}`, short: `${call.ops.length}` });
+      if (call.device === device) bars.push({ start: call.start, end: call.end, selection: { kind: 'call', index }, device, key: `call ${index}`, short: `${call.ops.length}`, ops: call.ops });
     });
     const inCalls = new Set((plan.calls ?? []).flatMap((call) => call.ops));
     plan.placement.forEach((where, index) => {
       if (where !== device || inCalls.has(index)) return;
-      bars.push({ start: plan.start![index], end: plan.end![index], selection: { kind: 'op', index }, device, key: `op ${index}` });
+      bars.push({ start: plan.start![index], end: plan.end![index], selection: { kind: 'op', index }, device, key: `op ${index}`, ops: [index] });
     });
     return bars;
   }
@@ -141,7 +140,7 @@ export class TimelineView {
   private sampleBars(device: number): Bar[] {
     const { currentPlan: plan } = this.state;
     return (plan.samples ?? []).filter((sample) => sample.device === device).map(({ stage, sample, start, end }) => ({
-      start, end, device, key: `stage ${stage}`, selection: { kind: 'op', index: plan.stages![stage].ops[0] },
+      start, end, device, key: `stage ${stage}`, ops: plan.stages![stage].ops, selection: { kind: 'op', index: plan.stages![stage].ops[0] },
       text: `sample ${sample}`, short: `${sample}`, note: `stage ${stage + 1}, ${plural(plan.stages![stage].ops.length, 'op')}, predicted`,
     }));
   }
@@ -162,17 +161,27 @@ export class TimelineView {
 
   // Who holds each resource when: only where several devices share some.
   private addResources() {
-    const { report, currentPlan: plan } = this.state;
-    report.resources.forEach(({ name, capacity }, resource) => {
-      const bars: Bar[] = [];
-      plan.placement.forEach((device, index) => {
-        const amount = this.state.held(index, device).get(resource);
-        if (amount === undefined || plan.end![index] <= plan.start![index]) return;
-        bars.push({ start: plan.start![index], end: plan.end![index], selection: { kind: 'op', index }, device, key: `op ${index}`,
-                    note: `holds ${trimmed(amount, 3)} of ${trimmed(capacity, 3)} of ${oneLine(name, 40)}` });
+    const { resources, devices } = this.state.report;
+    if (resources.length === 0) return;
+    const lanes: Bar[][] = resources.map(() => []);
+    for (const bar of devices.flatMap((_, device) => this.barsOf(device))) {
+      if (bar.end <= bar.start) continue;
+      this.state.held(this.mostDemanding(bar), bar.device).forEach((amount, resource) => {
+        const { name, capacity } = resources[resource];
+        lanes[resource].push({ ...bar, note: `holds ${trimmed(amount, 3)} of ${trimmed(capacity, 3)} of ${oneLine(name, 40)}` });
       });
-      if (bars.length > 0) this.addLanes(oneLine(name, 18), -1, 'resource', bars);
+    }
+    lanes.forEach((bars, resource) => {
+      if (bars.length > 0) this.addLanes(oneLine(resources[resource].name, 18), -1, 'resource', bars);
     });
+  }
+
+  // The op of a call or a stage that takes most of the device's resources: they are held as it needs them.
+  private mostDemanding({ ops, device }: Bar): number {
+    const { ops: { share }, kinds, devices } = this.state.report;
+    if (share.length === 0) return ops![0];
+    const shareOf = (op: number) => share[op * kinds.length + devices[device].kind];
+    return ops!.reduce((most, op) => (shareOf(op) > shareOf(most) ? op : most));
   }
 
   private addDirections() {
