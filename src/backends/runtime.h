@@ -35,12 +35,18 @@ namespace placewright {
 
 // Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
 // states the number that it was built with, and the loader refuses another one before any call.
-inline constexpr int kBackendInterface = 6;
+inline constexpr int kBackendInterface = 7;
 
 // A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// An inference was stopped before its end.
+class RequestStopped : public RuntimeError {
+ public:
+  using RuntimeError::RuntimeError;
 };
 
 // A tensor of the model: output `port` of op `op`, or input number `port` of the model.
@@ -135,7 +141,7 @@ struct CompileOptions {
   bool counters = false;  // measure each executed node
 };
 
-// One inference of a part. Not for two threads at once.
+// One inference of a part. Not for two threads at once, but for `stop`.
 class Request {
  public:
   virtual ~Request() = default;
@@ -148,6 +154,10 @@ class Request {
   virtual void run() = 0;  // in this thread if the part has one stream
   virtual void start() = 0;
   virtual void wait() = 0;
+  // For any thread: what runs ends at the next op, and `run` or `wait` throws RequestStopped; the
+  // outputs then mean nothing until the next run. Nothing happens where nothing runs, or where the
+  // backend cannot: then it runs on to its end.
+  virtual void stop() {}
 
   // The mean over all runs of the part since it was compiled, whichever request ran, cut to whole
   // microseconds; needs CompileOptions::counters.

@@ -32,7 +32,7 @@ struct Instance {
   std::unique_ptr<CompiledPart> part;
   Buffers inputs;
   std::unique_ptr<Request> request;
-  bool ran = false;  // since it was warm
+  bool ran = false;  // since it was warm, and to its end
 };
 
 // What the thread of an instance is to run, and what became of it.
@@ -40,7 +40,17 @@ struct Task {
   std::size_t arrival = 0;
   Clock::time_point start;
   Clock::time_point end;
+  bool stopped = false;
 };
+
+bool runs_to_its_end(Request& request) {
+  try {
+    request.run();
+  } catch (const RequestStopped&) {
+    return false;
+  }
+  return true;
+}
 
 // The threads of all instances. Tasks of one instance follow each other.
 //
@@ -53,10 +63,11 @@ class InstanceThreads {
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  explicit InstanceThreads(std::vector<Instance>& instances) : seats_(instances.size()) {
+  explicit InstanceThreads(std::vector<Instance>& instances)
+      : instances_(instances), seats_(instances.size()) {
     threads_.reserve(instances.size());
     for (std::size_t i = 0; i < instances.size(); ++i) {
-      threads_.emplace_back([this, i, &instances] { serve(instances[i], seats_[i]); });
+      threads_.emplace_back([this, i] { serve(instances_[i], seats_[i]); });
     }
   }
   ~InstanceThreads() {
@@ -79,6 +90,12 @@ class InstanceThreads {
     return std::erase(seats_[instance].queue, arrival) > 0;
   }
 
+  // Stops the task if it runs. One that is just about to begin may not be stopped: to be called again
+  // until it has ended.
+  void stop(std::size_t instance, std::size_t arrival) {
+    if (seats_[instance].running == arrival) instances_[instance].request->stop();
+  }
+
   // Told of every task that ends from now on, under the lock.
   void listen(Ended listener) { listener_ = std::move(listener); }
 
@@ -93,6 +110,7 @@ class InstanceThreads {
   struct Seat {
     std::condition_variable bell;
     std::deque<std::size_t> queue;
+    std::optional<std::size_t> running = {};
   };
 
   void serve(Instance& instance, Seat& seat) {
@@ -104,12 +122,14 @@ class InstanceThreads {
         if (closed_) return;
         Task task{.arrival = seat.queue.front()};
         seat.queue.pop_front();
+        seat.running = task.arrival;
         lock.unlock();
         task.start = Clock::now();
-        instance.request->run();
+        task.stopped = !runs_to_its_end(*instance.request);
         task.end = Clock::now();
         lock.lock();
-        instance.ran = true;
+        seat.running.reset();
+        instance.ran = !task.stopped;
         if (listener_ && listener_(task)) changed_.notify_one();
       }
     } catch (...) {
@@ -119,6 +139,7 @@ class InstanceThreads {
     }
   }
 
+  std::vector<Instance>& instances_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Ended listener_;
@@ -253,7 +274,11 @@ bool ArrivalExecution::take_events(Round& round) {
       state.start = state.end = now;
       changed = true;
     } else if (state.stage == ArrivalStage::started) {
-      if (!threads_->take_back(number_.at({arrivals_[i].model, state.device}), i)) continue;
+      const std::size_t instance = number_.at({arrivals_[i].model, state.device});
+      if (!threads_->take_back(instance, i)) {
+        threads_->stop(instance, i);
+        continue;
+      }
       state.stage = ArrivalStage::cancelled;
       state.device = {};
       --round.running;
@@ -268,7 +293,8 @@ double ArrivalExecution::next_event(std::span<const ArrivalState> states) const 
   for (std::size_t i = 0; i < arrivals_.size(); ++i) {
     const ArrivalStage stage = states[i].stage;
     if (stage == ArrivalStage::coming) next = std::min(next, arrivals_[i].time);
-    if (arrivals_[i].cancelled && stage == ArrivalStage::waiting) {
+    const bool can_be_cancelled = stage == ArrivalStage::waiting || stage == ArrivalStage::started;
+    if (arrivals_[i].cancelled && can_be_cancelled) {
       next = std::min(next, *arrivals_[i].cancelled);
     }
   }
@@ -291,8 +317,8 @@ void ArrivalExecution::end(Round& round, const Task& task) const {
   state.start = milliseconds(task.start - round.begin);
   state.end = milliseconds(task.end - round.begin);
   const auto& cancelled = arrivals_[task.arrival].cancelled;
-  state.stage =
-      cancelled && *cancelled < state.end ? ArrivalStage::cancelled : ArrivalStage::complete;
+  state.stage = task.stopped || (cancelled && *cancelled < state.end) ? ArrivalStage::cancelled
+                                                                      : ArrivalStage::complete;
   --round.running;
 }
 

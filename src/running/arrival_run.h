@@ -4,8 +4,9 @@
 // A rule decides at every event (an arrival, a cancellation, an end) which of the waiting models
 // start, and where. It may start a model on a device that is busy: two different models then share
 // its cores as the operating system likes, and two inferences of one model on one device follow each
-// other. A cancelled model that waits never starts; an inference that has begun runs on to its end,
-// as an op does in the simulation (analysis/online.h), and does not count.
+// other. A cancelled model that waits never starts, and an inference that has begun is stopped: its
+// cores are free as soon as the op ends that it is at (in the simulation, analysis/online.h, a model
+// that has begun runs on). It does not count.
 //
 // Every model is compiled for every device that it may run on before the first arrival, and run once
 // there, so that no rule pays for what another one finds ready. All rules run the same arrivals, in

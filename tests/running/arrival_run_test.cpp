@@ -1,7 +1,11 @@
 #include "running/arrival_run.h"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <stdexcept>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +13,7 @@
 #include "support/backend_case.h"
 #include "support/folder.h"
 #include "support/random_cuts.h"
+#include "support/wrapped_model.h"
 
 namespace placewright {
 namespace {
@@ -18,6 +23,9 @@ using placewright::testing::Folder;
 using placewright::testing::model_draft;
 using placewright::testing::name_of_case;
 using placewright::testing::one_case_per_backend;
+using placewright::testing::WrappedModel;
+using placewright::testing::WrappedPart;
+using placewright::testing::WrappedRequest;
 
 class ArrivalRun : public ::testing::TestWithParam<BackendCase> {
  protected:
@@ -107,6 +115,51 @@ TEST_P(ArrivalRun, WhatIsCancelledAtOnceDoesNotCount) {
   const ArrivalRuns runs = run({{0, 0.0, 1e-6}, {0, 0.0}}, at_once());
   EXPECT_EQ(runs.states[0][0][0].stage, ArrivalStage::cancelled);
   EXPECT_EQ(runs.states[0][0][1].stage, ArrivalStage::complete);
+}
+
+// A model whose inferences, but for the first on a device, end only when they are stopped.
+class EndlessModel final : public WrappedModel {
+ public:
+  using WrappedModel::WrappedModel;
+
+  [[nodiscard]] std::unique_ptr<CompiledPart> compile(
+      std::span<const std::size_t> ops, const CompileOptions& options) const override {
+    return std::make_unique<WrappedPart<Endless>>(WrappedModel::compile(ops, options));
+  }
+
+ private:
+  class Endless final : public WrappedRequest {
+   public:
+    using WrappedRequest::WrappedRequest;
+    void run() override {
+      WrappedRequest::run();
+      if (!std::exchange(warm_, true)) return;
+      constexpr std::chrono::seconds kGiveUp{60};
+      std::unique_lock lock(mutex_);
+      if (bell_.wait_for(lock, kGiveUp, [this] { return std::exchange(stopped_, false); })) {
+        throw RequestStopped("it was stopped");
+      }
+      throw std::runtime_error("nobody stopped it");
+    }
+    void stop() override {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+      bell_.notify_one();
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable bell_;
+    bool stopped_ = false;
+    bool warm_ = false;
+  };
+};
+
+TEST_P(ArrivalRun, WhatIsCancelledWhileItRunsIsStopped) {
+  models_[0] = std::make_unique<EndlessModel>(std::move(models_[0]));
+  const ArrivalRuns runs = run({{0, 0.0, 20.0}}, at_once());
+  EXPECT_EQ(runs.states[0][0][0].stage, ArrivalStage::cancelled);
+  EXPECT_TRUE(runs.outputs.equal());
 }
 
 TEST_P(ArrivalRun, EndsWhenItIsInterrupted) {

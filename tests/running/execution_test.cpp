@@ -20,6 +20,7 @@
 #include "support/backend_case.h"
 #include "support/folder.h"
 #include "support/random_cuts.h"
+#include "support/wrapped_model.h"
 
 namespace placewright {
 namespace {
@@ -34,6 +35,9 @@ using placewright::testing::name_of_case;
 using placewright::testing::one_case_per_backend;
 using placewright::testing::random_cut_plan;
 using placewright::testing::RandomSource;
+using placewright::testing::WrappedModel;
+using placewright::testing::WrappedPart;
+using placewright::testing::WrappedRequest;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -158,28 +162,6 @@ TEST_P(Execution, ReplicasTakeSamplesInTurn) {
   for (const StepEvent& event : result.events) at_work.insert(event.device);
   EXPECT_EQ(at_work, (std::set{DeviceId{0}, DeviceId{1}}));
 }
-
-// The real model, for those that change how it is compiled.
-class WrappedModel : public NeuralModel {
- public:
-  explicit WrappedModel(std::unique_ptr<NeuralModel> model) : model_(std::move(model)) {}
-
-  [[nodiscard]] const ModelGraph& graph() const override { return model_->graph(); }
-  [[nodiscard]] std::unique_ptr<CompiledPart> compile(
-      std::span<const std::size_t> ops, const CompileOptions& options) const override {
-    return model_->compile(ops, options);
-  }
-  [[nodiscard]] std::vector<std::size_t> unsupported(const std::string& device) const override {
-    return model_->unsupported(device);
-  }
-  [[nodiscard]] SerialisedModel serialised() const override { return model_->serialised(); }
-  [[nodiscard]] SerialisedPart serialised_part(std::span<const std::size_t> ops) const override {
-    return model_->serialised_part(ops);
-  }
-
- private:
-  std::unique_ptr<NeuralModel> model_;
-};
 
 // A model that remembers what it was compiled with.
 class RememberingModel final : public WrappedModel {
@@ -368,45 +350,20 @@ class FailingModel final : public WrappedModel {
     auto part = WrappedModel::compile(ops, options);
     const bool last = std::find(ops.begin(), ops.end(), graph().ops.size() - 1) != ops.end();
     if (!last) return part;
-    return std::make_unique<Part>(std::move(part));
+    return std::make_unique<WrappedPart<Failing>>(std::move(part));
   }
 
  private:
-  class Failing final : public Request {
+  class Failing final : public WrappedRequest {
    public:
-    explicit Failing(std::unique_ptr<Request> request) : request_(std::move(request)) {}
-    void bind_input(std::size_t input, Buffer& buffer) override {
-      request_->bind_input(input, buffer);
-    }
-    [[nodiscard]] Buffer& output(std::size_t output) override { return request_->output(output); }
+    using WrappedRequest::WrappedRequest;
     void run() override {
       if (++runs_ == 3) throw std::runtime_error("the device went away");
-      request_->run();
+      WrappedRequest::run();
     }
-    void start() override { request_->start(); }
-    void wait() override { request_->wait(); }
-    [[nodiscard]] std::vector<NodeTime> times() const override { return request_->times(); }
 
    private:
-    std::unique_ptr<Request> request_;
     int runs_ = 0;
-  };
-
-  class Part final : public CompiledPart {
-   public:
-    explicit Part(std::unique_ptr<CompiledPart> part) : part_(std::move(part)) {}
-    [[nodiscard]] const std::vector<TensorKey>& inputs() const override { return part_->inputs(); }
-    [[nodiscard]] const std::vector<TensorKey>& outputs() const override {
-      return part_->outputs();
-    }
-    [[nodiscard]] Precision precision() const override { return part_->precision(); }
-    [[nodiscard]] std::vector<ExecutedNode> executed() const override { return part_->executed(); }
-    [[nodiscard]] std::unique_ptr<Request> request() override {
-      return std::make_unique<Failing>(part_->request());
-    }
-
-   private:
-    std::unique_ptr<CompiledPart> part_;
   };
 };
 

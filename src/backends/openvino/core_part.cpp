@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include <openvino/runtime/exception.hpp>
+
 namespace placewright::openvino {
 namespace {
 
@@ -17,6 +19,16 @@ std::vector<std::string> split_at_commas(const std::string& text) {
     if (!word.empty()) words.push_back(word);
   }
   return words;
+}
+
+// OpenVINO's own word for it stays here: nobody else sees its headers.
+template <class Inference>
+void told_if_stopped(Inference inference) {
+  try {
+    inference();
+  } catch (const ov::Cancelled&) {
+    throw RequestStopped("the inference was stopped");
+  }
 }
 
 }  // namespace
@@ -35,6 +47,14 @@ void CoreRequest::bind_input(std::size_t input, Buffer& buffer) {
   const auto port = request_.get_compiled_model().input(input);
   request_.set_input_tensor(
       input, ov::Tensor(port.get_element_type(), port.get_shape(), buffer.bytes().data()));
+}
+
+void CoreRequest::run() {
+  told_if_stopped([this] { request_.infer(); });
+}
+
+void CoreRequest::wait() {
+  told_if_stopped([this] { request_.wait(); });
 }
 
 std::vector<NodeTime> CoreRequest::times() const {

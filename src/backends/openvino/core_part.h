@@ -37,9 +37,10 @@ class CoreRequest final : public Request {
 
   void bind_input(std::size_t input, Buffer& buffer) override;
   [[nodiscard]] Buffer& output(std::size_t output) override { return outputs_.at(output); }
-  void run() override { request_.infer(); }
+  void run() override;
   void start() override { request_.start_async(); }
-  void wait() override { request_.wait(); }
+  void wait() override;
+  void stop() override { request_.cancel(); }
   [[nodiscard]] std::vector<NodeTime> times() const override;
 
  private:

@@ -17,6 +17,7 @@
 // A relu that alone reads its input is fused with what makes it.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -155,9 +156,11 @@ class ToyRequest final : public Request {
     wait();
   }
   void start() override {
+    stopping_ = false;
     running_ = std::async(std::launch::async, [this] { compute(); });
   }
   void wait() override { running_.get(); }
+  void stop() override { stopping_ = true; }
 
   [[nodiscard]] std::vector<NodeTime> times() const override {
     const std::lock_guard lock(program_->mutex);
@@ -180,6 +183,7 @@ class ToyRequest final : public Request {
     };
     const std::lock_guard lock(program_->mutex);
     for (const std::size_t op : program_->ops) {
+      if (stopping_) throw RequestStopped("the interpreter was stopped");
       const auto begin = std::chrono::steady_clock::now();
       std::vector<std::span<const float>> inputs;
       for (const TensorKey& key : program_->nodes[op].inputs) inputs.push_back(read(key));
@@ -199,6 +203,7 @@ class ToyRequest final : public Request {
   std::vector<Buffer*> inputs_;
   std::vector<std::unique_ptr<Buffer>> outputs_;
   std::future<void> running_;
+  std::atomic<bool> stopping_{false};
 };
 
 class ToyPart final : public CompiledPart {
