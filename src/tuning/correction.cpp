@@ -1,9 +1,11 @@
 #include "tuning/correction.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "evaluate/schedule.h"
 
 namespace placewright {
 namespace {
@@ -12,8 +14,8 @@ namespace {
 struct Sample {
   std::size_t segment = 0;
   std::size_t kind = 0;
-  double ops = 0;  // sum of their times
-  double transfers = 0;
+  double ops = 0;        // sum of their times
+  double overheads = 0;  // of its cuts, before they are fitted
   double measured = 0;
 };
 
@@ -21,79 +23,117 @@ std::size_t kind_of_segment(const Problem& problem, const Segment& segment) {
   return problem.kind_of(segment.devices.front()).index();
 }
 
+bool states_cuts(const ProblemDraft& draft, std::size_t kind) {
+  return std::ranges::any_of(draft.tensors, [&](const Tensor& tensor) {
+    return std::ranges::any_of(tensor.cuts,
+                               [&](const CutOverhead& cut) { return cut.kind.index() == kind; });
+  });
+}
+
+void scale_overheads(ProblemDraft& draft, std::size_t kind, double factor) {
+  for (Device& device : draft.cluster.devices) {
+    if (device.kind.index() != kind) continue;
+    device.send_overhead *= factor;
+    device.receive_overhead *= factor;
+  }
+  for (Tensor& tensor : draft.tensors) {
+    for (CutOverhead& cut : tensor.cuts) {
+      if (cut.kind.index() != kind) continue;
+      cut.send *= factor;
+      cut.receive *= factor;
+    }
+  }
+}
+
+// Overheads of 1 for the devices of a kind, so that a factor on them is an overhead.
+void set_unit_overheads(ProblemDraft& draft, std::size_t kind) {
+  for (Device& device : draft.cluster.devices) {
+    if (device.kind.index() == kind) device.send_overhead = device.receive_overhead = 1;
+  }
+}
+
 std::vector<Sample> samples_of(const Problem& problem, const std::vector<Segment>& segments,
                                const std::vector<std::optional<double>>& measured) {
-  const std::vector<std::size_t> transfers = transfers_of(problem, segments);
+  const std::vector<double> overheads = overheads_of(problem, segments);
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (!measured[i] || *measured[i] <= 0) continue;
-    Sample sample{i, kind_of_segment(problem, segments[i]), 0, static_cast<double>(transfers[i]),
-                  *measured[i]};
+    Sample sample{i, kind_of_segment(problem, segments[i]), 0, overheads[i], *measured[i]};
     for (const OpId op : segments[i].ops) sample.ops += problem.op(op).time[sample.kind];
     samples.push_back(sample);
   }
   return samples;
 }
 
-// Absent where no segment of the kind has a transfer.
-std::optional<double> fitted_overhead(const std::vector<Sample>& samples, std::size_t kind) {
+// What the overheads of the kind have to be multiplied by; absent where no segment bears any.
+std::optional<double> fitted_factor(const std::vector<Sample>& samples, std::size_t kind) {
   double products = 0;
   double squares = 0;
   for (const Sample& sample : samples) {
     if (sample.kind != kind) continue;
-    products += sample.transfers * (sample.measured - sample.ops);
-    squares += sample.transfers * sample.transfers;
+    products += sample.overheads * (sample.measured - sample.ops);
+    squares += sample.overheads * sample.overheads;
   }
   if (squares == 0) return std::nullopt;
   return std::max(0.0, products / squares);
 }
 
+double within_limits(double factor) {
+  return std::clamp(factor, 1 / kLargestFactor, kLargestFactor);
+}
+
+// Fits the overheads of the kind in the draft, and in the samples what their segments bear.
+void fit_overheads(ProblemDraft& draft, std::vector<Sample>& samples, std::size_t kind) {
+  const std::optional<double> fitted = fitted_factor(samples, kind);
+  if (!fitted) return;
+  const bool stated = states_cuts(draft, kind);
+  const double factor = stated ? within_limits(*fitted) : *fitted;
+  if (!stated) set_unit_overheads(draft, kind);
+  scale_overheads(draft, kind, factor);
+  for (Sample& sample : samples) {
+    if (sample.kind == kind) sample.overheads *= factor;
+  }
+}
+
+// The problem in whose overheads the samples are counted: those of the tensors where they state
+// any, else one for each transfer.
+Problem with_unit_overheads(const Problem& problem) {
+  ProblemDraft draft = problem.draft();
+  for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
+    if (!states_cuts(draft, kind)) set_unit_overheads(draft, kind);
+  }
+  return Problem(std::move(draft));
+}
+
 }  // namespace
 
-std::vector<std::size_t> transfers_of(const Problem& problem,
-                                      const std::vector<Segment>& segments) {
-  Table<OpId, std::size_t> segment_of(problem.op_count(), 0);
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    for (const OpId op : segments[i].ops) segment_of[op] = i;
+std::vector<double> overheads_of(const Problem& problem, const std::vector<Segment>& segments) {
+  Placement placement(problem.op_count());
+  for (const Segment& segment : segments) {
+    for (const OpId op : segment.ops) placement[op] = segment.devices.front();
   }
-  const auto device_of = [&](OpId op) { return segments[segment_of[op]].devices.front(); };
-  std::vector<std::size_t> transfers(segments.size(), 0);
-  for (const TensorId tensor : problem.tensors()) {
-    const OpId producer = problem.producer(tensor);
-    // The first reader on each device, by topological rank.
-    std::vector<OpId> readers(problem.consumers(tensor).begin(), problem.consumers(tensor).end());
-    std::sort(readers.begin(), readers.end(), [&](OpId a, OpId b) {
-      return problem.topological_rank(a) < problem.topological_rank(b);
-    });
-    std::set<DeviceId> reached{device_of(producer)};
-    for (const OpId reader : readers) {
-      if (!reached.insert(device_of(reader)).second) continue;
-      ++transfers[segment_of[producer]];
-      ++transfers[segment_of[reader]];
-    }
+  const Table<OpId, double> durations = op_durations(problem, placement);
+  std::vector<double> overheads;
+  for (const Segment& segment : segments) {
+    double sum = 0;
+    for (const OpId op : segment.ops) sum += durations[op] - problem.time(op, placement[op]);
+    overheads.push_back(sum);
   }
-  return transfers;
+  return overheads;
 }
 
 ProblemDraft corrected(const Problem& problem, const std::vector<Segment>& segments,
                        const std::vector<std::optional<double>>& measured) {
-  const std::vector<Sample> samples = samples_of(problem, segments, measured);
+  std::vector<Sample> samples = samples_of(with_unit_overheads(problem), segments, measured);
   ProblemDraft draft = problem.draft();
-  std::vector<double> overheads(problem.kind_count(), 0);
-  for (std::size_t kind = 0; kind < overheads.size(); ++kind) {
-    const std::optional<double> fitted = fitted_overhead(samples, kind);
-    for (Device& device : draft.cluster.devices) {
-      if (device.kind.index() != kind) continue;
-      if (fitted) device.send_overhead = device.receive_overhead = *fitted;
-      overheads[kind] = (device.send_overhead + device.receive_overhead) / 2;
-    }
+  for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
+    fit_overheads(draft, samples, kind);
   }
   double smallest = 1;
   double largest = 1;
   for (const Sample& sample : samples) {
     if (sample.ops <= 0) continue;
-    const double own = sample.measured - overheads[sample.kind] * sample.transfers;
-    const double factor = std::clamp(own / sample.ops, 1 / kLargestFactor, kLargestFactor);
+    const double factor = within_limits((sample.measured - sample.overheads) / sample.ops);
     for (const OpId op : segments[sample.segment].ops) {
       draft.ops[op.index()].time[sample.kind] *= factor;
     }

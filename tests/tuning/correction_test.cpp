@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "evaluate/schedule.h"
+
 namespace placewright {
 namespace {
 
@@ -10,7 +12,7 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
 // a ─► b ─► c, a ─► c; a and c on the first device, b on the second; both of one kind.
-Problem chain_problem() {
+ProblemDraft chain_draft() {
   ProblemDraft draft;
   draft.name = "chain";
   draft.unit = TimeUnit::milliseconds;
@@ -25,6 +27,28 @@ Problem chain_problem() {
     draft.ops.push_back(op);
   }
   draft.tensors = {{"a", OpId{0}, {OpId{1}, OpId{2}}, 8}, {"b", OpId{1}, {OpId{2}}, 8}};
+  return draft;
+}
+
+Problem chain_problem() {
+  return Problem(chain_draft());
+}
+
+// The same on a core, and on both, that share their memory; each tensor has its own price.
+Problem chain_on_core_sets() {
+  ProblemDraft draft = chain_draft();
+  draft.cluster = {};
+  draft.cluster.kinds = {{"cpu-1"}, {"cpu-2"}};
+  draft.cluster.resources = {{"core 0", 1}, {"core 1", 1}};
+  draft.cluster.spaces = {{.name = "memory"}};
+  const ResourceUse first{ResourceId{0}, 1};
+  const ResourceUse second{ResourceId{1}, 1};
+  draft.cluster.devices = {
+      {.name = "cpu:0", .kind = KindId{0}, .uses = {first}, .space = SpaceId{0}},
+      {.name = "cpu:0-1", .kind = KindId{1}, .uses = {first, second}, .space = SpaceId{0}}};
+  for (Op& op : draft.ops) op.time = {10, 6};
+  draft.tensors[0].cuts = {{KindId{0}, 0.4, 0.1}, {KindId{1}, 0.3, 0.2}};
+  draft.tensors[1].cuts = {{KindId{0}, 0.5, 0.6}, {KindId{1}, 0.2, 0.7}};
   return Problem(std::move(draft));
 }
 
@@ -39,9 +63,13 @@ std::vector<Segment> three_segments() {
   return segments;
 }
 
-TEST(Correction, CountsTransfersAtBothEnds) {
-  // a is sent to the second device and read there; b is sent back; a is read at home for nothing.
-  EXPECT_THAT(transfers_of(chain_problem(), three_segments()), ElementsAre(1, 2, 1));
+TEST(Correction, KnowsWhatEachSegmentBears) {
+  // a is handed to the second device and read there; b is handed back; a is read at home for
+  // nothing.
+  EXPECT_THAT(
+      overheads_of(chain_on_core_sets(), three_segments()),
+      ElementsAre(DoubleNear(0.4, 1e-12), DoubleNear(0.2 + 0.2, 1e-12), DoubleNear(0.6, 1e-12)));
+  EXPECT_THAT(overheads_of(chain_problem(), three_segments()), ElementsAre(0, 0, 0));
 }
 
 TEST(Correction, ExplainsLongerSegmentsByTheirTransfers) {
@@ -63,6 +91,33 @@ TEST(Correction, CorrectedSegmentsTakeWhatTheyTook) {
     EXPECT_NEAR(predicted, *measured[i], 1e-9);
   }
   EXPECT_EQ(draft.origin.size(), 1U);
+}
+
+TEST(Correction, ScalesTheCutsThatTensorsState) {
+  const Problem problem = chain_on_core_sets();
+  // On one core the cuts cost 1.5 times what was stated, on both cores half of it.
+  const ProblemDraft draft = corrected(problem, three_segments(), {10.6, 6.2, 10.9});
+  for (std::size_t i = 0; i < draft.tensors.size(); ++i) {
+    const std::vector<CutOverhead>& stated = problem.draft().tensors[i].cuts;
+    const std::vector<CutOverhead>& fitted = draft.tensors[i].cuts;
+    EXPECT_NEAR(fitted[0].send, 1.5 * stated[0].send, 1e-9);
+    EXPECT_NEAR(fitted[0].receive, 1.5 * stated[0].receive, 1e-9);
+    EXPECT_NEAR(fitted[1].send, 0.5 * stated[1].send, 1e-9);
+    EXPECT_NEAR(fitted[1].receive, 0.5 * stated[1].receive, 1e-9);
+  }
+  for (const Op& op : draft.ops) {
+    EXPECT_THAT(op.time, ElementsAre(DoubleNear(10, 1e-9), DoubleNear(6, 1e-9)));
+  }
+}
+
+TEST(Correction, CorrectedSegmentsWithCutsTakeWhatTheyTook) {
+  // The last is far off, so that the cuts alone would have to cost many times what was stated.
+  const std::vector<std::optional<double>> measured{9.0, 7.0, 15.0};
+  const Problem after(corrected(chain_on_core_sets(), three_segments(), measured));
+  const Placement placement(std::vector{DeviceId{0}, DeviceId{1}, DeviceId{0}});
+  const Table<OpId, double> durations = op_durations(after, placement);
+  for (const OpId op : after.ops()) EXPECT_NEAR(durations[op], *measured[op.index()], 1e-9);
+  EXPECT_NEAR(after.send_overhead(TensorId{0}, DeviceId{0}), 0.4 * kLargestFactor, 1e-9);
 }
 
 TEST(Correction, NothingIsChangedWithoutATimeAndNothingBeyondTheLargestFactor) {
