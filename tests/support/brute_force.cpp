@@ -1,6 +1,7 @@
 #include "support/brute_force.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "evaluate/activities.h"
@@ -28,6 +29,17 @@ void extend(const Problem& problem, std::size_t group_index, Placement& placemen
   }
 }
 
+// Every active schedule of a placement, its activities taken in the order of their starts.
+//
+// In an active schedule nothing can start earlier while the rest stays. Such a schedule S is found
+// when each activity is put where it fits first beside those that S starts before it: if j fitted
+// at t before its start s, then in S it could be moved there too. Before s only activities that
+// start before it run, beside which it fits; from s on it needs what it has in S. So
+//
+//   * the starts never decrease along the way; of equal starts the smaller number comes first;
+//   * nothing starts when another activity, ready and not yet taken, could have ended.
+//
+// What occupies nothing delays others through precedence alone, and is taken when it is ready.
 class ActiveSchedules {
  public:
   ActiveSchedules(const Problem& problem, const Placement& placement, double stop_at)
@@ -35,148 +47,165 @@ class ActiveSchedules {
         placement_(placement),
         network_(problem, placement),
         best_(stop_at),
-        tail_(network_.size(), 0) {
-    for (std::size_t i = 0; i < network_.size(); ++i) order_.push_back(ActivityId{i});
-    compute_tails();
+        predecessors_(network_.size()) {
+    Table<ActivityId, std::uint32_t> missing = network_.predecessor_count;
+    for (std::size_t i = 0; i < network_.size(); ++i) {
+      if (missing[ActivityId{i}] == 0) order_.emplace_back(i);
+    }
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      for (const ActivityId next : network_.successors[order_[i]]) {
+        predecessors_[next].push_back(order_[i]);
+        if (--missing[next] == 0) order_.push_back(next);
+      }
+    }
   }
 
   double least() {
     State state;
-    state.missing = network_.predecessor_count;
-    state.ready_at.assign(network_.size(), 0);
+    state.start.assign(network_.size(), 0);
     state.end.assign(network_.size(), 0);
-    state.done.assign(network_.size(), 0);
-    for (const OpId op : problem_.ops()) {
-      state.ready_at[network_.of(op)] = problem_.model(problem_.op(op).model).arrival;
-    }
-    for (const DeviceId device : problem_.devices()) {
-      state.lanes.emplace_back(static_cast<std::size_t>(problem_.device(device).lanes), 0.0);
-    }
-    state.out_free.assign(problem_.device_count(), 0);
-    state.in_free.assign(problem_.device_count(), 0);
-    state.left = network_.size();
-    search(state);
+    state.taken.assign(network_.size(), 0);
+    search(std::move(state));
     return best_;
   }
 
  private:
   struct State {
-    Table<ActivityId, std::uint32_t> missing;
-    Table<ActivityId, double> ready_at;
+    Table<ActivityId, double> start;
     Table<ActivityId, double> end;
-    Table<ActivityId, char> done;
-    std::vector<std::vector<double>> lanes;
-    Table<DeviceId, double> out_free;
-    Table<DeviceId, double> in_free;
-    std::size_t left = 0;
+    Table<ActivityId, char> taken;
+    std::vector<ActivityId> running;  // those taken that occupy something
   };
-
-  void compute_tails() {
-    // Longest path behind an activity; the network is acyclic, so repeated relaxation settles.
-    for (std::size_t round = 0; round < network_.size(); ++round) {
-      for (const ActivityId id : order_) {
-        for (const ActivityId next : network_.successors[id]) {
-          tail_[id] = std::max(tail_[id], network_.duration[next] + tail_[next]);
-        }
-      }
-    }
-  }
 
   [[nodiscard]] bool occupies(ActivityId id) const {
     return network_.duration[id] > 0 && (network_.is_op(id) || problem_.rules().congestion);
   }
 
-  [[nodiscard]] double earliest(const State& state, ActivityId id) const {
-    double start = state.ready_at[id];
-    if (!occupies(id)) return start;
-    if (network_.is_op(id)) {
-      const auto& lanes = state.lanes[placement_[network_.op(id)].index()];
-      return std::max(start, *std::min_element(lanes.begin(), lanes.end()));
-    }
-    const Transfer& transfer = network_.transfer(id);
-    if (transfer.leg != Leg::in) start = std::max(start, state.out_free[transfer.from]);
-    if (transfer.leg != Leg::out) start = std::max(start, state.in_free[transfer.to]);
-    return start;
+  [[nodiscard]] bool is_ready(const State& state, ActivityId id) const {
+    return !state.taken[id] && std::ranges::all_of(predecessors_[id], [&](ActivityId before) {
+      return state.taken[before];
+    });
   }
 
-  [[nodiscard]] bool compete(ActivityId a, ActivityId b) const {
-    if (!occupies(a) || !occupies(b) || network_.is_op(a) != network_.is_op(b)) return false;
-    if (network_.is_op(a)) return placement_[network_.op(a)] == placement_[network_.op(b)];
+  [[nodiscard]] double ready_at(const State& state, ActivityId id) const {
+    double time = 0;
+    if (network_.is_op(id)) {
+      time = problem_.model(problem_.op(network_.op(id)).model).arrival;
+    }
+    for (const ActivityId before : predecessors_[id]) time = std::max(time, state.end[before]);
+    return time;
+  }
+
+  [[nodiscard]] DeviceId device_of(ActivityId id) const { return placement_[network_.op(id)]; }
+
+  [[nodiscard]] double demand(ActivityId id, ResourceId resource) const {
+    const DeviceId device = device_of(id);
+    double sum = 0;
+    for (const ResourceUse& use : problem_.uses(device)) {
+      if (use.resource == resource) sum += use.amount * problem_.share(network_.op(id), device);
+    }
+    return sum;
+  }
+
+  [[nodiscard]] bool share_a_port(ActivityId a, ActivityId b) const {
     const Transfer& x = network_.transfer(a);
     const Transfer& y = network_.transfer(b);
-    const bool out = x.leg != Leg::in && y.leg != Leg::in && x.from == y.from;
-    const bool in = x.leg != Leg::out && y.leg != Leg::out && x.to == y.to;
+    const bool out = x.leg != Leg::in && y.leg != Leg::in && problem_.same_space(x.from, y.from);
+    const bool in = x.leg != Leg::out && y.leg != Leg::out && problem_.same_space(x.to, y.to);
     return out || in;
   }
 
-  void take(State& state, ActivityId id) const {
-    const double start = earliest(state, id);
-    const double end = start + network_.duration[id];
-    if (occupies(id)) {
-      if (network_.is_op(id)) {
-        auto& lanes = state.lanes[placement_[network_.op(id)].index()];
-        *std::min_element(lanes.begin(), lanes.end()) = end;
-      } else {
-        const Transfer& transfer = network_.transfer(id);
-        if (transfer.leg != Leg::in) state.out_free[transfer.from] = end;
-        if (transfer.leg != Leg::out) state.in_free[transfer.to] = end;
-      }
+  // Beside what runs at that moment.
+  [[nodiscard]] bool fits_at(const State& state, ActivityId id, double time) const {
+    std::vector<ActivityId> beside;
+    for (const ActivityId other : state.running) {
+      if (network_.is_op(other) != network_.is_op(id)) continue;
+      if (state.start[other] <= time && time < state.end[other]) beside.push_back(other);
     }
-    state.end[id] = end;
-    state.done[id] = 1;
-    --state.left;
-    for (const ActivityId next : network_.successors[id]) {
-      --state.missing[next];
-      state.ready_at[next] = std::max(state.ready_at[next], end);
+    if (!network_.is_op(id)) {
+      return std::ranges::none_of(beside,
+                                  [&](ActivityId other) { return share_a_port(id, other); });
+    }
+    const auto mates = std::ranges::count_if(
+        beside, [&](ActivityId other) { return device_of(other) == device_of(id); });
+    if (mates >= problem_.device(device_of(id)).lanes) return false;
+    return std::ranges::all_of(problem_.uses(device_of(id)), [&](const ResourceUse& use) {
+      double sum = demand(id, use.resource);
+      for (const ActivityId other : beside) sum += demand(other, use.resource);
+      return sum <= problem_.resource(use.resource).capacity * (1 + 1e-9);
+    });
+  }
+
+  [[nodiscard]] bool fits_from(const State& state, ActivityId id, double time) const {
+    const double end = time + network_.duration[id];
+    return fits_at(state, id, time) && std::ranges::all_of(state.running, [&](ActivityId other) {
+             const double moment = state.start[other];
+             return moment <= time || moment >= end || fits_at(state, id, moment);
+           });
+  }
+
+  // Something fits first when it is ready or when something ends.
+  [[nodiscard]] double earliest(const State& state, ActivityId id) const {
+    const double ready = ready_at(state, id);
+    if (fits_from(state, id, ready)) return ready;
+    double first = kInfinity;
+    for (const ActivityId other : state.running) {
+      const double time = state.end[other];
+      if (time > ready && time < first && fits_from(state, id, time)) first = time;
+    }
+    return first;
+  }
+
+  void take(State& state, ActivityId id, double start) const {
+    state.start[id] = start;
+    state.end[id] = start + network_.duration[id];
+    state.taken[id] = 1;
+    if (occupies(id)) state.running.push_back(id);
+  }
+
+  void take_what_occupies_nothing(State& state) const {
+    for (const ActivityId id : order_) {
+      if (!occupies(id) && is_ready(state, id)) take(state, id, ready_at(state, id));
     }
   }
 
-  [[nodiscard]] Table<OpId, double> ends(const State& state) const {
+  // If nothing that is still to come had to wait for anything but its inputs.
+  [[nodiscard]] double bound(State state) const {
+    const double now = state.running.empty() ? 0 : state.start[state.running.back()];
+    for (const ActivityId id : order_) {
+      if (state.taken[id]) continue;
+      const double ready = ready_at(state, id);
+      state.end[id] = (occupies(id) ? std::max(now, ready) : ready) + network_.duration[id];
+    }
     Table<OpId, double> end(problem_.op_count());
     for (const OpId op : problem_.ops()) end[op] = state.end[network_.of(op)];
-    return end;
-  }
-
-  // With every op at its earliest end so far; regular objectives only grow.
-  [[nodiscard]] double bound(const State& state) const {
-    if (problem_.objective() == Objective::latency) {
-      double latest = 0;
-      for (const ActivityId id : order_) {
-        const double end = state.done[id] ? state.end[id]
-                           : state.missing[id] == 0
-                               ? earliest(state, id) + network_.duration[id] + tail_[id]
-                               : 0;
-        latest = std::max(latest, end);
-      }
-      return latest;
-    }
-    Table<OpId, double> end = ends(state);
     return schedule_value(problem_, end);
   }
 
-  void search(const State& state) {
-    if (bound(state) >= best_) return;
-    if (state.left == 0) {
-      best_ = std::min(best_, schedule_value(problem_, ends(state)));
-      return;
-    }
-    ActivityId first;
+  void search(State state) {
+    take_what_occupies_nothing(state);
+    const double value = bound(state);
+    if (value >= best_) return;
+    std::vector<std::pair<double, ActivityId>> candidates;
     double first_end = kInfinity;
     for (const ActivityId id : order_) {
-      if (state.done[id] || state.missing[id] > 0) continue;
-      const double end = earliest(state, id) + network_.duration[id];
-      if (!first.valid() || end < first_end) {
-        first = id;
-        first_end = end;
-      }
+      if (!is_ready(state, id)) continue;
+      candidates.emplace_back(earliest(state, id), id);
+      first_end = std::min(first_end, candidates.back().first + network_.duration[id]);
     }
-    for (const ActivityId id : order_) {
-      if (state.done[id] || state.missing[id] > 0) continue;
-      const bool rival = id != first && compete(id, first) && earliest(state, id) < first_end;
-      if (id != first && !rival) continue;
+    if (candidates.empty()) {
+      best_ = value;
+      return;
+    }
+    const ActivityId last = state.running.empty() ? ActivityId{} : state.running.back();
+    std::ranges::sort(candidates);
+    for (const auto& [start, id] : candidates) {
+      const bool in_order =
+          !last.valid() || std::pair(state.start[last], last) < std::pair(start, id);
+      if (!in_order || start >= first_end) continue;
       State next = state;
-      take(next, id);
-      search(next);
+      take(next, id, start);
+      search(std::move(next));
     }
   }
 
@@ -184,8 +213,8 @@ class ActiveSchedules {
   const Placement& placement_;
   ActivityNetwork network_;
   double best_;
-  Table<ActivityId, double> tail_;
-  std::vector<ActivityId> order_;
+  Table<ActivityId, std::vector<ActivityId>> predecessors_;
+  std::vector<ActivityId> order_;  // topological
 };
 
 bool links_exist(const Problem& problem, const Placement& placement) {

@@ -1,9 +1,9 @@
 // The least value of small problems, by looking at everything.
 //
-// Schedules: every placement that the rules allow, and for each every active schedule (Giffler and
-// Thompson: of the activities that are ready, take the one that could end first; in some best
-// schedule it, or one that competes with it and could start before that end, comes next).
-// Pipelines: every placement. Exponential: up to about 7 ops and 3 devices.
+// Schedules: every placement that the rules allow, and for each every active schedule, one of which
+// is best (values never fall when something starts later). Shared resources, memory spaces and cut
+// overheads are known.
+// Pipelines: every placement. Exponential: up to about 7 ops and 3 devices, or 4 ops and 7 devices.
 
 #pragma once
 

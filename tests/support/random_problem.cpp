@@ -33,7 +33,7 @@ class Builder {
     if (options_.pins) add_pins();
     if (options_.shared_weights) add_shared_weights();
     if (options_.binding_memory) bind_memory();
-    if (options_.spaces) join_spaces();
+    if (options_.spaces || options_.one_space) join_spaces();
     if (options_.resources) add_resources();
     if (options_.cuts) add_cuts();
     return std::move(draft_);
@@ -339,8 +339,8 @@ void Builder::join_spaces() {
   std::vector<DeviceId> first_of;  // by device: the first of its space
   for (const DeviceId id : ids<DeviceId>(cluster.devices.size())) {
     first_of.push_back(id);
-    if (id.index() == 0 || !random_.chance(0.5)) continue;
-    const DeviceId mate = first_of[random_.below(id.index())];
+    if (id.index() == 0 || (!options_.one_space && !random_.chance(0.5))) continue;
+    const DeviceId mate = first_of[options_.one_space ? 0 : random_.below(id.index())];
     if (on_host(mate) != on_host(id)) continue;
     first_of[id.index()] = mate;
     Device& first = cluster.devices[mate.index()];

@@ -36,6 +36,7 @@ struct RandomProblemOptions {
   bool zero_times = false;     // some ops and transfers take no time
   bool resources = false;      // devices share resources, ops take shares of them
   bool spaces = false;         // some devices share a memory space
+  bool one_space = false;      // all devices that may share a memory space do
   bool cuts = false;           // some tensors state their own overheads
 };
 
