@@ -62,6 +62,7 @@ enum class Parameters : protozero::pbf_tag_type {
   log_to_response = 187,
   presolve_inclusion_work = 201,
   workers = 206,
+  ignore_subsolvers = 209,
 };
 enum class Response : protozero::pbf_tag_type {
   status = 1,
@@ -344,6 +345,9 @@ std::string encode(const CpLimits& limits) {
   // Version 9.15 loses solutions in this step of presolve when coefficients are large, and then
   // proves what is not so (github.com/google/or-tools/issues/5293).
   message.add_int64(Parameters::presolve_inclusion_work, 0);
+  // Its search in windows of resources takes the whole problem for solved when a window is: with a
+  // cumulative over many optional intervals it proves what is not so.
+  message.add_string(Parameters::ignore_subsolvers, "scheduling_resource_windows_lns");
   message.add_int32(Parameters::probing_level, limits.probing_level);
   message.add_int32(Parameters::linearization_level, limits.linearization_level);
   message.add_bool(Parameters::interleave_search, limits.take_turns);

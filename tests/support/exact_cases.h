@@ -13,9 +13,20 @@ namespace placewright::testing {
 // The case of this number: links and host, congestion, memory that binds, lanes, overheads, pins,
 // colocation, … in changing company.
 RandomProblemOptions exact_case(std::uint64_t number);
+ProblemDraft exact_draft(std::uint64_t number);
+
+// Devices that share: nested sets of four cores, or any amounts of any resources, in one memory or
+// in memories of their own, with overheads for each device or each tensor. Every second case is one
+// of latency, the others of total completion.
+ProblemDraft sharing_draft(std::uint64_t number);
+// Those of total completion.
+ProblemDraft sharing_completion_draft(std::uint64_t number);
+
+using DraftOfCase = ProblemDraft (*)(std::uint64_t number);
 
 // Expects the planner's value on the cases [first, last) to be the least there is, proved, and to
 // find out what is infeasible. Cases that it refuses are passed over; most must not be.
-void agrees_with_brute_force(const std::string& planner, std::uint64_t first, std::uint64_t last);
+void agrees_with_brute_force(const std::string& planner, DraftOfCase draft_of, std::uint64_t first,
+                             std::uint64_t last);
 
 }  // namespace placewright::testing

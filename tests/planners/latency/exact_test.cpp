@@ -9,13 +9,24 @@ namespace placewright {
 namespace {
 
 using testing::agrees_with_brute_force;
+using testing::exact_draft;
+using testing::sharing_completion_draft;
+using testing::sharing_draft;
 
 TEST(CpsatSchedule, AgreesWithBruteForce) {
-  agrees_with_brute_force("cpsat", 0, 300);
+  agrees_with_brute_force("cpsat", exact_draft, 0, 300);
+}
+
+TEST(CpsatSchedule, AgreesWithBruteForceOnSharedResources) {
+  agrees_with_brute_force("cpsat", sharing_draft, 0, 100);
+}
+
+TEST(ToctExact, AgreesWithBruteForceOnSharedResources) {
+  agrees_with_brute_force("toct-exact", sharing_completion_draft, 1000, 1030);
 }
 
 TEST(Moirai, AgreesWithBruteForce) {
-  agrees_with_brute_force("moirai", 1000, 1150);
+  agrees_with_brute_force("moirai", exact_draft, 1000, 1150);
 }
 
 }  // namespace
