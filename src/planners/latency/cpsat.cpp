@@ -27,14 +27,30 @@ namespace {
 
 constexpr double kDeterministicSecondsPerStep = 1e-5;
 constexpr double kFirstSlice = 1;
-constexpr double kMostPairs = 4e5;
-// Building the model and CP-SAT's first look at it, which is not interrupted.
-constexpr double kSecondsPerPair = 3e-5;
-constexpr double kBytesPerPair = 4000;
+constexpr double kMostParts = 4e5;
 
-double pairs_for_edges(const Problem& problem) {
+// What the model is made of, and what building it and CP-SAT's first look at it take, which is not
+// interrupted.
+struct ModelSize {
+  double parts = 0;
+  const char* what = "";
+  double seconds_each = 0;
+  double bytes_each = 0;
+
+  [[nodiscard]] double seconds() const { return parts * seconds_each; }
+  [[nodiscard]] double bytes() const { return parts * bytes_each; }
+};
+
+// In one memory nothing travels, so no pairs of devices are built: a device for each op, and what it
+// pays for each tensor.
+ModelSize size_of_model(const Problem& problem) {
   const auto devices = static_cast<double>(problem.device_count());
-  return static_cast<double>(problem.edge_count()) * devices * devices;
+  const auto edges = static_cast<double>(problem.edge_count());
+  if (problem.device_count() > 1 && problem.space_count() == 1) {
+    const auto ops = static_cast<double>(problem.op_count());
+    return {(ops + edges) * devices, "devices for ops and edges", 2e-5, 5500};
+  }
+  return {edges * devices * devices, "pairs of devices for edges", 3e-5, 4000};
 }
 
 std::string refuses(const Problem& problem) {
@@ -44,9 +60,9 @@ std::string refuses(const Problem& problem) {
   if (problem.has_shared_spaces() && problem.space_count() > 1) {
     return "its model knows one memory space for all devices, or one for each";
   }
-  if (const double pairs = pairs_for_edges(problem); pairs > kMostPairs) {
-    return fmt::format("its model would have {:.0f} pairs of devices for edges, above {:.0f}",
-                       pairs, kMostPairs);
+  if (const ModelSize size = size_of_model(problem); size.parts > kMostParts) {
+    return fmt::format("its model would have {:.0f} {}, above {:.0f}", size.parts, size.what,
+                       kMostParts);
   }
   return solvers::cp_sat_available() ? std::string{} : solvers::cp_sat_load_error();
 }
@@ -126,9 +142,8 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   answer.certificate = bound_of_problem(problem, control);
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
-  const double pairs = pairs_for_edges(problem);
-  if (const std::string obstacle =
-          control.cannot_afford(pairs * kSecondsPerPair, pairs * kBytesPerPair);
+  const ModelSize size = size_of_model(problem);
+  if (const std::string obstacle = control.cannot_afford(size.seconds(), size.bytes());
       !obstacle.empty()) {
     if (!answer.plan) answer.reason = "the constraint program was not begun: " + obstacle;
     return answer;

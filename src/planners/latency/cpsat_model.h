@@ -30,9 +30,11 @@
 // nothing travels, and a hand-over costs overheads alone).
 // Does not know peak memory: its bounds hold there, its plans may not fit.
 //
-// Cost: O(edges x devices^2) variables and constraints. The search is exponential: a module of 14
-// ops on 4 devices is proved in about 0.02 s without congestion and 0.15 s with it. CP-SAT's
-// probing and its linear relaxation are off: they cost far more here than they gain.
+// Cost: O(edges x devices^2) variables and constraints, in one memory O((ops + edges) x devices):
+// 10,000 of these take 0.12 s and 50 MB, CP-SAT's first look at them included. The search is
+// exponential: a module of 14 ops on 4 devices is proved in about 0.02 s without congestion and
+// 0.15 s with it. CP-SAT's probing and its linear relaxation are off: they cost far more here than
+// they gain.
 
 #pragma once
 
