@@ -13,56 +13,12 @@
 #include "evaluate/schedule.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
+#include "planning/uncut_plan.h"
 #include "running/turns.h"
 #include "tuning/correction.h"
-#include "verify/verifier.h"
 
 namespace placewright {
 namespace {
-
-// All devices of the kind.
-std::vector<DeviceId> devices_of(const Problem& problem, KindId kind) {
-  std::vector<DeviceId> devices;
-  for (const DeviceId device : problem.devices()) {
-    if (problem.kind_of(device) == kind) devices.push_back(device);
-  }
-  return devices;
-}
-
-// All ops, those of the models that are shortest for their weight on the device first.
-std::vector<OpId> shortest_first(const Problem& problem, DeviceId device) {
-  Table<ModelId, double> rank(problem.model_count(), 0);
-  for (const OpId op : problem.ops()) rank[problem.op(op).model] += problem.time(op, device);
-  for (const ModelId model : problem.models()) rank[model] /= problem.model(model).weight;
-  std::vector<OpId> order(problem.topological_order().begin(), problem.topological_order().end());
-  std::ranges::stable_sort(order, {}, [&](OpId op) { return rank[problem.op(op).model]; });
-  return order;
-}
-
-// Nullopt if the devices may not run the models whole.
-std::optional<Plan> uncut_plan(const Problem& problem, std::vector<DeviceId> devices) {
-  const DeviceId device = devices.front();
-  if (!std::ranges::all_of(problem.ops(), [&](OpId op) { return problem.allowed(op, device); })) {
-    return std::nullopt;
-  }
-  const auto accepted = [&](Plan plan) {
-    return verify(problem, plan).empty() ? std::optional(std::move(plan)) : std::nullopt;
-  };
-  if (problem.objective() == Objective::throughput) {
-    const auto& order = problem.topological_order();
-    const auto on = [&](std::vector<DeviceId> replicas) {
-      Stage stage{.devices = std::move(replicas), .ops = {order.begin(), order.end()}};
-      return accepted(pipeline_plan(problem, std::vector{std::move(stage)}));
-    };
-    auto replicated = on(std::move(devices));
-    return replicated ? std::move(replicated) : on({device});
-  }
-  Placement placement(problem.op_count(), device);
-  Schedule schedule =
-      ScheduleEvaluator(problem).schedule(shortest_first(problem, device), placement);
-  schedule = retime(problem, placement, schedule);
-  return accepted(schedule_plan(problem, std::move(placement), std::move(schedule)));
-}
 
 // The same costs for devices whose threads the backend binds, or does not bind if it does so far. Nullopt
 // if these devices have not all cores of the process, or if the problem has the others too.
@@ -250,14 +206,10 @@ std::vector<TuningRound> uncut_finalists(const ProblemDraft& costs) {
   double fastest = kInfinity;
   const Problem problem(costs);
   for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
-    std::vector<DeviceId> devices = devices_of(problem, KindId{kind});
-    if (devices.empty()) continue;
-    std::optional<Plan> plan = uncut_plan(problem, std::move(devices));
+    std::optional<Plan> plan = uncut_plan(problem, KindId{kind});
     if (!plan) continue;
     fastest = std::min(fastest, plan->value);
-    const std::vector<DeviceId> used =
-        plan->schedule ? std::vector{plan->placement[OpId{0}]} : plan->stages.front().devices;
-    std::optional<ProblemDraft> otherwise = bound_otherwise(costs, used);
+    std::optional<ProblemDraft> otherwise = bound_otherwise(costs, devices_of_uncut(*plan));
     rounds.push_back(uncut_round(costs, *plan));
     if (otherwise) rounds.push_back(uncut_round(std::move(*otherwise), std::move(*plan)));
   }
