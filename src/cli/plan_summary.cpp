@@ -1,6 +1,7 @@
 #include "cli/plan_summary.h"
 
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "cli/planner_text.h"
 #include "cli/record_table.h"
 #include "cli/text.h"
+#include "cli/uncut_comparison.h"
 #include "planning/sizes.h"
 #include "problem/cost_source.h"
 #include "problem/time_unit.h"
@@ -164,6 +166,8 @@ std::string outcome_text(const Problem& problem, const PlanOutcome& outcome, boo
   if (outcome.coarsening) line("coarsening", coarsening_text(*outcome.coarsening));
   line("time", duration_text(outcome.seconds));
   for (const std::string& note : outcome.notes) line("note", note);
+  const std::string gain = uncut_sentence(problem, plan);
+  if (!gain.empty()) line("against no plan", gain);
   text += '\n' + device_table(problem, plan);
   if (problem.objective() == Objective::total_completion)
     text += completion_text(problem, plan, verbose);
@@ -209,6 +213,9 @@ Json outcome_json(const Problem& problem, const PlanOutcome& outcome) {
     placement.emplace_back(problem.op(op).name, problem.device(answer.plan->placement[op]).name);
   }
   document["devices"] = devices_json(problem, *answer.plan);
+  if (Json uncut = uncut_json(problem, *answer.plan); !uncut.is_null()) {
+    document["uncut"] = std::move(uncut);
+  }
   if (problem.objective() == Objective::total_completion) {
     document["completion"] = completion_json(problem, *answer.plan);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,6 +81,49 @@ TEST(PlanVerb, PrintsTheContractsObjectAsJson) {
   EXPECT_LE(json["lower_bound"].get<double>(), 30);
   EXPECT_NEAR(json["gap"].get<double>(),
               1 - json["lower_bound"].get<double>() / json["value"].get<double>(), 1e-9);
+}
+
+// Two branches on two equal cores; 10 ms on one of them.
+std::string two_branches(const std::string& origin, double latency) {
+  return fmt::format(R"({{
+    "placewright": "problem", "version": 1, "name": "two branches", "unit": "ms",
+    "origin": ["{}"], "kinds": [{{"name": "cpu-1"}}],
+    "devices": [{{"name": "cpu:0", "kind": "cpu-1"}}, {{"name": "cpu:1", "kind": "cpu-1"}}],
+    "interconnect": {{"kind": "links", "all": {{"latency": {}, "bandwidth": 1}}}},
+    "rules": {{"max_replicas": 2}},
+    "ops": [{{"name": "split", "time": [1]}}, {{"name": "left", "time": [4]}},
+            {{"name": "right", "time": [4]}}, {{"name": "join", "time": [1]}}],
+    "tensors": [{{"from": "split", "to": ["left", "right"], "bytes": 0}},
+                {{"from": "left", "to": ["join"], "bytes": 0}},
+                {{"from": "right", "to": ["join"], "bytes": 0}}]}})",
+                     origin, latency);
+}
+
+TEST(PlanVerb, SaysWhatAPlanWithMeasuredCostsGains) {
+  const auto planned = [](const std::string& problem, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"plan", "-"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments, problem);
+  };
+  const std::string cheap = two_branches("measured on two cores", 0.5);
+  EXPECT_THAT(planned(cheap).out,
+              HasSubstr("1.54 times as fast as the model uncut on cpu:0 (predicted)"));
+  const auto uncut = planned(cheap, {"--json"}).json()["uncut"];
+  EXPECT_EQ(uncut["devices"], nlohmann::json({"cpu:0"}));
+  EXPECT_EQ(uncut["value"], 10);
+  EXPECT_NEAR(uncut["speed_up"].get<double>(), 10 / 6.5, 1e-9);
+  EXPECT_FALSE(uncut["plan_is_uncut"]);
+
+  const std::string dear = two_branches("measured on two cores", 50);
+  EXPECT_THAT(planned(dear).out,
+              HasSubstr("the model uncut on cpu:0: no cut is predicted to gain"));
+  EXPECT_TRUE(planned(dear, {"--json"}).json()["uncut"]["plan_is_uncut"]);
+  EXPECT_THAT(planned(dear, {"--objective", "throughput"}).out,
+              HasSubstr("the model uncut on cpu:0, cpu:1: no cut is predicted to gain"));
+
+  const std::string stated = two_branches("made up", 0.5);
+  EXPECT_THAT(planned(stated).out, Not(HasSubstr("uncut")));
+  EXPECT_FALSE(planned(stated, {"--json"}).json().contains("uncut"));
 }
 
 TEST(PlanVerb, IsQuietWhenAsked) {
