@@ -25,6 +25,10 @@ std::vector<Target> side_by_side(const std::vector<Target>& targets, std::size_t
   return chosen;
 }
 
+double error_of_factor(const Measured& alone, const Measured& crowded) {
+  return (alone.spread() + crowded.spread()) / 2;
+}
+
 Measured measure_crowded(const NeuralModel& model, const std::vector<Target>& targets,
                          const MeasureOptions& options) {
   std::vector<std::unique_ptr<CompiledPart>> parts;

@@ -15,6 +15,10 @@ namespace placewright {
 Measured measure_crowded(const NeuralModel& model, const std::vector<Target>& targets,
                          const MeasureOptions& options);
 
+// By how much the factor between two medians may be off, relative to it: half of what the deciles of
+// both series are apart.
+double error_of_factor(const Measured& alone, const Measured& crowded);
+
 // As many targets of the first one's size, it among them, as fit without sharing a core.
 std::vector<Target> side_by_side(const std::vector<Target>& targets, std::size_t first);
 

@@ -198,7 +198,10 @@ class Profiler {
     for (const OpGroup& node : ops_of_nodes(model.graph(), times.executed)) {
       if (!node.empty()) ++found.executed;
     }
-    found.crowded = crowded_by(model, kind, times.latency);
+    found.beside_busy_cores = measured_beside_busy_cores(model, kind, times.latency);
+    if (found.beside_busy_cores) {
+      found.crowded = std::max(1.0, found.beside_busy_cores->median / times.latency.median);
+    }
     for (std::size_t op = 0; op < part.ops.size(); ++op) {
       part.ops[op].time.push_back(times.milliseconds[op] * found.crowded);
       part.ops[op].spread = std::max(part.ops[op].spread, times.spread[op]);
@@ -213,16 +216,16 @@ class Profiler {
     return times;
   }
 
-  // How many times the latency one inference takes beside busy cores.
-  double crowded_by(const NeuralModel& model, std::size_t kind, const Measured& alone) {
-    if (!shares_cores() || target_of(kind).cores.empty() || alone.median <= 0) return 1;
+  std::optional<Measured> measured_beside_busy_cores(const NeuralModel& model, std::size_t kind,
+                                                     const Measured& alone) {
+    if (!shares_cores() || target_of(kind).cores.empty() || alone.median <= 0) return {};
     const std::vector<Target> targets = side_by_side(request_.targets, first_[kind]);
-    if (targets.size() < 2) return 1;
+    if (targets.size() < 2) return {};
     request_.measure.tell(
         fmt::format("{} sets of {} side by side", targets.size(), cluster_.kinds[kind].name));
     const Measured crowded = measure_crowded(model, targets, request_.measure);
     doubt(fmt::format("{} beside busy cores", name_of(targets.front())), doubt_of(crowded));
-    return std::max(1.0, crowded.median / alone.median);
+    return crowded;
   }
 
   void measure_cut_costs(const NeuralModel& model, ModelProfile& entry,
@@ -253,9 +256,12 @@ class Profiler {
                       "microseconds), scaled by {:.3f} so that they sum up to it",
                       entry.name, kind.kind, kind.latency.median, kind.device,
                       runs_text(kind.latency), kind.scale));
-      if (kind.crowded > 1) {
-        origin.push_back(fmt::format("{} on {}: {:.3f} times as long while the other cores work",
-                                     entry.name, kind.kind, kind.crowded));
+      if (kind.beside_busy_cores) {
+        origin.push_back(fmt::format(
+            "{} on {}: {:.3f} times as long while the other cores work, {}; one factor for all "
+            "ops, off by {:.1f} % as far as the deciles with and without them tell",
+            entry.name, kind.kind, kind.crowded, runs_text(*kind.beside_busy_cores),
+            100 * error_of_factor(kind.latency, *kind.beside_busy_cores)));
       }
       if (kind.unsupported > 0) {
         origin.push_back(fmt::format("{} on {}: {} ops are not supported", entry.name, kind.kind,

@@ -34,10 +34,12 @@ namespace placewright {
 // One model on one kind.
 struct KindProfile {
   std::string kind;
-  std::string device;        // that was measured
-  Measured latency;          // of the whole model
-  double scale = 1;          // of the counters to the latency
-  double crowded = 1;        // times the latency while the other cores work too
+  std::string device;  // that was measured
+  Measured latency;    // of the whole model
+  double scale = 1;    // of the counters to the latency
+  double crowded = 1;  // times the latency while the other cores work too
+  // Those runs; nothing where no other set of that size is beside it.
+  std::optional<Measured> beside_busy_cores;
   std::size_t executed = 0;  // nodes of the backend that stand for ops
   std::size_t unsupported = 0;
   CutCost cut;

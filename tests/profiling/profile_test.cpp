@@ -30,6 +30,8 @@ using placewright::testing::Folder;
 using placewright::testing::model_file;
 using placewright::testing::name_of_case;
 using placewright::testing::run;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -177,6 +179,13 @@ TEST(Profile, SetsWithCoresInCommonShareThemAndTheMemory) {
   }
   // Two replicas on a core each, or both cores as threads.
   EXPECT_EQ(problem.rules().max_replicas, 2);
+  // Nothing is beside both cores.
+  EXPECT_TRUE(profile->models.front().kinds[0].beside_busy_cores);
+  EXPECT_FALSE(profile->models.front().kinds[1].beside_busy_cores);
+  EXPECT_THAT(profile->draft.origin,
+              Contains(AllOf(HasSubstr("times as long while the other cores work"),
+                             HasSubstr("one factor for all ops, off by ")))
+                  .Times(1));
 }
 
 TEST(CutCost, ByTensorAndByteIsFoundFromItsTrials) {
