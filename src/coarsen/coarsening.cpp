@@ -1,6 +1,7 @@
 #include "coarsen/coarsening.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,19 @@ std::string joined_types(const Problem& fine, std::span<const OpId> members) {
   return text;
 }
 
+// By kind: a set holds from its start to its end what the most demanding of its members takes.
+std::vector<double> contracted_share(const Problem& fine, std::span<const OpId> members) {
+  std::vector<double> most = fine.op(members.front()).share;
+  for (const OpId member : members) {
+    const std::vector<double>& share = fine.op(member).share;
+    if (share.empty()) return {};
+    for (std::size_t kind = 0; kind < most.size(); ++kind) {
+      most[kind] = std::max(most[kind], share[kind]);
+    }
+  }
+  return most;
+}
+
 // The first member lends its name, which no other set has.
 Op contracted(const Problem& fine, std::span<const OpId> members) {
   Op op = fine.op(members.front());
@@ -35,6 +49,7 @@ Op contracted(const Problem& fine, std::span<const OpId> members) {
     for (std::size_t kind = 0; kind < op.time.size(); ++kind) op.time[kind] += other.time[kind];
     if (other.pinned_to.valid()) op.pinned_to = other.pinned_to;
   }
+  op.share = contracted_share(fine, members);
   if (members.size() > 1) op.type = joined_types(fine, members);
   return op;
 }
@@ -113,6 +128,50 @@ bool forced_together(const Problem& fine, const Rows<OpId, OpId>& members) {
     }
   }
   return true;
+}
+
+// The op that takes the tensor in on the device: of its readers there the first by topological rank.
+OpId first_reader(const Problem& problem, const Placement& placement, TensorId tensor,
+                  DeviceId device) {
+  OpId first;
+  for (const OpId reader : problem.consumers(tensor)) {
+    if (placement[reader] != device) continue;
+    if (!first.valid() || problem.topological_rank(reader) < problem.topological_rank(first)) {
+      first = reader;
+    }
+  }
+  return first;
+}
+
+// Times of the ops with the overheads of cuts that they bear (docs/semantics.md).
+Table<OpId, double> durations(const Problem& problem, const Placement& placement) {
+  Table<OpId, double> duration(problem.op_count());
+  for (const OpId op : problem.ops()) duration[op] = problem.time(op, placement[op]);
+  if (!problem.has_overheads()) return duration;
+  const bool host = problem.interconnect() == InterconnectKind::host;
+  for (const TensorId tensor : problem.tensors()) {
+    const OpId producer = problem.producer(tensor);
+    const DeviceId from = placement[producer];
+    std::set<DeviceId> readers;
+    std::set<SpaceId> destinations;  // its own space: a hand-over
+    for (const OpId reader : problem.consumers(tensor)) {
+      if (placement[reader] == from) continue;
+      readers.insert(placement[reader]);
+      destinations.insert(problem.space(placement[reader]));
+    }
+    for (const DeviceId device : readers) {
+      if (host && problem.on_host(device) && !problem.same_space(from, device)) continue;
+      duration[first_reader(problem, placement, tensor, device)] +=
+          problem.receive_overhead(tensor, device);
+    }
+    const std::size_t hand_overs = destinations.contains(problem.space(from)) ? 1 : 0;
+    std::size_t transfers = destinations.size() - hand_overs;
+    // Through the host a tensor leaves an accelerator once.
+    if (host) transfers = transfers > 0 && !problem.on_host(from) ? 1 : 0;
+    duration[producer] +=
+        static_cast<double>(transfers + hand_overs) * problem.send_overhead(tensor, from);
+  }
+  return duration;
 }
 
 Partition proposal(const Problem& fine, const CoarsenOptions& options) {
@@ -205,24 +264,11 @@ std::vector<OpId> Coarsening::expand(std::span<const OpId> ops) const {
 Schedule Coarsening::expand(const Schedule& schedule, const Placement& placement) const {
   Schedule expanded;
   expanded.transfers.reserve(schedule.transfers.size());
-  Table<OpId, double> duration(fine_->op_count());
-  for (const OpId op : fine_->ops()) duration[op] = fine_->time(op, placement[op]);
   for (Transfer transfer : schedule.transfers) {
     transfer.tensor = fine_tensor_[transfer.tensor];
     expanded.transfers.push_back(transfer);
-    if (transfer.from.valid()) {
-      duration[fine_->producer(transfer.tensor)] += fine_->device(transfer.from).send_overhead;
-    }
-    if (!transfer.to.valid()) continue;
-    OpId first;
-    for (const OpId reader : fine_->consumers(transfer.tensor)) {
-      if (placement[reader] != transfer.to) continue;
-      if (!first.valid() || fine_->topological_rank(reader) < fine_->topological_rank(first)) {
-        first = reader;
-      }
-    }
-    if (first.valid()) duration[first] += fine_->device(transfer.to).receive_overhead;
   }
+  const Table<OpId, double> duration = durations(*fine_, placement);
   expanded.start.assign(fine_->op_count(), 0);
   expanded.end.assign(fine_->op_count(), 0);
   for (const OpId set : coarse_.ops()) {
@@ -244,7 +290,8 @@ Plan Coarsening::expand(const Plan& plan) const {
   for (const OpId op : fine_->ops()) expanded.placement[op] = plan.placement[coarse_op_[op]];
   if (plan.schedule) expanded.schedule = expand(*plan.schedule, expanded.placement);
   for (const Stage& stage : plan.stages) {
-    expanded.stages.push_back({stage.devices, expand(stage.ops), stage.load});
+    Stage& whole = expanded.stages.emplace_back(stage);
+    whole.ops = expand(stage.ops);
   }
   for (const Call& call : plan.calls) {
     expanded.calls.push_back({call.device, expand(call.ops), call.start, call.end});

@@ -111,6 +111,47 @@ TEST_P(EveryObjective, ExpandedPlansKeepTheCoarseValue) {
   EXPECT_GT(contracted, 200U);
 }
 
+TEST(Coarsening, ASetTakesWhatItsMostDemandingMemberTakes) {
+  RandomProblemOptions options;
+  options.ops = 3;
+  options.edge_probability = 0;
+  ProblemDraft draft = testing::core_set_draft(options, 1);
+  draft.ops[0].share = {0.25, 0.5, 1};
+  draft.ops[1].share = {0.5, 0.25, 0.25};
+  const auto share_with = [&](std::size_t other) {
+    const Problem fine(draft);
+    Partition partition(3, CoarseSet{0});
+    partition[OpId{3 - other}] = CoarseSet{1};
+    const Coarsening coarsening(fine, partition);
+    for (const OpId set : coarsening.coarse().ops()) {
+      if (coarsening.members(set).size() == 2) return coarsening.coarse().op(set).share;
+    }
+    return std::vector<double>{};
+  };
+  EXPECT_EQ(share_with(1), (std::vector<double>{0.5, 0.5, 1}));
+  EXPECT_TRUE(share_with(2).empty()) << "the third takes all that its device has";
+}
+
+// Where tensors are handed over for what they state. Each has one reader: of several, coarse and
+// fine ranks may choose different ones to bear the hand-over.
+TEST(Coarsening, ExpandedChainsOnSetsOfCoresKeepTheCoarseValue) {
+  std::size_t plans = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    RandomProblemOptions options;
+    options.ops = 10;
+    options.edge_probability = 0.15;
+    ProblemDraft draft = testing::core_set_draft(options, seed);
+    for (Tensor& tensor : draft.tensors) {
+      if (tensor.consumers.size() > 1) tensor.consumers.resize(1);
+    }
+    const Problem fine(std::move(draft));
+    RandomSource random(seed);
+    const CoarsenOptions chains{.method = CoarsenMethod::chains, .longest_packed = 100};
+    expect_promise_kept(fine, Coarsening(fine, chains), random, plans);
+  }
+  EXPECT_GT(plans, 300U);
+}
+
 TEST(Coarsening, NoneIsTheSameProblem) {
   const Problem fine(random_draft({.ops = 20, .colocation = true, .shared_weights = true}, 3));
   const Coarsening coarsening(fine, CoarsenOptions{});
