@@ -48,7 +48,7 @@ ModelSize size_of_model(const Problem& problem) {
   const auto edges = static_cast<double>(problem.edge_count());
   if (problem.device_count() > 1 && problem.space_count() == 1) {
     const auto ops = static_cast<double>(problem.op_count());
-    return {(ops + edges) * devices, "devices for ops and edges", 2e-5, 5500};
+    return {(ops + edges) * devices, "devices for ops and edges", 3e-5, 5500};
   }
   return {edges * devices * devices, "pairs of devices for edges", 3e-5, 4000};
 }
@@ -70,16 +70,18 @@ std::string refuses(const Problem& problem) {
 // The search in slices; `answer` holds the best plan and bound.
 class Slices {
  public:
-  Slices(const Problem& problem, Control& control, Answer& answer)
+  Slices(const Problem& problem, Control& control, Answer& answer, double first_look)
       : problem_(problem),
         control_(control),
         answer_(answer),
+        first_look_(first_look),
         model_(problem, ScheduleScope::whole(problem), answer.value()) {
     model_.require_at_least(answer.certificate.lower_bound);
   }
 
   void run() {
-    for (double slice = kFirstSlice; !control_.should_stop(); slice *= 2) {
+    double slice = std::max(kFirstSlice, 2 * first_look_);
+    for (; !control_.should_stop() && control_.remaining() > first_look_; slice *= 2) {
       if (answer_.plan) model_.hint(answer_.plan->placement, *answer_.plan->schedule);
       const ScheduleSolution solution = model_.solve(limits(slice));
       if (!solution.error.empty()) {
@@ -131,6 +133,7 @@ class Slices {
   const Problem& problem_;
   Control& control_;
   Answer& answer_;
+  double first_look_;  // seconds of each slice that are not interrupted
   ScheduleModel model_;
   double deterministic_ = 0;
   bool used_up_ = false;
@@ -148,7 +151,7 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
     if (!answer.plan) answer.reason = "the constraint program was not begun: " + obstacle;
     return answer;
   }
-  Slices(problem, control, answer).run();
+  Slices(problem, control, answer, size.seconds()).run();
   if (answer.proved_infeasible) {
     answer.reason = "no placement and order of the ops obeys all rules (proved by CP-SAT)";
   } else if (!answer.plan && answer.reason.empty()) {
