@@ -125,7 +125,7 @@ class Repeats {
 
   // The busiest of the start plan, in their order; all where they would not do.
   [[nodiscard]] std::vector<DeviceId> devices_of_stretch() const {
-    const std::vector<DeviceId> devices = busiest_devices(problem_, best_->placement, kMostDevices);
+    std::vector<DeviceId> devices = busiest_devices(problem_, best_->placement, kMostDevices);
     for (std::size_t role = 0; role < layers_.period; ++role) {
       const OpId op = op_at(0, role);
       const auto runs = [&](DeviceId device) { return problem_.allowed(op, device); };

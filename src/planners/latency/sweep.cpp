@@ -66,8 +66,8 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
 
 double Sweep::bytes(const Problem& problem) {
   const auto places = static_cast<double>(problem.tensor_count() * (problem.space_count() + 1));
-  const auto tails =
-      static_cast<double>(problem.op_count() / (kWindow / 2) * problem.device_count());
+  const std::size_t edges = problem.op_count() / (kWindow / 2);
+  const auto tails = static_cast<double>(edges * problem.device_count());
   return places * (3 * sizeof(double) + sizeof(std::uint32_t) + sizeof(OpId)) +
          tails * 3 * sizeof(double);
 }
@@ -81,13 +81,14 @@ void Sweep::look_at_whole(bool whole) {
 }
 
 std::vector<Sweep::Section> Sweep::sections(std::size_t count, double shift) const {
-  const double steps = static_cast<double>(now_.order.size() / step_);
+  const std::size_t steps = now_.order.size() / step_;
   std::vector<Section> sections;
   std::size_t begin = 0;
   for (std::size_t i = 1; i <= count; ++i) {
-    const double border = (static_cast<double>(i) + shift) * steps / static_cast<double>(count);
+    const double part = (static_cast<double>(i) + shift) / static_cast<double>(count);
     const std::size_t end =
-        i == count ? now_.order.size() : static_cast<std::size_t>(border) * step_;
+        i == count ? now_.order.size()
+                   : static_cast<std::size_t>(part * static_cast<double>(steps)) * step_;
     if (end > begin) sections.push_back({begin, end});
     begin = end;
   }
