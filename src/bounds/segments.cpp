@@ -62,16 +62,19 @@ class SegmentWork {
   [[nodiscard]] double weighted(std::size_t place, DeviceId device) const {
     return speeds_[bearer_[device.index()]] * work(place, device);
   }
+  // Devices of the host read and write its memory for nothing.
   [[nodiscard]] double sending(TensorId tensor, DeviceId device) const {
     const double own = rate(problem_.producer(tensor), device);
-    return own < kInfinity ? own * problem_.send_overhead(tensor, device) : kInfinity;
+    if (own == kInfinity) return own;
+    return at_host(device) ? 0 : own * problem_.send_overhead(tensor, device);
   }
   [[nodiscard]] double receiving(TensorId tensor, DeviceId device) const {
     double least = kInfinity;
     for (const OpId reader : problem_.consumers(tensor)) {
       least = std::min(least, rate(reader, device));
     }
-    return least < kInfinity ? least * problem_.receive_overhead(tensor, device) : kInfinity;
+    if (least == kInfinity) return least;
+    return at_host(device) ? 0 : least * problem_.receive_overhead(tensor, device);
   }
   // In a unit of time by all bearers together.
   [[nodiscard]] double most() const {
@@ -98,6 +101,10 @@ class SegmentWork {
       capacity_[pool.index()] = pools.capacity[pool];
       amount_.push_back(problem_.uses(device).empty() ? 1 : pools.amount[kind]);
     }
+  }
+
+  [[nodiscard]] bool at_host(DeviceId device) const {
+    return problem_.interconnect() == InterconnectKind::host && problem_.on_host(device);
   }
 
   // Weighted, of an op for each unit of its time.

@@ -107,7 +107,8 @@ TEST_P(BoundsWithSharedResources, AreBelowTheBestOfAllOrders) {
   options.colocation = options.zero_times = true;
   for (const auto objective : {Objective::latency, Objective::total_completion}) {
     options.objective = objective;
-    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (std::uint64_t seed = 0; seed < 600; ++seed) {
+      options.interconnect = seed % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
       const Problem problem(testing::random_draft(options, seed));
       const double least = best_of_all_orders(problem);
       for (const Bound& bound : lower_bounds(problem)) {
@@ -164,6 +165,30 @@ TEST(SegmentBound, KnowsWhatTheOverheadsOfCutsCost) {
 }
 
 // One op of 6 on either of two devices, and two of 3: the work bound is exact for fractions.
+// The accelerator pays 1 for what it sends; the processor reads it from host memory for nothing.
+TEST(SegmentBound, KnowsThatTheHostReadsItsMemoryForNothing) {
+  ProblemDraft draft;
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"accelerator", false}, {"cpu", true}};
+  draft.cluster.resources = {{"power", 2}};
+  draft.cluster.devices = {
+      {.name = "accelerator", .kind = KindId{0}, .send_overhead = 1, .uses = {{ResourceId{0}, 1}}},
+      {.name = "cpu",
+       .kind = KindId{1},
+       .send_overhead = 2,
+       .receive_overhead = 2,
+       .uses = {{ResourceId{0}, 2}}}};
+  draft.models = {{.name = "m"}};
+  draft.ops = {{.name = "first", .time = {5, 18}},
+               {.name = "second", .time = {0, 14}},
+               {.name = "last", .time = {9, 0}}};
+  draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}}, .host_time = 3},
+                   {.producer = OpId{1}, .consumers = {OpId{2}}}};
+  const Problem problem(std::move(draft));
+  EXPECT_EQ(best_of_all_orders(problem), 6);
+  EXPECT_LE(segment_bound(problem), 6);
+}
+
 TEST(WorkBound, SharesTheWorkAmongUnequalDevices) {
   ProblemDraft draft;
   draft.cluster.kinds = {{"fast"}, {"slow"}};

@@ -67,9 +67,8 @@ ProblemDraft sharing_draft(std::uint64_t number) {
   options.congestion = number / 2 % 3 != 0;
   if (number % 8 < 2) {
     options.ops = 4;
-    options.integer_times = number % 16 != 0;
     ProblemDraft draft = core_set_draft(options, number);
-    if (options.integer_times) round_times(draft);
+    round_times(draft);
     return draft;
   }
   options.ops = 4 + number / 8 % 2;
