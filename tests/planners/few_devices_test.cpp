@@ -2,7 +2,6 @@
 
 #include "analysis/generate.h"
 #include "planners/baselines/baselines.h"
-#include "planners/large/large.h"
 #include "planners/latency/latency.h"
 #include "verify/verifier.h"
 

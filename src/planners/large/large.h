@@ -6,7 +6,6 @@
 
 namespace placewright {
 
-PlannerEntry few_devices();
 PlannerEntry multilevel();
 PlannerEntry repeats();
 

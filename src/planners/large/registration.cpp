@@ -5,7 +5,6 @@ namespace placewright {
 
 void register_large(Registry& registry) {
   registry.add(repeats());
-  registry.add(few_devices());
   registry.add(multilevel());
 }
 

@@ -12,6 +12,7 @@ namespace placewright {
 PlannerEntry decompose();
 // Why it cannot serve the graph, on however few devices; empty: it can.
 std::string too_wide_for_decompose(const Problem& problem);
+PlannerEntry few_devices();
 PlannerEntry hubs();
 PlannerEntry search();
 PlannerEntry cpsat_schedule();

@@ -6,6 +6,7 @@ namespace placewright {
 void register_latency(Registry& registry) {
   registry.add(decompose());
   registry.add(hubs());
+  registry.add(few_devices());
   registry.add(search());
   registry.add(cpsat_schedule());
 }

@@ -6,10 +6,13 @@
 // three it proves its plan in seconds.
 //
 //   choose   one device after the other. Of each kind, those that exchange tensors fastest with the
-//            chosen ones are tried on a stretch of the graph, by HEFT and by the bound between cut
-//            nodes, and the best joins them; the first two are tried as pairs.
+//            chosen ones are tried on a stretch of the graph, by HEFT, the best by a short search, and
+//            by the bound between cut nodes; the first two are tried as pairs. Where the devices that
+//            a plan by `search` uses most promise more, these.
 //   plan     by `decompose` on as many of the chosen as it can look at in the time, then on some more
 //            where there is time for them too, from the plan before.
+//
+// Where there is too little time to choose devices, the answer is the plan that it began with.
 //
 // The plan is one for all devices; what `decompose` proves of a few of them is not, so there is no
 // bound. O(devices^2 x tensors of the sample) and some dozen lists of a stretch, beside `decompose`. Not
@@ -17,6 +20,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +30,7 @@
 #include "bounds/segments.h"
 #include "coarsen/cut_nodes.h"
 #include "planners/baselines/baselines.h"
-#include "planners/large/large.h"
+#include "planners/device_choice.h"
 #include "planners/latency/latency.h"
 #include "problem/move_time.h"
 #include "problem/part.h"
@@ -39,6 +43,10 @@ constexpr double kSecondsPerOp = 3e-6;  // and device^3: in that time `decompose
 constexpr double kFirstShare = 0.6;     // of the time that is left, where more devices are next
 constexpr std::size_t kTriedOfKind = 3;
 constexpr std::size_t kStretchOps = 600;
+constexpr std::size_t kShortList = 3;
+constexpr double kSecondsToChoose = 0.6;
+constexpr double kSearchShare = 0.3;  // of the time
+constexpr std::uint64_t kMoves = 50;  // of a short search, for each op
 constexpr std::size_t kSampledTensors = 16;
 
 // The first ops of the graph, up to a cut node, so many at least.
@@ -55,17 +63,21 @@ using DeviceList = std::vector<DeviceId>;
 
 class DevicesThatSuit {
  public:
-  DevicesThatSuit(const Problem& problem, Control& control)
-      : problem_(problem), control_(control), stretch_(first_stretch(problem)) {
+  DevicesThatSuit(const Problem& problem, const Placement& start, Control& control)
+      : problem_(problem), start_(start), control_(control), stretch_(first_stretch(problem)) {
     measure_moves();
   }
 
   // In the order in which they were chosen, those of before first; fewer than `count` when asked to stop.
   std::span<const DeviceId> choose(std::size_t count) {
+    const bool first = chosen_.empty();
     while (chosen_.size() < count && !control_.should_stop(1)) {
       DeviceList more = best_of(chosen_.empty() ? pairs() : with_one_more());
       if (more.empty()) break;
       chosen_ = std::move(more);
+    }
+    if (first && !chosen_.empty()) {
+      chosen_ = best_of({chosen_, busiest_devices(problem_, start_, count)});
     }
     return chosen_;
   }
@@ -132,31 +144,34 @@ class DevicesThatSuit {
                        [&](const DeviceList& list) { return moves_to_chosen(list.back()); });
   }
 
-  // Empty where the stretch has a plan on none of them.
+  // By lists of the stretch, and the most promising of these by a short search; empty where the
+  // stretch has a plan on none of them.
   [[nodiscard]] DeviceList best_of(const std::vector<DeviceList>& lists) {
-    double least = kInfinity;
-    DeviceList best;
-    for (const DeviceList& list : lists) {
-      if (control_.should_stop(1)) break;
-      const double value = promise(list);
-      if (value >= least) continue;
-      least = value;
-      best = list;
-    }
-    return best;
+    std::vector<std::pair<double, const DeviceList*>> ranking;
+    for (const DeviceList& list : lists) ranking.emplace_back(promise(list, heft()), &list);
+    std::ranges::sort(ranking);
+    if (ranking.size() > kShortList) ranking.resize(kShortList);
+    for (auto& [value, list] : ranking) value = promise(*list, search());
+    if (ranking.empty()) return {};
+    const auto& [value, best] = *std::ranges::min_element(ranking);
+    return value < kInfinity ? *best : DeviceList{};
   }
 
-  // A list says what is easily had, the bound what may be had.
-  [[nodiscard]] double promise(const DeviceList& devices) {
+  // What is easily had on these devices, and the bound, which says what may be had.
+  [[nodiscard]] double promise(const DeviceList& devices, const PlannerEntry& planner) {
+    if (control_.should_stop(1)) return kInfinity;
     ProblemDraft draft = part_of(problem_, stretch_);
     keep_devices(draft, devices);
     const Problem few(std::move(draft));
-    const PlannerEntry planner = heft();
-    Control apart = control_.apart(planner.name, control_.remaining());
+    Budget budget = control_.budget();
+    budget.seconds = std::max(0.0, control_.remaining());
+    budget.steps = std::min<std::uint64_t>(budget.steps, kMoves * stretch_.size());
+    Control apart(planner.name, budget, control_.interruption());
     return planner.plan(few, Settings{planner.options}, apart).value() + segment_bound(few);
   }
 
   const Problem& problem_;
+  const Placement& start_;
   Control& control_;
   std::vector<OpId> stretch_;
   std::vector<double> moves_;  // device x device
@@ -184,14 +199,9 @@ class FewDevices {
     Answer answer = start();
     if (!answer.plan) return answer;
     best_ = std::move(answer.plan);
-    DevicesThatSuit suit(problem_, control_);
-    for (std::size_t i = 0; i < kCounts.size() && !control_.should_stop(1); ++i) {
-      if (kCounts[i] >= problem_.device_count()) break;
-      const double next = i + 1 < kCounts.size() ? seconds_on(kCounts[i + 1]) : kInfinity;
-      if (!on_few_ && control_.cannot_afford(next / kFirstShare, 0).empty()) continue;
-      const std::span<const DeviceId> chosen = suit.choose(kCounts[i]);
-      const bool more_follow = control_.cannot_afford(next / (2 * (1 - kFirstShare)), 0).empty();
-      if (chosen.empty() || !plan_on(chosen, more_follow ? kFirstShare : 1)) break;
+    if (control_.cannot_afford(kSecondsToChoose + 2 * seconds_on(kCounts.front()), 0).empty()) {
+      search_on_all();
+      plan_on_few();
     }
     answer.plan = std::move(best_);
     return answer;
@@ -203,6 +213,28 @@ class FewDevices {
     const PlannerEntry quick = lists();
     Control part = control_.part(quick.name, control_.remaining());
     return quick.plan(problem_, Settings{quick.options}, part);
+  }
+
+  // A plan that uses most what suits best.
+  void search_on_all() {
+    const PlannerEntry planner = search();
+    Control part = control_.part(planner.name, kSearchShare * control_.remaining());
+    part.start = &*best_;
+    Answer found = planner.plan(problem_, Settings{planner.options}, part);
+    if (found.value() < best_->value) best_ = std::move(found.plan);
+  }
+
+  void plan_on_few() {
+    const Placement given = best_->placement;
+    DevicesThatSuit suit(problem_, given, control_);
+    for (std::size_t i = 0; i < kCounts.size() && !control_.should_stop(1); ++i) {
+      if (kCounts[i] >= problem_.device_count()) break;
+      const double next = i + 1 < kCounts.size() ? seconds_on(kCounts[i + 1]) : kInfinity;
+      if (!on_few_ && control_.cannot_afford(next / kFirstShare, 0).empty()) continue;
+      const std::span<const DeviceId> chosen = suit.choose(kCounts[i]);
+      const bool more_follow = control_.cannot_afford(next / (2 * (1 - kFirstShare)), 0).empty();
+      if (chosen.empty() || !plan_on(chosen, more_follow ? kFirstShare : 1)) break;
+    }
   }
 
   // Infinite where these are all devices.
