@@ -93,7 +93,7 @@ class Rows:
 
     @staticmethod
     def key(row):
-        return tuple(row.get(name) for name in ("objective", "family", "ops", "devices", "more", "planner", "limit", "run"))
+        return tuple(row.get(name) for name in ("objective", "family", "ops", "devices", "more", "planner", "limit", "run", "threads"))
 
     def get(self, case, measure):
         key = self.key(case)
@@ -118,12 +118,12 @@ def generate(folder, case):
     return path
 
 
-def plan(path, planner, limit):
+def plan(path, planner, limit, threads):
     """One process: what it answered, its seconds, processor seconds and peak memory in MB."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen([str(PROGRAM), "plan", str(path), "--planner", planner, "--time-limit", f"{limit}s",
-                                    "--json", "--quiet"], stdout=output, stderr=errors)
+                                    "--threads", str(threads), "--json", "--quiet"], stdout=output, stderr=errors)
         # A planner that does not end is a row of the table, not the end of it.
         patience = threading.Timer(20 * min(limit, 60) + 60, process.kill)
         patience.start()
@@ -172,7 +172,10 @@ class Bench:
     def row(self, family, objective, ops, devices, planner, limit, more=(), run=0):
         case = {"objective": objective, "family": family, "ops": ops, "devices": devices, "more": " ".join(more),
                 "planner": planner, "limit": limit, "run": run}
-        row = self.rows.get(case, lambda: plan(generate(self.folder, case), planner, limit))
+        threads = self.options.threads
+        if threads > 1:
+            case["threads"] = threads
+        row = self.rows.get(case, lambda: plan(generate(self.folder, case), planner, limit, threads))
         print(f"{objective} {family} {ops} x {devices} {planner} {limit:g} s: {row['status']} {row['value']} "
               f"gap {percent(gap(row))} in {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} CPU), {row['memory_mb']} MB"
               f"{'' if kept(row) else ', NOT KEPT'}", flush=True)
@@ -264,7 +267,7 @@ class Page:
         rows = self.find(planner=planner, limit=limit, **same)
         if not rows:
             return "not measured", None
-        row = rows[0]
+        row = max(rows, key=lambda row: row.get("threads", 1))
         if reading == "gap":
             return percent(gap(row)), row
         if reading == "gain":
@@ -273,13 +276,14 @@ class Page:
         return f"{row[reading]:,.3g}", row
 
     def aims(self):
-        yield "| case | before | aim | reached | value | lower bound | by |"
-        yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
+        yield "| case | threads | before | aim | reached | value | lower bound | by |"
+        yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
         for *case, before, aim in AIMS:
             reached, row = self.reading(*case)
             figures = ("", "", "") if row is None else (f"{row['value']:.6g}", f"{row['lower_bound']:.6g}",
                                                         f"`{row['found_by'] or row['planner']}`")
-            yield f"| {case[0]} | {before} | {aim} | {reached} | {' | '.join(figures)} |"
+            threads = 1 if row is None else row.get("threads", 1)
+            yield f"| {case[0]} | {threads} | {before} | {aim} | {reached} | {' | '.join(figures)} |"
 
     def growth(self):
         """Processor seconds of quick planners against ops."""
@@ -348,6 +352,7 @@ def main():
     parser.add_argument("--planners", type=words, help="only these; without it all that serve the objective")
     parser.add_argument("--time-limit", type=lambda value: [float(word) for word in words(value)], default=[1.0])
     parser.add_argument("--only", default="", help="aims: only cases with these words")
+    parser.add_argument("--threads", type=int, default=1, help="of each planner; the page shows the row with the most")
     parser.add_argument("--problems", help="keep generated problems in this folder")
     parser.add_argument("--rows", default=str(ROWS), help="the file of rows")
     parser.add_argument("--again", action="store_true", help="measure rows again that are there")
