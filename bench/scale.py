@@ -289,6 +289,8 @@ class Page:
         """Processor seconds of quick planners against ops."""
         lines = {}
         for row in self.find(objective="latency", family="layered", devices=64, limit=COUNTED):
+            if "threads" in row:
+                continue
             lines.setdefault(row["planner"], []).append((row["ops"], max(row["cpu_seconds"], 0.001)))
         PLOT.write_text(growth_plot({name: sorted(points) for name, points in lines.items() if len(points) > 1}))
         yield f"![Processor seconds against ops](../images/{PLOT.name})"
