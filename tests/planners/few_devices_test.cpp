@@ -47,6 +47,21 @@ TEST(FewDevices, GoesOnFromThePlanThatIsThere) {
   EXPECT_EQ(planner.plan(problem, Settings{planner.options}, control).value(), exact.value());
 }
 
+// An op that only one device runs, far behind the stretch on which devices are tried.
+TEST(FewDevices, TakesTheOnlyDeviceThatRunsAnOp) {
+  ProblemDraft draft =
+      generate({.family = GraphFamily::transformer, .ops = 1201, .devices = 20, .kinds = 2});
+  const KindId only{draft.cluster.kinds.size()};
+  draft.cluster.kinds.push_back({"only", false});
+  draft.cluster.devices.back().kind = only;
+  for (Op& op : draft.ops) op.time.push_back(100 * op.time.front());
+  draft.ops[1100].time = {kUnsupported, kUnsupported, 1};
+  const Problem problem(std::move(draft));
+  const Answer few = answer_of(few_devices(), problem, 20'000);
+  EXPECT_EQ(few.plan->placement[OpId{1100}], DeviceId{19});
+  EXPECT_LT(few.value(), answer_of(lists(), problem, 20'000).value());
+}
+
 TEST(FewDevices, LeavesWideGraphsToOthers) {
   const Problem problem(generate({.family = GraphFamily::layered, .ops = 400, .devices = 20}));
   EXPECT_NE(few_devices().refusal(problem), "");

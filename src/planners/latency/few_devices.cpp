@@ -157,9 +157,17 @@ class DevicesThatSuit {
     return value < kInfinity ? *best : DeviceList{};
   }
 
+  // Ops of the whole graph, not of the stretch alone.
+  [[nodiscard]] bool can_run_all(const DeviceList& devices) const {
+    return std::ranges::all_of(problem_.groups(), [&](GroupId group) {
+      return std::ranges::any_of(
+          devices, [&](DeviceId device) { return problem_.group_allowed(group, device); });
+    });
+  }
+
   // What is easily had on these devices, and the bound, which says what may be had.
   [[nodiscard]] double promise(const DeviceList& devices, const PlannerEntry& planner) {
-    if (control_.should_stop(1)) return kInfinity;
+    if (control_.should_stop(1) || !can_run_all(devices)) return kInfinity;
     ProblemDraft draft = part_of(problem_, stretch_);
     keep_devices(draft, devices);
     const Problem few(std::move(draft));
