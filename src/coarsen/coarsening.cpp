@@ -9,6 +9,7 @@
 
 #include "coarsen/blocks.h"
 #include "coarsen/refinement.h"
+#include "problem/part.h"
 
 namespace placewright {
 namespace {
@@ -98,18 +99,6 @@ ContractedTensors contracted_tensors(const Problem& fine, const Table<OpId, OpId
     contracted.fine.push_back(id);
   }
   return contracted;
-}
-
-ProblemDraft frame_of(const Problem& fine) {
-  const ProblemDraft& draft = fine.draft();
-  ProblemDraft frame;
-  frame.name = draft.name;
-  frame.unit = draft.unit;
-  frame.objective = draft.objective;
-  frame.rules = draft.rules;
-  frame.cluster = draft.cluster;
-  frame.models = draft.models;
-  return frame;
 }
 
 // Members that the rules keep together anyway: contracting them loses nothing for a pipeline, whose

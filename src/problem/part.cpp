@@ -45,15 +45,21 @@ void move_pins(ProblemDraft& draft, const Table<DeviceId, DeviceId>& number) {
 
 }  // namespace
 
+ProblemDraft frame_of(const Problem& problem) {
+  const ProblemDraft& draft = problem.draft();
+  ProblemDraft frame;
+  frame.name = draft.name;
+  frame.unit = draft.unit;
+  frame.objective = draft.objective;
+  frame.rules = draft.rules;
+  frame.cluster = draft.cluster;
+  frame.models = draft.models;
+  return frame;
+}
+
 ProblemDraft part_of(const Problem& problem, std::span<const OpId> ops) {
   const ProblemDraft& whole = problem.draft();
-  ProblemDraft part;
-  part.name = whole.name;
-  part.unit = whole.unit;
-  part.objective = whole.objective;
-  part.rules = whole.rules;
-  part.cluster = whole.cluster;
-  part.models = whole.models;
+  ProblemDraft part = frame_of(problem);
   Table<OpId, OpId> number(problem.op_count());
   for (const OpId op : ops) {
     number[op] = OpId{part.ops.size()};

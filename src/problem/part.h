@@ -8,6 +8,9 @@
 
 namespace placewright {
 
+// All but the ops and what belongs to them: tensors, colocation, shared weights.
+ProblemDraft frame_of(const Problem& problem);
+
 // These ops, numbered as given, on all devices. A tensor that one of them produces and another reads
 // is in it, with those readers; what comes from other ops is there from the beginning. Colocation and
 // shared weights go with their ops.
