@@ -64,22 +64,18 @@ class Setting {
   }
 
   void release() {
-    released_ = true;
     requests_.clear();
     inputs_.clear();
     part_.reset();
   }
 
-  [[nodiscard]] bool released() const { return released_; }
   [[nodiscard]] Configuration configuration() const { return {target_, streams_}; }
   [[nodiscard]] Baseline baseline() const {
     return {name_, over_turns(latencies_), over_turns(per_sample_)};
   }
-  // By turn: what is compared with a pipeline, or with a schedule.
-  [[nodiscard]] std::vector<double> times(bool pipeline) const {
-    std::vector<double> medians;
-    for (const Measured& turn : pipeline ? per_sample_ : latencies_) medians.push_back(turn.median);
-    return medians;
+  // Of the last turn: what is compared with a pipeline, or with a schedule.
+  [[nodiscard]] double last_time(bool pipeline) const {
+    return (pipeline ? per_sample_ : latencies_).back().median;
   }
   // Of a setting that the plan is.
   [[nodiscard]] Baseline baseline_of(const RunResult& plan) const {
@@ -174,10 +170,19 @@ class Setting {
   std::unique_ptr<CompiledPart> part_;
   Buffers inputs_;
   std::vector<std::unique_ptr<Request>> requests_;
-  bool released_ = false;
   std::vector<Measured> latencies_;  // by turn
   std::vector<Measured> per_sample_;
 };
+
+// Both must outlive it.
+Contender contender_of(Setting& setting, const RunOptions& options, bool pipeline) {
+  return {.take_turn = [&setting, &options, pipeline](int) -> std::optional<double> {
+            setting.take_turn(options);
+            if (options.stop != nullptr && options.stop->load()) return std::nullopt;
+            return setting.last_time(pipeline);
+          },
+          .release = [&setting] { setting.release(); }};
+}
 
 // All cores of the devices, as one set.
 Target all_cores_of(const std::vector<Target>& targets) {
@@ -234,7 +239,7 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
   RunOptions plan_options = one_turn_of(options, plan);
   int turn = 0;
   plan_options.progress = [&](double done) {
-    if (options.progress) options.progress((turn + done) / kTurns);
+    if (options.progress) options.progress(std::min(1.0, (turn + done) / kTurns));
   };
   // A setting of streams has as many for each of them.
   const RunOptions turn_options = plan.schedule ? plan_options : one_turn_of(options, Plan{});
@@ -245,23 +250,18 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
     return own && own->equals(setting.configuration());
   };
   std::vector<RunResult> results;
-  double fastest = kInfinity;
-  const auto interrupted = [&] { return !results.empty() && results.back().interrupted; };
-  for (; turn < kTurns && !interrupted(); ++turn) {
-    for (const std::size_t i : order_in_turn(turn, settings.size() + 1)) {
-      if (interrupted()) break;
-      if (i == 0) {
-        results.push_back(loaded.measure(turn == 0));
-        fastest = std::min(fastest, results.back().value.median);
-      } else if (Setting& setting = settings[i - 1]; !setting.released() && !is_plan(setting)) {
-        setting.take_turn(turn_options);
-        const std::vector<double> times = setting.times(!plan.schedule);
-        fastest = std::min(fastest, times.back());
-        if (far_slower(times, fastest)) setting.release();
-      }
-    }
+  const auto measure = [&](int number) {
+    turn = number;
+    return take_turn(loaded, results);
+  };
+  std::vector<Contender> contenders = {{measure, {}}};
+  for (Setting& setting : settings) {
+    if (is_plan(setting)) continue;
+    contenders.push_back(contender_of(setting, turn_options, !plan.schedule));
   }
+  const bool finished = compare_in_turns(contenders, 0);
   ComparedRun run{over_turns(std::move(results)), {}};
+  run.result.interrupted = !finished;
   if (run.result.interrupted) return run;
   for (const Setting& setting : settings) {
     run.baselines.push_back(is_plan(setting) ? setting.baseline_of(run.result)

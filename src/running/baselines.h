@@ -30,8 +30,9 @@ struct ComparedRun {
   std::vector<Baseline> baselines;
 };
 
-// Runs a plan of one model and its baselines in turns (running/turns.h). A baseline that is far slower
-// than the fastest has no further turns, and does not stay in memory. Throws as run_plan does.
+// Runs a plan of one model and its baselines in turns, until it is told apart from each of them
+// (running/turns.h). A baseline that is far slower has no further turns, and does not stay in memory.
+// Progress counts the first kTurns turns, and stays at 1 in those that follow. Throws as run_plan does.
 ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
                                  const std::vector<std::unique_ptr<NeuralModel>>& models,
                                  const RunOptions& options);

@@ -5,10 +5,15 @@
 // few samples, one after the other, kTurns times, and what counts is the median over the turns. Every
 // other turn goes backwards: what has run before leaves its mark (threads that have not gone to sleep
 // yet), and nobody may always have the same one before.
+//
+// In so few turns chance decides between two that are nearly equal. So those that are not told apart
+// have more of them, up to kMostTurns.
 
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +24,11 @@
 namespace placewright {
 
 inline constexpr int kTurns = 5;
+inline constexpr int kMostTurns = 15;
+
+// Seconds after the first kTurns turns from which on no other begins: who runs a model that is slow
+// would not wait for ten more.
+inline constexpr double kLongestDecision = 20;
 
 // Seconds for which each of them runs at least: a few samples of a small model tell nothing.
 inline constexpr double kShortestComparison = 0.5;
@@ -28,6 +38,11 @@ inline constexpr double kShortestComparison = 0.5;
 // its turns (medians): others may have disturbed one.
 bool far_slower(std::span<const double> turns, double fastest);
 
+// Whether two are told apart by their times in the same turns, kTurns or more: one was faster in all
+// of them, but for one turn for every three beyond kTurns. How much faster does not count: to stop as
+// soon as the difference is large would be to stop where the error is.
+bool told_apart(std::span<const double> turns, std::span<const double> others);
+
 // Who runs when in a turn, of so many.
 std::vector<std::size_t> order_in_turn(int turn, std::size_t count);
 
@@ -35,6 +50,23 @@ std::vector<std::size_t> order_in_turn(int turn, std::size_t count);
 // pipeline, which shows its pace only when it is full, at least kFewestOfPipeline for each replica.
 inline constexpr int kFewestOfPipeline = 5;
 RunOptions one_turn_of(RunOptions options, const Plan& plan);
+
+// One of those that are compared.
+struct Contender {
+  std::function<std::optional<double>(int turn)> take_turn;  // what it took; nullopt: interrupted
+  std::function<void()> release;                             // it has no further turns
+};
+
+// Lets them take turns until all are told apart from the fastest (the least median over the turns),
+// or from the `reference`, which has all turns. Who is far slower is released; after kTurns turns also
+// who is told apart and more than 5 % behind, if others go on. Who is told apart but closer goes on
+// with them: medians over different turns do not tell close ones apart. False: interrupted.
+bool compare_in_turns(std::span<const Contender> contenders,
+                      std::optional<std::size_t> reference = std::nullopt,
+                      double longest_decision = kLongestDecision);
+
+// A turn of a plan: the result joins those of the turns before. Outputs are compared in the first.
+std::optional<double> take_turn(LoadedPlan& plan, std::vector<RunResult>& turns);
 
 // The medians over the turns that are valid, over all of them if those are less than half.
 Measured over_turns(const std::vector<Measured>& turns);

@@ -107,31 +107,36 @@ class Tuner {
     return fastest;
   }
 
+  void tell_turn(int turn) const {
+    const std::string most =
+        turn < kTurns ? fmt::to_string(kTurns) : fmt::format("at most {}", kMostTurns);
+    tell(fmt::format("the final: turn {} of {}", turn + 1, most));
+  }
+
   // False: interrupted.
   bool run_in_turns(std::vector<TuningRound>& finalists,
                     const std::vector<std::unique_ptr<NeuralModel>>& models) {
     std::vector<std::optional<LoadedPlan>> loaded;  // nullopt: out
     std::vector<std::vector<RunResult>> results(finalists.size());
-    std::vector<std::vector<double>> times(finalists.size());
-    double fastest = kInfinity;
-    for (const TuningRound& round : finalists) {
+    std::vector<Contender> contenders;
+    for (std::size_t i = 0; i < finalists.size(); ++i) {
+      TuningRound& round = finalists[i];
+      round.out = false;
       const Plan& plan = *round.outcome.answer.plan;
       const RunOptions options = one_turn_of(
           {.repeat = request_.repeat, .at_least = request_.at_least, .stop = request_.stop}, plan);
       loaded.emplace_back(std::in_place, round.problem, plan, models, options);
+      const auto measure = [&, i](int turn) {
+        tell_turn(turn);
+        return take_turn(*loaded[i], results[i]);
+      };
+      const auto release = [&, i] {
+        finalists[i].out = true;
+        loaded[i].reset();
+      };
+      contenders.push_back({measure, release});
     }
-    for (int turn = 0; turn < kTurns; ++turn) {
-      tell(fmt::format("the final: turn {} of {}", turn + 1, kTurns));
-      for (const std::size_t i : order_in_turn(turn, finalists.size())) {
-        if (!loaded[i]) continue;
-        results[i].push_back(loaded[i]->measure(turn == 0));
-        if (results[i].back().interrupted) return false;
-        times[i].push_back(results[i].back().value.median);
-        fastest = std::min(fastest, times[i].back());
-        finalists[i].out = far_slower(times[i], fastest);
-        if (finalists[i].out) loaded[i].reset();
-      }
-    }
+    if (!compare_in_turns(contenders)) return false;
     for (std::size_t i = 0; i < finalists.size(); ++i) {
       finalists[i].result = over_turns(std::move(results[i]));
     }

@@ -10,9 +10,10 @@
 // throughput on as many equal devices as may share it), which is what the backend gives without a
 // plan. With all cores of the process there are two of each: the system moves the threads, or the backend
 // binds them (`cpu:0-1:pinned`). All of them stay compiled and run in turns (running/turns.h), so that they
-// meet the same machine. The cut plan is kept only if it is measured faster there, by more than the noise. If others
-// disturbed the final it is repeated, twice at most; if all was disturbed the model stays uncut. So
-// tuning never ends with a plan that is slower than no plan.
+// meet the same machine, until the fastest is told apart from the others. The cut plan is kept only if
+// it is measured faster there, by more than the noise. If others disturbed the final it is repeated,
+// twice at most; if all was disturbed the model stays uncut. So tuning never ends with a plan that is
+// slower than no plan.
 
 #pragma once
 
@@ -55,7 +56,7 @@ struct TuningRound {
   PlanOutcome outcome;
   RunResult result;
   bool uncut = false;  // one segment for each model
-  bool out = false;    // of the final: far slower than the fastest, so that it had not all turns
+  bool out = false;    // of the final: clearly slower than the fastest, and had not all turns
 
   [[nodiscard]] double predicted() const { return outcome.value(); }
   [[nodiscard]] double measured() const { return result.value.median; }

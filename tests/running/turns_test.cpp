@@ -1,9 +1,17 @@
 #include "running/turns.h"
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace placewright {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 Measured turn_of(double milliseconds, std::size_t rejected = 0) {
   return measured({milliseconds}, rejected);
@@ -50,6 +58,120 @@ TEST(Turns, NobodyAlwaysHasTheSameOneBefore) {
   EXPECT_EQ(order_in_turn(0, 3), (std::vector<std::size_t>{0, 1, 2}));
   EXPECT_EQ(order_in_turn(1, 3), (std::vector<std::size_t>{2, 1, 0}));
   EXPECT_EQ(order_in_turn(2, 3), order_in_turn(0, 3));
+}
+
+TEST(Turns, TwoAreToldApartWhereOneIsFasterInAlmostAllTurns) {
+  const auto apart = [](const std::vector<double>& times) {
+    const std::vector<double> tens(times.size(), 10);
+    EXPECT_EQ(told_apart(times, tens), told_apart(tens, times));
+    return told_apart(times, tens);
+  };
+  EXPECT_TRUE(apart({10.1, 10.1, 10.2, 10.1, 10.3}));
+  EXPECT_FALSE(apart({20, 20, 9.9, 20, 20})) << "how much does not count";
+  EXPECT_FALSE(apart({20, 20, 9.9, 20, 20, 20, 20}));
+  EXPECT_TRUE(apart({20, 20, 9.9, 20, 20, 20, 20, 20})) << "three turns more, one exception";
+  EXPECT_FALSE(apart({20, 20, 9.9, 9.9, 20, 20, 20, 20}));
+  EXPECT_FALSE(apart(std::vector<double>(kMostTurns, 10.0))) << "neither is faster";
+}
+
+// Contenders whose times are written down; the last time stays.
+class Scripted {
+ public:
+  explicit Scripted(std::vector<std::vector<double>> times) : times_(std::move(times)) {
+    for (std::size_t i = 0; i < times_.size(); ++i) {
+      contenders_.push_back({[this, i](int turn) { return take_turn(i, turn); },
+                             [this, i] { released_.push_back(i); }});
+    }
+  }
+
+  bool compare(std::optional<std::size_t> reference = {}, double seconds = kLongestDecision) {
+    return compare_in_turns(contenders_, reference, seconds);
+  }
+  void interrupt_after(std::size_t turns) { most_ = turns; }
+
+  [[nodiscard]] const std::vector<std::size_t>& order() const { return order_; }
+  [[nodiscard]] const std::vector<std::size_t>& released() const { return released_; }
+  // By contender.
+  [[nodiscard]] std::vector<int> turns() const {
+    std::vector<int> counts(times_.size());
+    for (const std::size_t i : order_) ++counts[i];
+    return counts;
+  }
+
+ private:
+  std::optional<double> take_turn(std::size_t i, int turn) {
+    if (order_.size() == most_) return std::nullopt;
+    order_.push_back(i);
+    return times_[i][std::min(static_cast<std::size_t>(turn), times_[i].size() - 1)];
+  }
+
+  std::vector<std::vector<double>> times_;
+  std::vector<Contender> contenders_;
+  std::vector<std::size_t> order_;
+  std::vector<std::size_t> released_;
+  std::size_t most_ = std::numeric_limits<std::size_t>::max();
+};
+
+const std::vector<double> kTen = {10};
+const std::vector<double> kAboutTen = {9.8, 10.2, 9.8, 10.2, 9.8, 10.2, 9.8, 10.2,
+                                       9.8, 10.2, 9.8, 10.2, 9.8, 10.2, 9.8};
+
+TEST(Turns, WhoIsToldApartInTheFirstOnesHasNoOthers) {
+  Scripted two({{10.2}, kTen});
+  EXPECT_TRUE(two.compare());
+  EXPECT_THAT(two.order(), ElementsAre(0, 1, 1, 0, 0, 1, 1, 0, 0, 1));
+  EXPECT_THAT(two.released(), IsEmpty());
+}
+
+TEST(Turns, WhoIsFarBehindIsReleasedAtOnce) {
+  Scripted three({kTen, {14}, {11.5}});
+  EXPECT_TRUE(three.compare());
+  EXPECT_THAT(three.turns(), ElementsAre(kTurns, 1, 2));
+  EXPECT_THAT(three.released(), ElementsAre(1, 2));
+}
+
+TEST(Turns, WhoIsNotToldApartGoesOnAndWhoIsClearlyBehindDoesNot) {
+  Scripted four({{10.6}, kTen, kAboutTen, {11.1, 10.7}});
+  EXPECT_TRUE(four.compare());
+  EXPECT_THAT(four.turns(), ElementsAre(kTurns, kMostTurns, kMostTurns, kTurns));
+  EXPECT_THAT(four.released(), ElementsAre(0, 3));
+  Scripted close({{10.2}, kTen, kAboutTen});
+  EXPECT_TRUE(close.compare());
+  EXPECT_THAT(close.turns(), ElementsAre(kMostTurns, kMostTurns, kMostTurns))
+      << "a median over other turns would not compare";
+}
+
+TEST(Turns, TheyEndWhereAllAreToldApart) {
+  Scripted two({kTen, {9.9, 10.2}});
+  EXPECT_TRUE(two.compare());
+  EXPECT_THAT(two.turns(), ElementsAre(8, 8));
+  EXPECT_THAT(two.released(), IsEmpty());
+}
+
+TEST(Turns, TheReferenceHasAllOfThemAndOnlyItCounts) {
+  Scripted slow({{20}, kTen, kAboutTen});
+  EXPECT_TRUE(slow.compare(0));
+  EXPECT_THAT(slow.turns(), ElementsAre(kTurns, kTurns, kTurns))
+      << "who of the others is faster is not asked";
+  EXPECT_THAT(slow.released(), IsEmpty());
+  Scripted equal({kTen, kAboutTen, {10.6}});
+  EXPECT_TRUE(equal.compare(0));
+  EXPECT_THAT(equal.turns(), ElementsAre(kMostTurns, kMostTurns, kTurns));
+}
+
+TEST(Turns, NoFurtherOneBeginsWhenTheTimeIsOver) {
+  Scripted two({kTen, kAboutTen});
+  EXPECT_TRUE(two.compare({}, 0));
+  EXPECT_THAT(two.turns(), ElementsAre(kTurns, kTurns));
+}
+
+TEST(Turns, AnInterruptionEndsThem) {
+  for (const std::size_t turns : {0U, 3U, 2U * kTurns + 1U}) {
+    Scripted two({kTen, kAboutTen});
+    two.interrupt_after(turns);
+    EXPECT_FALSE(two.compare());
+    EXPECT_EQ(two.order().size(), turns);
+  }
 }
 
 TEST(Turns, TogetherTheyHaveTheSamplesThatWereAskedFor) {
