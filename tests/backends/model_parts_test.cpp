@@ -84,6 +84,40 @@ TEST_P(Parts, GiveWhatTheWholeGives) {
   }
 }
 
+// Where an op that computes with images begins, so that no border is inside what the backend fuses.
+std::vector<std::size_t> borders_of(const ModelGraph& graph) {
+  std::vector<std::size_t> borders;
+  for (std::size_t op = 1; op < graph.ops.size(); ++op) {
+    const std::string& type = graph.ops[op].type;
+    if (type == "Convolution" || type == "MaxPool" || type == "Concat") borders.push_back(op);
+  }
+  return borders;
+}
+
+bool transposes(const CompiledPart& part) {
+  return std::ranges::any_of(part.executed(),
+                             [](const ExecutedNode& node) { return node.type == "Transpose"; });
+}
+
+TEST(Borders, ImagesCrossThemAsTheyAreKept) {
+  const Folder folder;
+  for (const char* name : {"squeezenet", "resnet50"}) {
+    const auto model =
+        runtime_named("openvino").read(model_file({"openvino", name}, folder.file("models")));
+    const ModelGraph& graph = model->graph();
+    std::vector<std::size_t> ops(graph.ops.size());
+    std::iota(ops.begin(), ops.end(), std::size_t{0});
+    for (const std::size_t border : borders_of(graph)) {
+      if (border % 3 != 0) continue;  // a compilation takes its time
+      const std::span all(ops);
+      for (const auto part : {all.first(border), all.subspan(border)}) {
+        EXPECT_FALSE(transposes(*model->compile(part, {.device = "CPU"})))
+            << name << " at " << graph.ops[border].name;
+      }
+    }
+  }
+}
+
 TEST_P(Parts, RunOnDevicesWhoseMemoryIsTheirOwn) {
   const Folder folder;
   const std::string path = model_file(GetParam(), folder.file("models"));

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <openvino/op/ops.hpp>
 
+#include "backends/openvino/borders.h"
 #include "backends/openvino/core_part.h"
 #include "backends/openvino/flops.h"
 #include "backends/openvino/helper_threads.h"
@@ -133,6 +134,7 @@ void CoreModel::build_graph() {
     graph_.outputs.push_back({tensor_name(result->output(0)), key_of(tensor)});
   }
   add_weights();
+  images_ = images_of(graph_);
 }
 
 TensorKey CoreModel::key_of(const ov::Output<ov::Node>& tensor) const {
@@ -200,31 +202,42 @@ CoreModel::Part CoreModel::whole() const {
   return part;
 }
 
-CoreModel::Part CoreModel::part(std::span<const std::size_t> ops) const {
+CoreModel::Part CoreModel::part(std::span<const std::size_t> ops,
+                                const std::set<TensorKey>& channels_last) const {
   const std::set<std::size_t> chosen(ops.begin(), ops.end());
   Part part;
   ov::ParameterVector parameters;
   ov::ResultVector results;
   std::map<TensorKey, ov::Output<ov::Node>> made;
+  std::map<TensorKey, ImageInput> images;
   std::map<const ov::Node*, std::shared_ptr<ov::Node>> constants;
 
-  const auto input_of = [&](const ov::Output<ov::Node>& tensor) -> ov::Output<ov::Node> {
-    if (constant_.at(tensor.get_node())) return copy_constant(tensor, constants);
-    const TensorKey key = key_of(tensor);
-    const auto found = made.find(key);
-    if (found != made.end()) return found->second;
-    auto parameter = std::make_shared<ov::op::v0::Parameter>(tensor.get_element_type(),
-                                                             tensor.get_partial_shape());
+  const auto add_input = [&](const TensorKey& key,
+                             const std::shared_ptr<ov::op::v0::Parameter>& parameter) {
     parameter->set_friendly_name(fmt::format("input {}", part.inputs.size()));
     parameters.push_back(parameter);
     part.inputs.push_back(key);
+  };
+  const auto input_of = [&](const ov::Output<ov::Node>& tensor,
+                            const ov::Node& reader) -> ov::Output<ov::Node> {
+    if (constant_.at(tensor.get_node())) return copy_constant(tensor, constants);
+    const TensorKey key = key_of(tensor);
+    if (const auto found = made.find(key); found != made.end()) return found->second;
+    if (channels_last.contains(key)) {
+      const auto [image, added] = images.try_emplace(key, tensor);
+      if (added) add_input(key, image->second.parameter());
+      return image->second.read_by(reader);
+    }
+    const auto parameter = std::make_shared<ov::op::v0::Parameter>(tensor.get_element_type(),
+                                                                   tensor.get_partial_shape());
+    add_input(key, parameter);
     return made.emplace(key, parameter->output(0)).first->second;
   };
   // Ascending numbers are a topological order.
   for (const std::size_t op : chosen) {
     const auto& node = nodes_[op];
     ov::OutputVector inputs;
-    for (const auto& input : node->input_values()) inputs.push_back(input_of(input));
+    for (const auto& input : node->input_values()) inputs.push_back(input_of(input, *node));
     const auto copy = node->clone_with_new_inputs(inputs);
     copy->set_friendly_name(node->get_friendly_name());
     copy->get_rt_info() = node->get_rt_info();
@@ -243,7 +256,9 @@ CoreModel::Part CoreModel::part(std::span<const std::size_t> ops) const {
     for (const auto& output : nodes_[op]->outputs()) {
       if (!leaves(output)) continue;
       const TensorKey key{op, output.get_index()};
-      results.push_back(std::make_shared<ov::op::v0::Result>(made.at(key)));
+      const ov::Output<ov::Node>& tensor = made.at(key);
+      results.push_back(std::make_shared<ov::op::v0::Result>(
+          channels_last.contains(key) ? with_channels_last(tensor) : tensor));
       results.back()->set_friendly_name(fmt::format("output {}", part.outputs.size()));
       part.outputs.push_back(key);
     }
@@ -254,7 +269,10 @@ CoreModel::Part CoreModel::part(std::span<const std::size_t> ops) const {
 
 std::unique_ptr<CompiledPart> CoreModel::compile(std::span<const std::size_t> ops,
                                                  const CompileOptions& options) const {
-  Part part = ops.size() == nodes_.size() ? whole() : this->part(ops);
+  const auto cut = [&] {
+    return this->part(ops, keeps_channels_last(core_) ? images_ : std::set<TensorKey>{});
+  };
+  Part part = ops.size() == nodes_.size() ? whole() : cut();
   ov::AnyMap properties{ov::enable_profiling(options.counters)};
   // Where a device would choose bf16 or f16 by itself, small differences of outputs would be
   // hidden.
@@ -291,7 +309,7 @@ SerialisedModel CoreModel::serialised() const {
 }
 
 SerialisedPart CoreModel::serialised_part(std::span<const std::size_t> ops) const {
-  Part chosen = part(ops);
+  Part chosen = part(ops, {});
   for (std::size_t i = 0; i < chosen.inputs.size(); ++i) {
     chosen.model->input(i).set_names({name_of_tensor(graph_, chosen.inputs[i])});
   }

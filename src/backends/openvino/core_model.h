@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <set>
 #include <unordered_map>
 
 #include <openvino/openvino.hpp>
@@ -36,7 +37,8 @@ class CoreModel final : public NeuralModel {
   void add_op(const std::shared_ptr<ov::Node>& node);
   void add_weights();
   [[nodiscard]] TensorKey key_of(const ov::Output<ov::Node>& tensor) const;
-  [[nodiscard]] Part part(std::span<const std::size_t> ops) const;
+  [[nodiscard]] Part part(std::span<const std::size_t> ops,
+                          const std::set<TensorKey>& channels_last) const;
   [[nodiscard]] Part whole() const;
 
   ov::Core& core_;
@@ -45,6 +47,7 @@ class CoreModel final : public NeuralModel {
   std::vector<std::shared_ptr<ov::Node>> nodes_;              // by op
   std::unordered_map<const ov::Node*, std::size_t> numbers_;  // ops, and inputs by parameter
   std::unordered_map<const ov::Node*, bool> constant_;
+  std::set<TensorKey> images_;  // that cross borders with their channels last (borders.h)
 };
 
 }  // namespace placewright::openvino
