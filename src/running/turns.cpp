@@ -25,10 +25,8 @@ class Comparison {
       const std::optional<double> time = contenders_[i].take_turn(turn);
       if (!time) return false;
       times_[i].push_back(*time);
-      fastest_ = std::min(fastest_, *time);
-      // Of many turns a single lucky one of another would be enough.
-      if (turn < kTurns && i != reference_ && far_slower(times_[i], fastest_)) release(i);
     }
+    release_far_slower();
     return true;
   }
 
@@ -52,6 +50,13 @@ class Comparison {
   }
 
  private:
+  void release_far_slower() {
+    const double least = median(times_[fastest()]);
+    for (std::size_t i = 0; i < contenders_.size(); ++i) {
+      if (in_[i] && i != reference_ && far_slower(times_[i], least)) release(i);
+    }
+  }
+
   void release(std::size_t contender) {
     in_[contender] = false;
     contenders_[contender].release();
@@ -67,7 +72,6 @@ class Comparison {
   std::optional<std::size_t> reference_;
   std::vector<std::vector<double>> times_;  // by contender and turn
   std::vector<bool> in_;                    // false: released
-  double fastest_ = kInfinity;              // of all single turns
 };
 
 }  // namespace
@@ -80,9 +84,10 @@ std::vector<std::size_t> order_in_turn(int turn, std::size_t count) {
 }
 
 bool far_slower(std::span<const double> turns, double fastest) {
-  constexpr double kAfterOne = 1.3;
+  constexpr double kAfterTwo = 1.3;
   constexpr double kAfterMore = 1.1;
-  return std::ranges::min(turns) > (turns.size() == 1 ? kAfterOne : kAfterMore) * fastest;
+  const double factor = turns.size() > 2 ? kAfterMore : kAfterTwo;
+  return turns.size() > 1 && std::ranges::min(turns) > factor * fastest;
 }
 
 bool told_apart(std::span<const double> turns, std::span<const double> others) {

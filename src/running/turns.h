@@ -33,9 +33,9 @@ inline constexpr double kLongestDecision = 20;
 // Seconds for which each of them runs at least: a few samples of a small model tell nothing.
 inline constexpr double kShortestComparison = 0.5;
 
-// Whether something is so far behind the fastest time of all that it has no further turns, so that a
-// comparison of many takes little more time than one of the few that matter. What counts is the best of
-// its turns (medians): others may have disturbed one.
+// Whether something is so far behind the fastest (the least median over the turns) that it has no
+// further turns, so that a comparison of many takes little more time than one of the few that matter.
+// What counts is the best of two turns or more: others may have disturbed one.
 bool far_slower(std::span<const double> turns, double fastest);
 
 // Whether two are told apart by their times in the same turns, kTurns or more: one was faster in all

@@ -47,11 +47,11 @@ TEST(Turns, TheResultIsThatOfATypicalTurnWithTheOutputsOfTheFirst) {
 }
 
 TEST(Turns, WhatIsFarBehindInAllOfItsTurnsHasNoFurtherOnes) {
-  EXPECT_FALSE(far_slower(std::vector{10.0}, 10));
-  EXPECT_FALSE(far_slower(std::vector{12.0}, 10)) << "one turn may have been disturbed";
-  EXPECT_TRUE(far_slower(std::vector{14.0}, 10));
-  EXPECT_TRUE(far_slower(std::vector{12.0, 12.0}, 10));
-  EXPECT_FALSE(far_slower(std::vector{12.0, 10.5}, 10));
+  EXPECT_FALSE(far_slower(std::vector{25.0}, 10)) << "one turn may have been disturbed";
+  EXPECT_TRUE(far_slower(std::vector{14.0, 14.0}, 10));
+  EXPECT_FALSE(far_slower(std::vector{12.0, 12.0}, 10));
+  EXPECT_TRUE(far_slower(std::vector{12.0, 12.0, 12.0}, 10));
+  EXPECT_FALSE(far_slower(std::vector{12.0, 12.0, 10.5}, 10));
 }
 
 TEST(Turns, NobodyAlwaysHasTheSameOneBefore) {
@@ -123,11 +123,17 @@ TEST(Turns, WhoIsToldApartInTheFirstOnesHasNoOthers) {
   EXPECT_THAT(two.released(), IsEmpty());
 }
 
-TEST(Turns, WhoIsFarBehindIsReleasedAtOnce) {
-  Scripted three({kTen, {14}, {11.5}});
-  EXPECT_TRUE(three.compare());
-  EXPECT_THAT(three.turns(), ElementsAre(kTurns, 1, 2));
-  EXPECT_THAT(three.released(), ElementsAre(1, 2));
+TEST(Turns, WhoIsFarBehindAgainAndAgainIsReleased) {
+  Scripted four({{9.9, 10.1, 10}, {14}, {11.5}, {25, 10.5}});
+  EXPECT_TRUE(four.compare());
+  EXPECT_THAT(four.turns(), ElementsAre(kTurns, 2, 3, kTurns));
+  EXPECT_THAT(four.released(), ElementsAre(1, 2));
+}
+
+TEST(Turns, ALuckyTurnOfOneReleasesNobody) {
+  Scripted two({{8, 10, 10.1, 10, 10}, kTen});
+  EXPECT_TRUE(two.compare());
+  EXPECT_THAT(two.released(), IsEmpty());
 }
 
 TEST(Turns, WhoIsNotToldApartGoesOnAndWhoIsClearlyBehindDoesNot) {
