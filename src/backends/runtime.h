@@ -11,6 +11,9 @@
 // read outside (or is an output of the model) an output, in the order of `inputs()` and
 // `outputs()`. Constants belong to the ops that read them and cross no border.
 //
+// Inputs and outputs of the model are laid out as the model says; what one part hands to another as the
+// backend likes, in as many bytes, and the same for all parts of the model.
+//
 // Inputs and outputs are buffers in the memory space of the part's device. Where two parts have the
 // same space one reads the other's output as it is; otherwise `Runtime::copy` comes between them. A
 // call that starts work on a device returns when the device has finished it, so that a clock that

@@ -82,8 +82,10 @@ bool keeps_channels_last(ov::Core& core) {
         ov::Strides{1, 1});
     const auto model =
         std::make_shared<ov::Model>(convolution->outputs(), ov::ParameterVector{image});
-    return has_channels_last(
-        core.compile_model(model, "CPU", ov::hint::inference_precision(ov::element::f32)));
+    return has_channels_last(core.compile_model(
+        model, "CPU",
+        {ov::hint::inference_precision(ov::element::f32), ov::hint::enable_cpu_pinning(false),
+         ov::num_streams(1), ov::inference_num_threads(1)}));
   }();
   return found;
 }
