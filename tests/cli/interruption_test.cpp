@@ -1,8 +1,9 @@
-// Ctrl-C hands over the best plan so far; a second one ends the program.
+// Ctrl-C hands over what there is; a second one ends the program.
 
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -10,43 +11,28 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/cache_folder.h"
 #include "support/folder.h"
 #include "support/locations.h"
 #include "support/program.h"
 #include "support/published.h"
+#include "zoo/zoo.h"
 
 namespace placewright::testing {
 namespace {
+
+using ::testing::AnyOf;
 
 const std::vector<std::string> kLongSearch = {
     "plan",         example_path("moirai/inceptionv4.json"),
     "--planner",    "random",
     "--option",     "samples=1000000000",
     "--time-limit", "10m"};
-
-// Long enough for the program to have installed its handler, also under a sanitizer.
-void let_it_start() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-}
-
-TEST(Interruption, GivesTheBestPlanSoFar) {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    const Folder folder;
-    const std::string plan = folder.file("plan.json");
-    std::vector<std::string> arguments = kLongSearch;
-    arguments.insert(arguments.end(), {"--json", "-o", plan});
-    RunningProgram program(arguments);
-    let_it_start();
-    program.send(signal);
-    const auto result = program.wait();
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_EQ(run({"check", plan}).exit_code, 0);
-  }
-}
 
 // Whether the signal is in one of the sets that Linux shows of a process: those it catches
 // ("SigCgt"), ignores ("SigIgn"), or has been sent and not yet seen ("ShdPnd").
@@ -61,21 +47,77 @@ bool in_signal_set(pid_t process, const std::string& set, int signal) {
   return false;
 }
 
+bool has_ended(pid_t process) {
+  siginfo_t info = {};
+  waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT);
+  return info.si_pid == process;
+}
+
+// A process that has ended is in none. Throws if that was to be waited for.
 void wait_while_in_set(bool present, pid_t process, const std::string& set, int signal) {
   while (in_signal_set(process, set, signal) == present) {
+    if (!present && has_ended(process)) throw std::runtime_error("the program has ended");
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
-TEST(Interruption, TheSecondSignalEndsTheProgramAtOnce) {
-  for (const auto& [first, second] :
-       {std::pair{SIGINT, SIGINT}, {SIGINT, SIGTERM}, {SIGTERM, SIGTERM}}) {
+// Until the program has installed its handler, and then so long that it is amid its search.
+void let_it_search(pid_t process, int signal) {
+  wait_while_in_set(false, process, "SigCgt", signal);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+}
+
+TEST(Interruption, GivesTheBestPlanSoFar) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Folder folder;
+    const std::string plan = folder.file("plan.json");
+    std::vector<std::string> arguments = kLongSearch;
+    arguments.insert(arguments.end(), {"--json", "-o", plan});
+    RunningProgram program(arguments);
+    let_it_search(program.process(), signal);
+    program.send(signal);
+    const auto result = program.wait();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(run({"check", plan}).exit_code, 0);
+  }
+}
+
+// The exit code after two signals. Some milliseconds after the first one the program ends by itself, with 0: then
+// the second one came too late, and it is tried again.
+int exit_code_after(int first, int second) {
+  constexpr int kAttempts = 50;
+  int code = 0;
+  for (int attempt = 0; attempt < kAttempts && code == 0; ++attempt) {
     RunningProgram program(kLongSearch);
     wait_while_in_set(false, program.process(), "SigCgt", first);
     program.send(first);
     wait_while_in_set(true, program.process(), "ShdPnd", first);
     program.send(second);
-    EXPECT_EQ(program.wait().exit_code, 128 + second);
+    code = program.wait().exit_code;
+  }
+  return code;
+}
+
+// Which of two different ones is handled first is up to the system.
+TEST(Interruption, TheSecondSignalEndsTheProgramAtOnce) {
+  EXPECT_EQ(exit_code_after(SIGINT, SIGINT), 128 + SIGINT);
+  EXPECT_EQ(exit_code_after(SIGTERM, SIGTERM), 128 + SIGTERM);
+  EXPECT_THAT(exit_code_after(SIGINT, SIGTERM), AnyOf(128 + SIGINT, 128 + SIGTERM));
+}
+
+TEST(Interruption, WhileAModelIsMeasuredTheAnswerIsNo) {
+  const Folder folder;
+  const CacheFolder cache;
+  const std::string model = make_zoo_model("tiny-branches", folder.file("")).xml;
+  for (const std::string verb : {"plan", "tune"}) {
+    const std::string plan = folder.file("plan.json");
+    RunningProgram program({verb, model, "-o", plan});
+    wait_while_in_set(false, program.process(), "SigCgt", SIGINT);
+    program.send(SIGINT);
+    const auto result = program.wait();
+    EXPECT_EQ(result.exit_code, 1) << verb << ": " << result.err;
+    EXPECT_EQ(result.err, "placewright: interrupted while the model was measured\n");
+    EXPECT_FALSE(std::filesystem::exists(plan));
   }
 }
 
