@@ -128,8 +128,8 @@ namespace {
 constexpr auto kSummaryFields =
     std::tuple{stated("problem", &PlanFile::problem, ReferenceForm{}).on_line(),
                stated("rules", Computed{}, RulesForm{}).on_line(),
-               required("status", &PlanFile::status).on_line(),
-               required("objective", Computed{}, ObjectiveForm{}),
+               stated("status", &PlanFile::status).on_line(),
+               stated("objective", Computed{}, ObjectiveForm{}),
                stated("planner", &PlanFile::planner),
                optional("settings", &PlanFile::settings),
                stated("seed", &PlanFile::seed),
@@ -263,6 +263,7 @@ class PlanReader {
     unknown.check(root_, kKeys);
     PlanFile file;
     read_fields(root_, file, kSummaryFields, *this);
+    if (file.has_plan() && !root_.find("status")) file.status = Status::feasible;
     if (file.has_plan()) {
       read_fields(root_, file.plan, kPlanFields, *this);
     } else if (file.status == Status::optimal || file.status == Status::feasible) {
@@ -469,7 +470,9 @@ PlanReference PlanDocument::reference() const {
   const JsonValue root = document_.root();
   check_header(root, "plan");
   PlanReference reference;
-  reference.objective = root.at("objective").one_of<Objective>();
+  if (const auto objective = root.find("objective")) {
+    reference.objective = objective->one_of<Objective>();
+  }
   if (const auto rules = root.find("rules")) reference.rules = StatedRules(*rules);
   if (const auto problem = root.find("problem")) {
     UnknownKeys unknown;  // for the reader of the plan to tell

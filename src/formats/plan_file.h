@@ -51,7 +51,7 @@ std::string write_plan(const Problem& problem, const PlanFile& file,
 // What a plan file says about its problem, before the problem is known.
 struct PlanReference {
   ProblemReference problem;             // paths resolved against the plan's folder
-  std::optional<Objective> objective;   // absent: an expert split
+  std::optional<Objective> objective;   // absent: as the problem says
   StatedRules rules;                    // the rest are the rules of the problem's file
   std::optional<ProblemFile> embedded;  // the whole problem, where the plan holds it
 };

@@ -66,11 +66,14 @@ void add_stages(const Problem& problem, const Plan& plan, std::vector<TimedRow>&
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const Stage& stage = plan.stages[i];
     const std::vector<std::string> devices = device_names(problem, stage.devices);
+    const bool one_turn = stage.offset && !stage.backward_offset;
     rows.push_back(
         {0,
          0,
-         {"stage", fmt::format("{}", i + 1), "", fmt::format("{}", fmt::join(devices, " ")), "", "",
-          "", number(stage.load), "", fmt::format("{}", stage.ops.size())}});
+         {"stage", fmt::format("{}", i + 1), "", fmt::format("{}", fmt::join(devices, " ")), "",
+          number(stage.offset.value_or(kInfinity)),
+          number(one_turn ? *stage.offset + stage.load : kInfinity), number(stage.load), "",
+          fmt::format("{}", stage.ops.size())}});
   }
 }
 

@@ -48,22 +48,6 @@ std::string name_from(const std::string& origin) {
   return stem.empty() ? "problem" : stem;
 }
 
-// After a change of the cluster, its records are in the cluster's file.
-PlaceOf places_with_cluster(PlaceOf places, const std::string& cluster_file) {
-  return [places = std::move(places), cluster_file](DraftPart part, std::size_t index) -> Place {
-    switch (part) {
-      case DraftPart::kind:
-        return {cluster_file, fmt::format("/kinds/{}", index)};
-      case DraftPart::device:
-        return {cluster_file, fmt::format("/devices/{}", index)};
-      case DraftPart::link:
-        return {cluster_file, "/interconnect"};
-      default:
-        return places(part, index);
-    }
-  };
-}
-
 // A change of objective may renumber the devices (draft.h).
 void change_objective(ProblemFile& file, Objective objective) {
   if (objective == file.draft.objective) return;
@@ -76,6 +60,26 @@ void change_objective(ProblemFile& file, Objective objective) {
 }
 
 }  // namespace
+
+void take_places_of_cluster(ProblemFile& file, const std::string& cluster_file) {
+  file.place_of = [places = std::move(file.place_of), origin = file.file, cluster_file](
+                      DraftPart part, std::size_t index) -> Place {
+    switch (part) {
+      case DraftPart::kind:
+        return {cluster_file, fmt::format("/kinds/{}", index)};
+      case DraftPart::resource:
+        return {cluster_file, fmt::format("/resources/{}", index)};
+      case DraftPart::space:
+        return {cluster_file, fmt::format("/spaces/{}", index)};
+      case DraftPart::device:
+        return {cluster_file, fmt::format("/devices/{}", index)};
+      case DraftPart::link:
+        return {cluster_file, "/interconnect"};
+      default:
+        return places ? places(part, index) : Place{origin, ""};
+    }
+  };
+}
 
 ProblemFile parse_problem(std::string_view text, const std::string& origin,
                           const ReadOptions& options) {
@@ -94,7 +98,7 @@ ProblemFile parse_problem(std::string_view text, const std::string& origin,
     const ClusterFile cluster = read_cluster(options.cluster, file.draft.unit);
     file.draft = with_cluster(std::move(file.draft), cluster, origin);
     file.cluster_digest = cluster.digest;
-    file.place_of = places_with_cluster(std::move(file.place_of), cluster.file);
+    take_places_of_cluster(file, cluster.file);
     file.warnings.insert(file.warnings.end(), cluster.warnings.begin(), cluster.warnings.end());
   }
   if (options.objective) change_objective(file, *options.objective);

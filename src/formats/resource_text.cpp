@@ -11,6 +11,9 @@
 namespace placewright {
 namespace {
 
+// What is held is a product of amount and share: rounding leaves less than this out of it.
+constexpr double kTolerance = 1e-9;
+
 struct NumberedName {
   std::string_view word;
   std::size_t number;
@@ -81,6 +84,22 @@ std::string resources_text(const Problem& problem, std::span<const ResourceId> r
   }
   std::vector<std::string> texts;
   for (Family& family : families) texts.push_back(family_text(std::move(family)));
+  return fmt::format("{}", fmt::join(texts, " and "));
+}
+
+std::string held_text(const Problem& problem, std::span<const ResourceUse> held) {
+  std::vector<ResourceId> whole;
+  std::vector<std::string> texts;
+  for (const ResourceUse& use : held) {
+    const Resource& resource = problem.resource(use.resource);
+    if (use.amount >= resource.capacity * (1 - kTolerance)) {
+      whole.push_back(use.resource);
+    } else {
+      texts.push_back(
+          fmt::format("{} ({:.6g} of {:.6g})", resource.name, use.amount, resource.capacity));
+    }
+  }
+  if (!whole.empty()) texts.insert(texts.begin(), resources_text(problem, whole));
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 

@@ -17,4 +17,8 @@ std::vector<std::string> resource_names(const Problem& problem,
 // as a range: "core 0", "cores 0-3, 6", "cores 0-1 and gpu".
 std::string resources_text(const Problem& problem, std::span<const ResourceId> resources);
 
+// The same of what is held; behind what is not held whole, how much of it: "cores 0-1",
+// "multiprocessors (33 of 132)".
+std::string held_text(const Problem& problem, std::span<const ResourceUse> held);
+
 }  // namespace placewright

@@ -71,7 +71,8 @@ inline constexpr auto kFields<RunEvent> =
 template <>
 inline constexpr auto kFields<RunBaseline> = std::tuple{
     required("name", &RunBaseline::name), required("latency", &RunBaseline::latency),
-    required("per_sample", &RunBaseline::per_sample), optional("is_plan", &RunBaseline::is_plan)};
+    required("per_sample", &RunBaseline::per_sample), optional("is_plan", &RunBaseline::is_plan),
+    optional("total_completion", &RunBaseline::total_completion)};
 
 template <>
 inline constexpr auto kFields<RunOutputs> =
@@ -86,6 +87,7 @@ constexpr auto kRunFields =
                required("unit", Computed{}, UnitForm{}),
                required("predicted", &RunFile::predicted),
                required("measured", &RunFile::measured),
+               optional("samples", &RunFile::samples),
                required("interrupted", &RunFile::interrupted),
                required("models", &RunFile::models),
                required("devices", &RunFile::devices),
@@ -141,7 +143,8 @@ struct RunReading {
     if (time.kept > 0 && record.at("median").is_null()) {
       record.at("median").fail("a measurement with runs that were kept has a median");
     }
-    if (record.at("valid").flag() != time.valid()) {
+    // Files from before the spread counted call a measurement valid whatever that is.
+    if (record.at("valid").flag() ? !time.undisturbed() : time.valid()) {
       record.at("valid").fail(
           fmt::format("{} kept and {} rejected runs say otherwise", time.kept, time.rejected));
     }

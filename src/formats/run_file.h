@@ -5,7 +5,7 @@
 //   {"placewright": "run", "version": 1, "objective": "latency", "unit": "ms", "predicted": 1.2,
 //    "measured": {"valid": true, "median": 1.3, "low": 1.2, "high": 1.5, "kept": 50,
 //                 "rejected": 0, "watched": true},
-//    "interrupted": false,
+//    "samples": 50, "interrupted": false,
 //    "models": [{"name": "alexnet", "predicted": 1.2, "completion": {…}}],
 //    "devices": [{"name": "cpu:0", "segments": 1, "ops": 7, "predicted": 1.1, "busy": 1.1}],
 //    "segments": [{"device": "cpu:0", "ops": 7, "first_op": "a", "last_op": "g",
@@ -18,7 +18,7 @@
 //    "outputs": {"equal": true, "largest_difference": 0, "tolerance": 1e-5}}
 //
 // Transfers are copies between two memories; the device of one is the receiver. Files without them,
-// without `watched` and `tolerance`, and without what was predicted of models and devices are read as
+// without `watched`, `tolerance` and `samples`, and without what was predicted of models and devices are read as
 // well.
 //
 // A run file does not hold its plan. It belongs to a plan with the same objective, devices and
@@ -84,6 +84,7 @@ struct RunBaseline {
   Measured latency;
   Measured per_sample;
   bool is_plan = false;  // the same configuration as the plan, which was measured once for both
+  std::optional<Measured> total_completion = {};  // of several models, where that is the objective
 };
 
 struct RunOutputs {
@@ -96,6 +97,7 @@ struct RunFile {
   Objective objective = Objective::latency;
   double predicted = 0;
   Measured measured;
+  std::optional<std::size_t> samples;  // of a pipeline in blocks, which `measured` counts
   bool interrupted = false;
   std::vector<RunModel> models;
   std::vector<RunDevice> devices;
@@ -108,6 +110,7 @@ struct RunFile {
 
   // The time of the baseline that the plan's value is compared with.
   [[nodiscard]] const Measured& rival(const RunBaseline& baseline) const {
+    if (baseline.total_completion) return *baseline.total_completion;
     return objective == Objective::throughput ? baseline.per_sample : baseline.latency;
   }
 };

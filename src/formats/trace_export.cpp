@@ -13,6 +13,7 @@
 #include "formats/json_text.h"
 #include "formats/plan_rows.h"
 #include "problem/op_times.h"
+#include "problem/pipeline_samples.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
@@ -20,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-enum Group { kDevices = 1, kLinks = 2, kModels = 3, kMeasured = 4 };
+enum Group { kDevices = 1, kLinks = 2, kModels = 3, kMeasured = 4, kResources = 5 };
 
 // Nanoseconds per unit of the problem.
 double nanoseconds(TimeUnit unit) {
@@ -94,6 +95,7 @@ class Trace {
     write_group(kLinks, "links", links_);
     write_group(kModels, "models", models_);
     write_group(kMeasured, "measured", measured_);
+    write_group(kResources, "resources", resources_);
     return {{"displayTimeUnit", "ms"},
             {"otherData",
              {{"problem", problem_.name()},
@@ -118,8 +120,8 @@ class Trace {
   void add_schedule() {
     add_device_tracks();
     for (const OpId op : problem_.ops()) {
-      device(plan_.placement[op])
-          .add(op_slice(op, plan_.schedule->start[op], plan_.schedule->end[op]));
+      add_work(plan_.placement[op],
+               op_slice(op, plan_.schedule->start[op], plan_.schedule->end[op]));
     }
     std::map<std::pair<DeviceId, DeviceId>, std::size_t> directions;
     for (const Transfer& transfer : plan_.schedule->transfers) {
@@ -147,7 +149,7 @@ class Trace {
       device(plan_.placement[op]).add(op_slice(op, times.start[op], times.end[op]));
     }
     std::size_t number = 0;
-    for (const Call& call : plan_.calls) device(call.device).add(call_slice(call, ++number));
+    for (const Call& call : plan_.calls) add_work(call.device, call_slice(call, ++number));
     add_models(times);
   }
 
@@ -157,7 +159,6 @@ class Trace {
         call.start, call.end, fmt::format("call {}", number), "call", {{"ops", call.ops.size()}}};
     Table<OpId, char> inside(problem_.op_count(), 0);
     for (const OpId op : call.ops) inside[op] = 1;
-    const Device& device = problem_.device(call.device);
     double time = call.start;
     const auto add = [&](const std::string& name, const char* category, double length) {
       const double end = std::min(time + length, call.end);
@@ -166,7 +167,7 @@ class Trace {
     };
     for (const TensorId tensor : tensors_in(call, inside)) {
       add("in: " + tensor_name(problem_, tensor), "transfer",
-          problem_.host_time(tensor) + device.receive_overhead);
+          problem_.host_time(tensor) + problem_.receive_overhead(tensor, call.device));
     }
     for (const OpId op : problem_.topological_order()) {
       if (inside[op]) add(problem_.op(op).name, "op", problem_.time(op, call.device));
@@ -178,7 +179,7 @@ class Trace {
           continue;
         }
         add("out: " + tensor_name(problem_, tensor), "transfer",
-            problem_.host_time(tensor) + device.send_overhead);
+            problem_.host_time(tensor) + problem_.send_overhead(tensor, call.device));
       }
     }
     return slice;
@@ -199,19 +200,13 @@ class Trace {
 
   void add_pipeline() {
     add_device_tracks();
-    const std::size_t samples = plan_.stages.size() + 3;
-    for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
-      const Stage& stage = plan_.stages[i];
-      for (std::size_t sample = 0; sample < samples; ++sample) {
-        const double start = static_cast<double>(i + sample) * plan_.value;
-        for (const DeviceId replica : stage.devices) {
-          device(replica).add({start,
-                               start + std::min(stage.load, plan_.value),
-                               fmt::format("sample {}", sample + 1),
-                               "stage",
-                               {{"stage", i + 1}, {"ops", stage.ops.size()}}});
-        }
-      }
+    for (const PipelineSample& sample : pipeline_samples(plan_, 0, plan_.stages.size() + 3)) {
+      add_work(sample.device,
+               {sample.start,
+                sample.end,
+                fmt::format("sample {}", sample.sample + 1),
+                "stage",
+                {{"stage", sample.stage + 1}, {"ops", plan_.stages[sample.stage].ops.size()}}});
     }
   }
 
@@ -243,6 +238,17 @@ class Trace {
     for (const DeviceId id : problem_.devices()) {
       devices_.emplace_back(problem_.device(id).name, Tracks{});
     }
+    for (const ResourceId id : problem_.resources()) {
+      resources_.emplace_back(problem_.resource(id).name, Tracks{});
+    }
+  }
+  // What a device does; the resources that it uses are held as long.
+  void add_work(DeviceId id, Slice slice) {
+    for (const ResourceUse& use : problem_.uses(id)) {
+      resources_[use.resource.index()].second.add(
+          {slice.start, slice.end, slice.name, "resource", {{"device", problem_.device(id).name}}});
+    }
+    device(id).add(std::move(slice));
   }
   Tracks& device(DeviceId id) { return devices_[id.index()].second; }
 
@@ -302,6 +308,7 @@ class Trace {
   NamedTracks links_;
   NamedTracks models_;
   NamedTracks measured_;
+  NamedTracks resources_;
   Json events_ = Json::array();
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
+#include "problem/largest_number.h"
 
 namespace placewright {
 
@@ -27,12 +28,23 @@ constexpr auto kTraceFields =
                required(
                    "arrivals", [](auto& file) -> auto& { return file.trace.arrivals; })};
 
+// What an arrival says becomes part of a problem, which has no larger numbers.
+void check_numbers(JsonValue record) {
+  for (const std::string_view key : {"time", "weight", "deadline", "cancelled"}) {
+    const auto value = record.find(key);
+    if (!value || value->is_null() || value->number() <= kLargestNumber) continue;
+    value->fail(
+        fmt::format("expected a number up to {}, found {}", kLargestNumber, value->number()));
+  }
+}
+
 struct TraceReading {
   UnknownKeys unknown = {};
   std::map<std::string, int> copies = {};  // of each model so far
 
   void read(JsonValue record, TraceArrival& arrival) {
     read_record(record, arrival, *this);
+    check_numbers(record);
     const int number = ++copies[arrival.model];
     if (!record.find("name")) arrival.name = fmt::format("{} {}", arrival.model, number);
     if (arrival.cancelled && *arrival.cancelled < arrival.time) {

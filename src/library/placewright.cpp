@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "evaluate/pipeline.h"
 #include "evaluate/placement_plan.h"
 #include "formats/input_error.h"
 #include "formats/plan_file.h"
@@ -20,17 +21,21 @@
 namespace placewright {
 namespace {
 
-// An expert split, or a plan written by hand, may be a bare placement or leave out its value or the
-// loads of its stages.
+// An expert split, or a plan written by hand, may be a bare placement or leave out its value, or the
+// loads or offsets of its stages.
 Plan completed(const Problem& problem, Plan plan) {
   const bool bare = !plan.schedule && plan.stages.empty() && plan.calls.empty();
-  if (bare && !std::isfinite(plan.value)) {
+  // Who has shared resources first is for the plan to state (semantics.md, "call-latency").
+  const bool must_state_calls =
+      problem.objective() == Objective::call_latency && problem.resource_count() > 0;
+  if (bare && !must_state_calls && !std::isfinite(plan.value)) {
     if (auto made = plan_of_placement(problem, plan.placement)) return std::move(*made);
   }
   const std::vector<double> loads = verified_loads(problem, plan);
   for (std::size_t i = 0; i < loads.size(); ++i) {
     if (!std::isfinite(plan.stages[i].load)) plan.stages[i].load = loads[i];
   }
+  if (!loads.empty()) state_offsets(problem, plan);
   if (!std::isfinite(plan.value)) plan.value = verified_value(problem, plan);
   return plan;
 }

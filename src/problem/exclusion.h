@@ -37,6 +37,24 @@ inline bool ops_take_whole_resources(const Problem& problem) {
   });
 }
 
+// Whether the ops of every two devices exclude each other on all resources of one of them, or on none:
+// nested or disjoint sets of cores, taken whole.
+inline bool resources_are_nested(const Problem& problem) {
+  const auto within = [&](DeviceId a, DeviceId b) {
+    return std::ranges::all_of(problem.uses(a), [&](const ResourceUse& mine) {
+      return std::ranges::any_of(problem.uses(b), [&](const ResourceUse& other) {
+        return other.resource == mine.resource;
+      });
+    });
+  };
+  return ops_take_whole_resources(problem) &&
+         std::ranges::all_of(problem.devices(), [&](DeviceId a) {
+           return std::ranges::all_of(problem.devices(), [&](DeviceId b) {
+             return !exclude_each_other(problem, a, b) || within(a, b) || within(b, a);
+           });
+         });
+}
+
 // By device, those that it excludes, itself among them.
 inline Table<DeviceId, std::vector<DeviceId>> excluded_devices(const Problem& problem) {
   Table<DeviceId, std::vector<DeviceId>> excluded(problem.device_count());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace placewright {
 namespace {
 
@@ -14,7 +16,23 @@ double quantile_of_sorted(const std::vector<double>& values, double fraction) {
   return std::lerp(values[below], values[above], place - static_cast<double>(below));
 }
 
+bool too_few(const Measured& runs) {
+  return !runs.undisturbed() || runs.kept < std::min(kFewestKept, runs.kept + runs.rejected);
+}
+
 }  // namespace
+
+bool Measured::valid() const {
+  return !too_few(*this) && spread() <= kLargestSpread;
+}
+
+std::string doubt_of(const Measured& runs) {
+  if (runs.valid()) return {};
+  if (too_few(runs)) {
+    return fmt::format("{} of {} runs were disturbed", runs.rejected, runs.kept + runs.rejected);
+  }
+  return fmt::format("the undisturbed runs differ by {:.0f} %", 100 * runs.spread());
+}
 
 double quantile(std::vector<double> values, double fraction) {
   std::sort(values.begin(), values.end());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace placewright {
@@ -18,12 +19,23 @@ struct Measured {
   bool watched = true;       // false: a device cannot tell whether others used it
 
   // At least half of the runs were kept.
-  [[nodiscard]] bool valid() const { return kept > 0 && rejected <= kept; }
+  [[nodiscard]] bool undisturbed() const { return kept > 0 && rejected <= kept; }
+  // There is no doubt about it: `doubt_of`.
+  [[nodiscard]] bool valid() const;
   // The distance of the deciles, relative to the median.
   [[nodiscard]] double spread() const { return median > 0 ? (high - low) / median : 0; }
 
   friend bool operator==(const Measured&, const Measured&) = default;
 };
+
+// Of several runs fewer tell nothing.
+inline constexpr std::size_t kFewestKept = 3;
+// Between the deciles, relative to the median. More is the mark of others, also where no probe saw them.
+inline constexpr double kLargestSpread = 0.4;
+
+// Why a measurement should not be believed, in one sentence: too few undisturbed runs, or too much
+// spread. Empty: it may be.
+std::string doubt_of(const Measured& runs);
 
 // Of values in any order, linear between neighbours; 0 of none.
 double quantile(std::vector<double> values, double fraction);

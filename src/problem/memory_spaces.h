@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "problem/problem.h"
@@ -23,6 +24,13 @@ inline std::vector<DeviceId> devices_beside(const Cluster& cluster, DeviceId dev
     if (other == device || shared) devices.push_back(other);
   }
   return devices;
+}
+
+// As messages call where the memory of the device is: "memory space 'ram'", or "device 'a'" where
+// it has it for itself.
+inline std::string space_text(const Problem& problem, DeviceId device) {
+  const bool shared = problem.device(device).space.valid();
+  return (shared ? "memory space '" : "device '") + problem.space_name(problem.space(device)) + "'";
 }
 
 // One device for each space that has any: its first.

@@ -8,15 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "problem/largest_number.h"
+
 namespace placewright {
 namespace {
 
 [[noreturn]] void reject(DraftPart part, std::size_t index, const std::string& message) {
   throw InvalidProblem(part, index, message);
 }
-
-// Sums and products of times, sizes and weights stay far from overflow.
-constexpr double kLargestNumber = 1e100;
 
 // "memory of op 'conv' is -1, expected a number from 0 to 1e+100"
 struct NumberCheck {
@@ -200,12 +199,64 @@ void check_transfer_table(const ProblemDraft& draft, TensorId id, const NumberCh
   }
 }
 
+void check_spaces(const Cluster& cluster) {
+  for (std::size_t i = 0; i < cluster.spaces.size(); ++i) {
+    NumberCheck{DraftPart::space, i, "memory space", cluster.spaces[i].name}.finite_or_infinite(
+        "memory", cluster.spaces[i].memory);
+  }
+  for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
+    const Device& record = cluster.devices[i];
+    if (!record.space.valid()) continue;
+    if (record.space.index() >= cluster.spaces.size()) {
+      reject(DraftPart::device, i,
+             fmt::format("device '{}' is in a memory space that does not exist", record.name));
+    }
+    if (record.memory < kInfinity) {
+      reject(DraftPart::device, i,
+             fmt::format("device '{}' states memory of its own and is in memory space '{}', which "
+                         "states it",
+                         record.name, cluster.spaces[record.space.index()].name));
+    }
+  }
+}
+
+// Leaves out the records that no id refers to, and numbers the others anew.
+template <typename Id, typename Record>
+void keep_used(std::vector<Record>& records, const std::vector<Id*>& uses) {
+  Table<Id, char> used(records.size(), 0);
+  for (const Id* id : uses) used[*id] = 1;
+  Table<Id, Id> renumbered(records.size());
+  std::vector<Record> kept;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (used[Id{i}] == 0) continue;
+    renumbered[Id{i}] = Id{kept.size()};
+    kept.push_back(std::move(records[i]));
+  }
+  for (Id* id : uses) *id = renumbered[*id];
+  records = std::move(kept);
+}
+
+// Resources and memory spaces of no device play no part, and the others can be counted: several
+// planners know one memory space for all devices.
+void drop_unused_parts(Cluster& cluster) {
+  std::vector<ResourceId*> resources;
+  std::vector<SpaceId*> spaces;
+  for (Device& device : cluster.devices) {
+    for (ResourceUse& use : device.uses) resources.push_back(&use.resource);
+    if (device.space.valid()) spaces.push_back(&device.space);
+  }
+  keep_used(cluster.resources, resources);
+  keep_used(cluster.spaces, spaces);
+}
+
 }  // namespace
 
 Problem::Problem(ProblemDraft draft) : draft_(std::move(draft)) {
   check_names_and_numbers();
   check_cluster();
   check_resources();
+  check_spaces(draft_.cluster);
+  drop_unused_parts(draft_.cluster);
   build_spaces();
   build_graph();
   build_groups();
@@ -341,10 +392,8 @@ void Problem::check_resources() const {
 
 void Problem::build_spaces() {
   const Cluster& cluster = draft_.cluster;
-  for (std::size_t i = 0; i < cluster.spaces.size(); ++i) {
-    NumberCheck{DraftPart::space, i, "memory space", cluster.spaces[i].name}.finite_or_infinite(
-        "memory", cluster.spaces[i].memory);
-    space_memory_.push_back(cluster.spaces[i].memory);
+  for (const Space& space : cluster.spaces) {
+    space_memory_.push_back(space.memory);
     space_device_.push_back(DeviceId{});
   }
   for (const DeviceId id : devices()) {
@@ -354,16 +403,6 @@ void Problem::build_spaces() {
       space_memory_.push_back(record.memory);
       space_device_.push_back(id);
       continue;
-    }
-    if (record.space.index() >= cluster.spaces.size()) {
-      reject(DraftPart::device, id.index(),
-             fmt::format("device '{}' is in a memory space that does not exist", record.name));
-    }
-    if (record.memory < kInfinity) {
-      reject(DraftPart::device, id.index(),
-             fmt::format("device '{}' states memory of its own and is in memory space '{}', which "
-                         "states it",
-                         record.name, cluster.spaces[record.space.index()].name));
     }
     space_.push_back(record.space);
     DeviceId& first = space_device_[record.space];

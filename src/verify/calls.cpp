@@ -138,25 +138,25 @@ bool check_call_records(const Problem& problem, const Placement& placement,
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];
     if (call.device.index() >= problem.device_count() || problem.on_host(call.device)) {
-      findings.add(ViolationCode::calls_inconsistent, call.ops, {}, "call {} is on no accelerator",
-                   i);
+      findings.add(ViolationCode::calls_inconsistent, call.ops, {}, "{} is on no accelerator",
+                   call_name(i));
       continue;
     }
     if (call.ops.empty()) {
-      findings.add(ViolationCode::calls_inconsistent, {}, {call.device}, "call {} on {} has no op",
-                   i, called(problem, call.device));
+      findings.add(ViolationCode::calls_inconsistent, {}, {call.device}, "{} on {} has no op",
+                   call_name(i), called(problem, call.device));
     }
     for (const OpId op : call.ops) {
       if (op.index() >= problem.op_count()) {
         findings.add(ViolationCode::calls_inconsistent, {}, {call.device},
-                     "call {} holds an op that does not exist", i);
+                     "{} holds an op that does not exist", call_name(i));
       } else if (std::exchange(called_up[op], char{1}) != 0) {
         findings.add(ViolationCode::calls_inconsistent, {op}, {call.device},
                      "{} is twice in the calls", called(problem, op));
       } else if (placement[op] != call.device) {
         findings.add(ViolationCode::calls_inconsistent, {op}, {placement[op], call.device},
-                     "{} is placed on {} and in call {} of {}", called(problem, op),
-                     called(problem, placement[op]), i, called(problem, call.device));
+                     "{} is placed on {} and in {} of {}", called(problem, op),
+                     called(problem, placement[op]), call_name(i), called(problem, call.device));
       }
     }
   }
@@ -173,7 +173,7 @@ bool check_numbers(const Problem& problem, const std::vector<Call>& calls, Findi
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (is_time(calls[i].start) && is_time(calls[i].end)) continue;
     findings.add(ViolationCode::not_a_number, calls[i].ops, {calls[i].device},
-                 "call {} of {} runs from {} to {}", i, called(problem, calls[i].device),
+                 "{} of {} runs from {} to {}", call_name(i), called(problem, calls[i].device),
                  calls[i].start, calls[i].end);
   }
   return findings.count() == before;
@@ -270,6 +270,21 @@ void check_call_resources(const Problem& problem, const std::vector<Call>& calls
       findings);
 }
 
+// Calls that a plan leaves out follow from its placement only where none of them uses what others
+// may hold: a placement does not say who has it first.
+bool check_no_call_shares(const Problem& problem, const std::vector<Call>& calls,
+                          Findings& findings) {
+  for (const Call& call : calls) {
+    if (problem.uses(call.device).empty()) continue;
+    findings.add(ViolationCode::call_missing, call.ops, {call.device},
+                 "the plan states no calls, and {} shares resources: who has them first must be "
+                 "stated",
+                 called(problem, call.device));
+    return false;
+  }
+  return true;
+}
+
 constexpr int kNeverThere = -1;
 
 // For each op: how often a path ending in it has come back to `device`, at most. A path away from
@@ -324,6 +339,7 @@ void check_calls(const Problem& problem, const Plan& plan, Findings& findings) {
     report_deadlock(problem, plan.placement, calls, units, waiting.cycle, findings);
     return;
   }
+  if (plan.calls.empty() && !check_no_call_shares(problem, calls, findings)) return;
   const Timing timing = timing_of(units, calls, waiting.order);
   check_call_times(problem, calls, units, timing, findings);
   check_call_resources(problem, calls, timing.value(), findings);

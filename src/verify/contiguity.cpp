@@ -207,8 +207,8 @@ void check_joint_contiguity(const Problem& problem, const std::vector<Stage>& st
     const OpId consumer = graph.op_of[feeding.witnesses[i].second];
     findings.add(ViolationCode::stages_out_of_order, {producer, consumer},
                  {stages[from].devices.front(), stages[to].devices.front()},
-                 "{} in stage {} feeds {} in stage {}, which is earlier in the list",
-                 called(problem, producer), from, called(problem, consumer), to);
+                 "{} in {} feeds {} in {}, which is earlier in the list", called(problem, producer),
+                 stage_name(from), called(problem, consumer), stage_name(to));
   }
 }
 

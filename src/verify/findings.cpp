@@ -45,6 +45,14 @@ std::string called(const Problem& problem, SpaceId space) {
                      problem.space_name(space));
 }
 
+std::string stage_name(std::size_t stage) {
+  return fmt::format("stage {}", stage + 1);
+}
+
+std::string call_name(std::size_t call) {
+  return fmt::format("call {}", call + 1);
+}
+
 std::string located(const Problem& problem, SpaceId space) {
   return fmt::format("{} {}", is_named(problem, space) ? "in" : "on", called(problem, space));
 }

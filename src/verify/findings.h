@@ -43,6 +43,10 @@ std::string called(const Problem& problem, SpaceId space);
 // "in memory space 'ram'", "on device 'gpu'".
 std::string located(const Problem& problem, SpaceId space);
 
+// "stage 1", "call 1": the place in the plan's list, counted from 1 as the other verbs do.
+std::string stage_name(std::size_t stage);
+std::string call_name(std::size_t call);
+
 // A time of a plan can be judged at all.
 inline bool is_time(double time) {
   return std::isfinite(time) && time >= 0;

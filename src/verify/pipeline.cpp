@@ -25,16 +25,16 @@ bool check_stage_devices(const Problem& problem, const Plan& plan, Findings& fin
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const Stage& stage = plan.stages[i];
     if (stage.devices.empty() || stage.ops.empty()) {
-      findings.add(ViolationCode::stages_inconsistent, stage.ops, stage.devices,
-                   "stage {} has no {}", i, stage.devices.empty() ? "device" : "op");
+      findings.add(ViolationCode::stages_inconsistent, stage.ops, stage.devices, "{} has no {}",
+                   stage_name(i), stage.devices.empty() ? "device" : "op");
     }
     for (const DeviceId device : stage.devices) {
       if (device.index() >= problem.device_count()) {
         findings.add(ViolationCode::stages_inconsistent, stage.ops, {},
-                     "stage {} runs on a device that does not exist", i);
+                     "{} runs on a device that does not exist", stage_name(i));
       } else if (std::exchange(used[device], char{1}) != 0) {
         findings.add(ViolationCode::stages_inconsistent, stage.ops, {device},
-                     "stage {} runs on {}, which another stage or replica uses", i,
+                     "{} runs on {}, which another stage or replica uses", stage_name(i),
                      called(problem, device));
       }
     }
@@ -50,15 +50,14 @@ bool check_stage_ops(const Problem& problem, const Plan& plan, Findings& finding
     for (const OpId op : plan.stages[i].ops) {
       if (op.index() >= problem.op_count()) {
         findings.add(ViolationCode::stages_inconsistent, {}, {first},
-                     "stage {} holds an op that does not exist", i);
+                     "{} holds an op that does not exist", stage_name(i));
       } else if (std::exchange(staged[op], char{1}) != 0) {
         findings.add(ViolationCode::stages_inconsistent, {op}, {first}, "{} is twice in the stages",
                      called(problem, op));
       } else if (plan.placement[op] != first) {
         findings.add(ViolationCode::stages_inconsistent, {op}, {plan.placement[op], first},
-                     "{} is placed on {} and in stage {}, whose first device is {}",
-                     called(problem, op), called(problem, plan.placement[op]), i,
-                     called(problem, first));
+                     "{} is placed on {} and in {}, whose first device is {}", called(problem, op),
+                     called(problem, plan.placement[op]), stage_name(i), called(problem, first));
       }
     }
   }
@@ -265,8 +264,8 @@ void check_loads(const Problem& problem, const Plan& plan, const std::vector<Sta
     const Stage& stage = plan.stages[i];
     if (same_value(stage.load, loads[i].load)) continue;
     findings.add(ViolationCode::stage_load_wrong, stage.ops, stage.devices,
-                 "the plan states the load {:.9g} for stage {} on {}, it is {:.9g}", stage.load, i,
-                 called(problem, stage.devices.front()), loads[i].load);
+                 "the plan states the load {:.9g} for {} on {}, it is {:.9g}", stage.load,
+                 stage_name(i), called(problem, stage.devices.front()), loads[i].load);
   }
 }
 
@@ -327,14 +326,14 @@ bool check_stage_demands(const Problem& problem, const std::vector<Stage>& stage
     for (const ResourceUse& use : demand_of(problem, stages[i].devices, stages[i].ops)) {
       if (loads[i].load == 0 || !exceeds_capacity(problem, use)) continue;
       findings.add(ViolationCode::resource_exceeded, stages[i].ops, stages[i].devices,
-                   "the replicas of stage {} on {} take {:.9g} of {}, it has {:.9g}", i,
+                   "the replicas of {} on {} take {:.9g} of {}, it has {:.9g}", stage_name(i),
                    called(problem, stages[i].devices.front()), use.amount,
                    called(problem, use.resource), problem.resource(use.resource).capacity);
     }
     for (const std::optional<double> offset : {stages[i].offset, stages[i].backward_offset}) {
       if (!offset || is_time(*offset)) continue;
       findings.add(ViolationCode::not_a_number, stages[i].ops, stages[i].devices,
-                   "stage {} on {} has the offset {}", i,
+                   "{} on {} has the offset {}", stage_name(i),
                    called(problem, stages[i].devices.front()), *offset);
     }
   }
@@ -356,7 +355,7 @@ void check_demands(const Problem& problem, const std::vector<Stage>& stages, con
   book.check(
       [&](std::size_t i) {
         return Holder{
-            fmt::format("stage {} on {}{}{}", i, called(problem, stages[i].devices.front()),
+            fmt::format("{} on {}{}{}", stage_name(i), called(problem, stages[i].devices.front()),
                         pass.name.empty() ? "" : ", ", pass.name),
             stages[i].ops, stages[i].devices};
       },
@@ -369,7 +368,7 @@ bool check_period(const Problem& problem, const std::vector<Stage>& stages, cons
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (pass.loads[i] <= period || same_value(pass.loads[i], period)) continue;
     findings.add(ViolationCode::period_too_short, stages[i].ops, stages[i].devices,
-                 "the period is {:.9g}, and the load of stage {} on {} is {:.9g}", period, i,
+                 "the period is {:.9g}, and the load of {} on {} is {:.9g}", period, stage_name(i),
                  called(problem, stages[i].devices.front()), pass.loads[i]);
   }
   if (findings.count() == before) check_demands(problem, stages, pass, period, findings);

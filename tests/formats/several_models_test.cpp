@@ -51,6 +51,12 @@ TEST(TraceFile, FaultsNameThePlace) {
   };
   EXPECT_NE(fault_of(trace(R"({"model": "a", "time": -1})")).find("/arrivals/0/time"),
             std::string::npos);
+  for (const std::string key : {"time", "weight", "deadline", "cancelled"}) {
+    const std::string arrival = R"({"model": "a", "time": 1, ")" + key + R"(": 1e101})";
+    EXPECT_NE(fault_of(trace(key == "time" ? R"({"model": "a", "time": 1e101})" : arrival))
+                  .find("/arrivals/0/" + key + ": expected a number up to 1e+100, found 1e+101"),
+              std::string::npos);
+  }
   EXPECT_NE(fault_of(trace(R"({"model": "a", "time": 5, "cancelled": 4})")).find("/cancelled"),
             std::string::npos);
   EXPECT_NE(fault_of(trace(R"({"time": 5})")).find("/arrivals/0"), std::string::npos);

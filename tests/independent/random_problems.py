@@ -195,6 +195,8 @@ class Draft:
             for device in joined:
                 device["space"] = space["name"]
                 device.pop("memory", None)
+        if self.chance(0.2):
+            spaces.append({"name": "spare"})  # in which no device is
         self.document["spaces"] = spaces
         if not self.through_host:
             self.join_links()
@@ -229,14 +231,19 @@ class Draft:
             if uses:
                 device["uses"] = uses
                 device.pop("lanes", None)
+        for part in resources + [use for device in self.document["devices"] for use in device.get("uses", [])]:
+            for key in ("capacity", "amount"):
+                if part.get(key) == 1 and self.chance(0.5):
+                    del part[key]
         for op in self.document["ops"]:
             if self.chance(0.4):
-                op["share"] = {kind["name"]: self.dice.choice([1, 0.5, 1 / 3, 0.1])
-                               for kind in self.document["kinds"] if self.chance(0.7)}
+                shares = [self.dice.choice([1, 0.5, 1 / 3, 0.1]) for _ in self.document["kinds"]]
+                op["share"] = shares if self.chance(0.3) else {
+                    kind["name"]: share for kind, share in zip(self.document["kinds"], shares) if self.chance(0.7)}
 
     def add_cuts(self):
         for tensor in self.document["tensors"]:
-            cuts = [{"kind": kind["name"], "send": self.duration(2), "receive": self.duration(2)}
+            cuts = [{"kind": kind["name"]} | {side: self.duration(2) for side in ("send", "receive") if self.chance(0.9)}
                     for kind in self.document["kinds"] if self.chance(0.5)]
             if cuts and self.chance(0.6):
                 tensor["cuts"] = cuts

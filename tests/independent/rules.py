@@ -119,7 +119,7 @@ class Problem:
                 lanes=device.get("lanes", 1),
                 send_overhead=device.get("send_overhead", 0),
                 receive_overhead=device.get("receive_overhead", 0),
-                uses=tuple((position(use["resource"], resource_names), use["amount"])
+                uses=tuple((position(use["resource"], resource_names), use.get("amount", 1))
                            for use in device.get("uses", [])),
                 space=space,
             ))
@@ -137,7 +137,7 @@ class Problem:
                 backward=bool(op.get("backward", False)),
                 model=position(op.get("model", 0), model_names),
                 pin=None if op.get("pin") is None else self.device_names.index(op["pin"]),
-                shares=tuple(op.get("share", {}).get(kind, 1) for kind in kinds),
+                shares=self._shares(op.get("share", {}), kinds),
             )
             for op in document["ops"]
         ]
@@ -148,7 +148,8 @@ class Problem:
                 bytes=tensor.get("bytes", 0),
                 host_time=tensor.get("time", 0),
                 table=tensor.get("table"),
-                cuts={kinds.index(cut["kind"]): (cut["send"], cut["receive"]) for cut in tensor.get("cuts", [])},
+                cuts={kinds.index(cut["kind"]): (cut.get("send", 0), cut.get("receive", 0))
+                      for cut in tensor.get("cuts", [])},
             )
             for tensor in document.get("tensors", [])
         ]
@@ -181,6 +182,10 @@ class Problem:
     def _times(times, kinds):
         by_kind = times if isinstance(times, list) else [times.get(kind) for kind in kinds]
         return tuple(math.inf if time is None else time for time in by_kind)
+
+    @staticmethod
+    def _shares(shares, kinds):
+        return tuple(shares if isinstance(shares, list) else (shares.get(kind, 1) for kind in kinds))
 
     @staticmethod
     def _merge(groups):

@@ -70,6 +70,23 @@ TEST(Problem, OverlappingColocationListsJoinAndPinsSpread) {
   EXPECT_TRUE(problem.group_allowed(GroupId{0}, DeviceId{1}));
 }
 
+TEST(Problem, LeavesOutResourcesAndMemorySpacesOfNoDevice) {
+  ProblemDraft draft = chain();
+  draft.cluster.resources = {{.name = "spare"}, {.name = "core", .capacity = 2}};
+  draft.cluster.spaces = {{.name = "none"}, {.name = "host", .memory = 30}};
+  for (Device& device : draft.cluster.devices) {
+    device.memory = kInfinity;
+    device.uses = {{.resource = ResourceId{1}, .amount = 1}};
+    device.space = SpaceId{1};
+  }
+  const Problem problem(draft);
+  ASSERT_EQ(problem.resource_count(), 1U);
+  EXPECT_EQ(problem.resource(problem.uses(DeviceId{1}).front().resource).name, "core");
+  ASSERT_EQ(problem.space_count(), 1U);
+  EXPECT_EQ(problem.space_name(problem.space(DeviceId{1})), "host");
+  EXPECT_EQ(problem.space_memory(problem.space(DeviceId{0})), 30);
+}
+
 TEST(Problem, SurvivesBeingMoved) {
   ProblemDraft draft = chain();
   draft.tensors[0].link_times = {0, 3, 4, 0};

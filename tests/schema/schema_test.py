@@ -141,6 +141,25 @@ class Files(SchemaTest):
             with self.subTest(path.name):
                 self.expect("cluster", json.loads(path.read_text()))
 
+    def test_a_file_has_the_version_of_its_keys(self):
+        """What a version does not have yet, the schema and the program refuse alike."""
+        needs = {"share": 2, "cuts": 2, "resources": 2, "spaces": 2, "node": 3, "schedule": 3, "micro_batches": 3}
+        base = {"placewright": "problem", "kinds": [{"name": "k"}], "interconnect": {"kind": "links"}}
+        for key, version in needs.items():
+            device, op, tensor, rules, top = {"name": "d", "kind": "k"}, {"name": "a", "time": [1]}, {}, {}, {}
+            holder, value = {"share": (op, [0.5]), "cuts": (tensor, [{"kind": "k"}]), "resources": (top, [{"name": "r"}]),
+                             "spaces": (top, [{"name": "s"}]), "node": (device, "n"), "schedule": (rules, "interleaved"),
+                             "micro_batches": (rules, 2)}[key]
+            holder[key] = value
+            document = base | top | {"devices": [device], "ops": [op, {"name": "b", "time": [1]}], "rules": rules,
+                                     "tensors": [{"from": "a", "to": ["b"]} | tensor]}
+            for stated in (1, 2, 3):
+                with self.subTest(key=key, version=stated):
+                    document["version"] = stated
+                    code, _, err = run("import", self.write("versions.json", document))
+                    self.assertEqual(code == 0, stated >= version, err)
+                    self.assertEqual(complaints("problem", document) == [], stated >= version)
+
     def test_plans_of_planners_and_objectives(self):
         cases = [
             ("moirai/example-1.json", ["--planner", "heft"]),
@@ -247,12 +266,14 @@ class Outputs(SchemaTest):
                                      EXAMPLES / name, codes=(1,))
                 self.assertFalse(answer["valid"])
 
-    def test_plans_on_shared_cores(self):
+    def test_plans_on_shared_resources(self):
         problem, plan = self.folder / "cores.json", self.folder / "plan.json"
-        for objective in ("latency", "throughput"):
-            with self.subTest(objective):
-                self.assertEqual(run("generate", "layered", "--ops", "12", "--shared-cores", "4", "--objective", objective,
-                                     "-o", problem)[0], 0)
+        cores, streams = ("--shared-cores", "4"), ("--accelerators", "2", "--streams", "2")
+        for objective, cluster in (("latency", cores), ("throughput", cores), ("latency", streams), ("call-latency", streams)):
+            with self.subTest(objective=objective, cluster=cluster):
+                self.assertEqual(run("generate", "layered", "--ops", "12", *cluster, "--objective", objective, "-o",
+                                     problem)[0], 0)
+                self.expect("problem", json.loads(problem.read_text()))
                 self.assertEqual(run("plan", problem, "--planner", "topo", "-q", "-o", plan)[0], 0)
                 self.output("simulate-output", "simulate", plan)
                 self.output("explain-output", "explain", plan, "--planner", "topo")
@@ -292,6 +313,30 @@ class Outputs(SchemaTest):
         self.assertEqual(code, 3)
         self.assertIn("the run was for throughput, the plan is for latency", err)
 
+    def test_run_of_several_models(self):
+        for name in ("tiny-branches", "tiny-pair"):
+            self.assertEqual(run("zoo", "make", name, "-o", self.folder, "-q")[0], 0)
+            self.assertEqual(run("import", self.folder / f"{name}.xml", "-o", self.folder / f"{name}.json", "-q")[0], 0)
+        for objective in ("latency", "total-completion", "throughput"):
+            with self.subTest(objective):
+                plan, written = self.folder / "plan.json", self.folder / "run.json"
+                self.assertEqual(run("plan", self.folder / "tiny-branches.json", self.folder / "tiny-pair.json", "--objective",
+                                     objective, "--time-limit", "1s", "-o", plan, "-q")[0], 0)
+                printed = self.output("run-output", "run", plan, "--repeat", "3", "-o", written, codes=(0, 1))
+                self.assertEqual([baseline["name"].split(" on ")[0] for baseline in printed["baselines"]], ["in turn", "all at once"])
+                for baseline in printed["baselines"]:
+                    self.assertEqual("total_completion" in baseline, objective == "total-completion")
+                self.assertEqual(run("report", plan, "--run", written, "-o", self.folder / "page.html")[0], 0)
+
+    def test_tune_of_several_models_has_words_for_several(self):
+        names = ("tiny-branches", "tiny-pair")
+        for name in names:
+            self.assertEqual(run("zoo", "make", name, "-o", self.folder, "-q")[0], 0)
+        code, out, err = run("tune", *(self.folder / f"{name}.xml" for name in names), "--rounds", "1", "--repeat", "3",
+                             "--time-limit", "200ms")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, "kept: (the models uncut|the last plan|.* as fast as the models uncut)")
+
     def test_run_of_a_trace(self):
         for name in ("tiny-branches", "tiny-pair"):
             self.assertEqual(run("zoo", "make", name, "-o", self.folder, "-q")[0], 0)
@@ -300,13 +345,16 @@ class Outputs(SchemaTest):
                  "arrivals": [{"model": "tiny-branches", "time": 0}, {"model": "tiny-pair", "time": 1, "weight": 2},
                               {"model": "tiny-pair", "name": "gone", "time": 2, "cancelled": 2}, {"model": "tiny-branches", "time": 2}]}
         path, lanes = self.write("arrivals.json", trace), self.folder / "lanes.json"
-        printed = self.output("run-trace-output", "run", "--trace", path, "--repeat", "2", "--timeline", lanes)
+        printed = self.output("run-trace-output", "run", "--trace", path, "--repeat", "2", "--timeline", lanes,
+                              codes=(0, 1))
         self.assertEqual([row["method"] for row in printed["methods"]], ["talos", "aswm", "tsam", "shortest", "together"])
         self.assertTrue(printed["outputs"]["equal"])
         for row in printed["methods"]:
             self.assertEqual(len(row["runs"]), 2)
+            self.assertGreaterEqual(row["kept"] + row["rejected"], 2)
             for arrival, model in zip(trace["arrivals"], row["models"]):
                 self.assertEqual(model["cancelled"], "cancelled" in arrival)
+                self.assertEqual(model["predicted"] is None, model["cancelled"] or row["method"] == "together")
                 if not model["cancelled"]:
                     self.assertGreaterEqual(model["start"], arrival["time"])
                     self.assertGreaterEqual(model["end"], model["start"])
@@ -450,7 +498,7 @@ class Refusals(SchemaTest):
                 (("devices", 0, "memory"), -1), (("devices", 0, "memory"), "8 apples"),
                 (("interconnect", "all", "bandwidth"), 0), (("interconnect", "links", 0, "to"), "remove")]),
             ("plan", self.read_plan, self.PLAN, [
-                (("version",), 0), (("status",), "good"), (("objective",), "remove"), (("placement",), "remove"),
+                (("version",), 0), (("status",), "good"), (("objective",), "speed"), (("placement",), "remove"),
                 (("placement", "a"), 3), (("schedule", "ops", 0, "start"), "remove"), (("schedule", "transfers", 0, "leg"), "up"),
                 (("schedule", "transfers", 0, "from"), "remove"), (("seed",), -1), (("problem", "format"), "csv"),
                 (("settings", "order"), 1), (("rules", "memory"), "none")]),

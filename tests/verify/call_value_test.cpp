@@ -14,6 +14,8 @@
 namespace placewright::testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 double value_of(const Sample& sample) {
   return verified_value(Problem(sample.draft), sample.plan);
 }
@@ -100,9 +102,21 @@ TEST(CallValue, CallsOfAPlacementWaitForTheirResources) {
   EXPECT_EQ(timed_calls_of(Problem(sample.draft), sample.plan.placement), after);
   sample.draft.ops[0].share = sample.draft.ops[1].share = sample.draft.ops[2].share = {0.5, 1};
   EXPECT_EQ(timed_calls_of(Problem(sample.draft), sample.plan.placement), beside);
+}
+
+TEST(CallValue, APlanOnSharedResourcesStatesItsCalls) {
+  Sample sample = shared_calls();
+  const Problem problem(sample.draft);
   sample.plan.calls.clear();
-  sample.plan.value = 11;
-  EXPECT_TRUE(verify(Problem(sample.draft), sample.plan).empty());
+  sample.plan.value = verified_value(problem, sample.plan);
+  const auto violations = verify(problem, sample.plan);
+  ASSERT_EQ(violations.size(), 1U);
+  EXPECT_EQ(violations[0].code, ViolationCode::call_missing);
+  EXPECT_THAT(violations[0].message, HasSubstr("the plan states no calls"));
+  for (Device& device : sample.draft.cluster.devices) device.uses.clear();
+  const Problem apart(sample.draft);
+  sample.plan.value = verified_value(apart, sample.plan);
+  EXPECT_TRUE(verify(apart, sample.plan).empty());
 }
 
 // Over all paths that end in `op`, walked backwards: how often the path has left the device's ops

@@ -532,7 +532,7 @@ TEST(Violations, ResourcesAreNamedWithWhoHoldsThem) {
   ASSERT_EQ(stages_at_once.size(), 1U) << told(stages_at_once);
   EXPECT_EQ(
       stages_at_once[0].message,
-      "stage 2 on device 'c02', stage 0 on device 'c01' take 2 of resource 'core0' at 0, it has "
+      "stage 3 on device 'c02', stage 1 on device 'c01' take 2 of resource 'core0' at 0, it has "
       "1");
 
   Sample calls = shared_calls();

@@ -188,7 +188,9 @@ struct PlannerEntry {
   Effort effort = Effort::quick;
   // In a portfolio: the weight of its claim on the time that is left when its turn comes.
   double share = 1;
-  // Whether it plans for shared resources, memory spaces and cut costs by tensor.
+  // In a portfolio: whether it is worth that time on this problem; empty: on all that it serves.
+  std::function<bool(const Problem&)> worth_its_time = {};
+  // Whether it plans for shared resources and memory spaces.
   bool knows_sharing = false;
   std::vector<Option> options = {};
   // Why it cannot serve this problem although it serves the objective; empty: it can.

@@ -162,10 +162,8 @@ class Problem {
   [[nodiscard]] const std::string& space_name(SpaceId space) const;
   [[nodiscard]] bool same_space(DeviceId a, DeviceId b) const { return space_[a] == space_[b]; }
   [[nodiscard]] bool has_shared_spaces() const { return has_shared_spaces_; }
-  // What version 2 of the format brought: planners must say that they know about it.
-  [[nodiscard]] bool has_sharing() const {
-    return resource_count() > 0 || has_shared_spaces() || has_tensor_cuts();
-  }
+  // Planners must say that they know about it.
+  [[nodiscard]] bool has_sharing() const { return resource_count() > 0 || has_shared_spaces(); }
 
   // The overheads of handing a tensor out of a device, and of taking it in.
   [[nodiscard]] double send_overhead(TensorId tensor, DeviceId device) const {
@@ -177,7 +175,7 @@ class Problem {
     return cut != nullptr ? cut->receive : this->device(device).receive_overhead;
   }
   [[nodiscard]] bool has_overheads() const { return has_overheads_; }
-  // Whether the overheads are those of the devices, whatever the tensor.
+  // Whether some tensor states its own overheads; else they are those of the devices.
   [[nodiscard]] bool has_tensor_cuts() const { return has_tensor_cuts_; }
 
   // Colocation: every op belongs to one group; most groups have one op. A pin on one op of a

@@ -92,7 +92,7 @@ struct Violation {
 // listed, then one `further_violations` says how many there are besides.
 //
 // A throughput plan without stages stands for one stage on each device that has ops; a call-latency
-// plan without calls for those of `timed_calls_of`.
+// plan without calls for those of `timed_calls_of`, and is not valid where they use resources.
 inline constexpr std::size_t kListedViolations = 1000;
 std::vector<Violation> verify(const Problem& problem, const Plan& plan);
 
