@@ -223,7 +223,7 @@ Coarsening::Built Coarsening::Built::refined_from(const Problem& fine, const Par
   Partition partition = refined(fine, proposed);
   while (true) {
     Built built = from(fine, partition);
-    Partition settled = without_moved_overheads(fine, built.coarse, partition);
+    Partition settled = without_moved_receivers(fine, built.coarse, partition);
     if (settled == partition) return built;
     partition = std::move(settled);
   }

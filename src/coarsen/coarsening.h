@@ -11,7 +11,7 @@
 //   * some device may run all ops that the sets and colocation tie together, and has room for them
 //   * the graph of the sets is acyclic: sets on a cycle are halved in topological order
 //   * cut overheads (schedules): the reader that bears a receive overhead is the same before and
-//     after
+//     after; so is the one for whose device a tensor enters a memory space of several devices
 //   * call-latency: a set that the host may run is a plain chain, since host ops run when they can
 //
 // What is lost: members cannot be separated nor interleaved with other ops, so the best coarse plan

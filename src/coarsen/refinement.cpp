@@ -243,11 +243,18 @@ std::vector<CoarseSet> reading_sets(const Problem& fine, const Partition& partit
   return sets;
 }
 
-// The reader that bears an overhead is the first in rank on its device, whichever device that is:
-// the readers of a tensor must rank alike before and after.
+// The reader that bears an overhead is the first in rank on its device, and the receiving device of a
+// memory space is that of the first there, whichever they are: the readers of a tensor must rank alike
+// before and after.
 bool in_order_of_rank(const Problem& coarse, const std::vector<CoarseSet>& sets) {
   return std::ranges::is_sorted(
       sets, {}, [&](CoarseSet set) { return coarse.topological_rank(OpId{set.index()}); });
+}
+
+bool has_receive_overhead(const Problem& problem, TensorId tensor) {
+  return std::ranges::any_of(problem.devices(), [&](DeviceId device) {
+    return problem.receive_overhead(tensor, device) > 0;
+  });
 }
 
 }  // namespace
@@ -269,13 +276,13 @@ Partition refined(const Problem& problem, const Partition& proposal) {
   return numbered(problem, sets);
 }
 
-Partition without_moved_overheads(const Problem& fine, const Problem& coarse, Partition partition) {
-  const bool pays = std::ranges::any_of(fine.draft().cluster.devices, [](const Device& device) {
-    return device.receive_overhead > 0;
-  });
-  if (!pays || !is_schedule(fine.objective())) return partition;
+Partition without_moved_receivers(const Problem& fine, const Problem& coarse, Partition partition) {
+  const bool one_for_all = fine.has_shared_spaces() && fine.space_count() > 1;
+  const bool first_pays = fine.has_overheads() && is_schedule(fine.objective());
+  if (!one_for_all && !first_pays) return partition;
   Table<CoarseSet, char> out_of_order(coarse.op_count(), 0);
   for (const TensorId tensor : fine.tensors()) {
+    if (!one_for_all && !has_receive_overhead(fine, tensor)) continue;
     const std::vector<CoarseSet> readers = reading_sets(fine, partition, tensor);
     if (in_order_of_rank(coarse, readers)) continue;
     for (const CoarseSet set : readers) out_of_order[set] = 1;

@@ -11,9 +11,10 @@ namespace placewright {
 // of the sets is acyclic.
 Partition refined(const Problem& problem, const Partition& proposal);
 
-// The sets whose readers would bear a receive overhead that others bear in the fine problem are
-// split up; the same partition if there are none.
-Partition without_moved_overheads(const Problem& fine, const Problem& coarse, Partition partition);
+// The sets whose readers would take in a tensor that others take in in the fine problem, for its
+// overhead or for the memory space that they share, are split up; the same partition if there are
+// none.
+Partition without_moved_receivers(const Problem& fine, const Problem& coarse, Partition partition);
 
 // Every op alone.
 Partition separate(const Problem& problem);

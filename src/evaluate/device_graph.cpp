@@ -45,7 +45,10 @@ std::vector<std::pair<OpId, OpId>> forward_edges(const Problem& problem) {
 Rows<DeviceId, DeviceId> device_graph(const Problem& problem, const Placement& placement) {
   std::vector<std::pair<DeviceId, DeviceId>> edges;
   for (const auto& [from, to] : forward_edges(problem)) {
-    if (placement[from] != placement[to]) edges.emplace_back(placement[from], placement[to]);
+    const bool placed = placement[from].valid() && placement[to].valid();
+    if (placed && placement[from] != placement[to]) {
+      edges.emplace_back(placement[from], placement[to]);
+    }
   }
   return Rows<DeviceId, DeviceId>::from_pairs(problem.device_count(), edges);
 }

@@ -39,6 +39,26 @@ const double* PartialSchedule::known_arrival(TensorId tensor, SpaceId space) con
   return nullptr;
 }
 
+double PartialSchedule::known_overhead(TensorId input, DeviceId device) const {
+  const DeviceId from = placement_[problem_.producer(input)];
+  if (from == device) return 0;
+  bool sent = false;
+  for (const OpId reader : problem_.consumers(input)) {
+    const DeviceId to = placement_[reader];
+    if (to == device) return 0;
+    sent = sent || (to.valid() && to != from && problem_.same_space(to, device));
+  }
+  return problem_.receive_overhead(input, device) +
+         (sent ? 0 : problem_.send_overhead(input, from));
+}
+
+double PartialSchedule::length(OpId op, DeviceId device) const {
+  double length = problem_.time(op, device);
+  if (problem_.resource_count() == 0 || length == kUnsupported) return length;
+  for (const TensorId input : problem_.inputs(op)) length += known_overhead(input, device);
+  return length;
+}
+
 double PartialSchedule::inputs_bound(OpId op, DeviceId device) const {
   double ready = problem_.model(problem_.op(op).model).arrival;
   const bool links = problem_.interconnect() == InterconnectKind::links;
@@ -55,7 +75,7 @@ double PartialSchedule::inputs_bound(OpId op, DeviceId device) const {
 
 double PartialSchedule::start_bound(OpId op, DeviceId device) const {
   const double ready = inputs_bound(op, device);
-  const double length = problem_.time(op, device);
+  const double length = this->length(op, device);
   if (length == 0) return ready;
   return gaps_ == Gaps::append ? std::max(ready, device_free(device))
                                : lanes_[device.index()].known_earliest(ready, length);
@@ -177,7 +197,7 @@ PartialSchedule::Slot PartialSchedule::probe(OpId op, DeviceId device, double la
     tentative_.back().timeline->release(tentative_.back().start);
     tentative_.pop_back();
   }
-  const double length = problem_.time(op, device);
+  const double length = this->length(op, device);
   if (ready == kInfinity || length == kUnsupported) return {};
   const double start = device_start(op, device, ready, length);
   return {start, start + length};
@@ -187,7 +207,7 @@ DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candid
                                        std::span<const double> behind) {
   const auto length_to_end = [&](DeviceId device) {
     const double rest = behind.empty() ? 0 : behind[problem_.kind_of(device).index()];
-    return problem_.time(op, device) + rest;
+    return length(op, device) + rest;
   };
   prospects_.clear();
   for (const DeviceId device : candidates) {
@@ -202,8 +222,7 @@ DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candid
     // Even as early as its bound it would not come before the best.
     if (next < best || next.bound == kInfinity) break;
     std::pop_heap(prospects_.begin(), end);
-    const double length = problem_.time(op, next.device);
-    const double free = device_start(op, next.device, next.start_bound, length);
+    const double free = device_start(op, next.device, next.start_bound, length(op, next.device));
     if (free + length_to_end(next.device) > best.bound) continue;
     // An end later than the best is of no interest, so the search for gaps need not go on to it.
     const double latest = best.bound - length_to_end(next.device);
@@ -221,7 +240,7 @@ PartialSchedule::Choice PartialSchedule::earliest_start(OpId op,
   prospects_.clear();
   for (const DeviceId device : candidates) {
     double start = inputs[device.index()];
-    if (gaps_ == Gaps::append && problem_.time(op, device) > 0) {
+    if (gaps_ == Gaps::append && length(op, device) > 0) {
       start = std::max(start, device_free(device));
     }
     prospects_.push_back({start, start, static_cast<std::uint32_t>(prospects_.size()), device});
@@ -246,7 +265,7 @@ PartialSchedule::Choice PartialSchedule::earliest_start(OpId op,
 
 void PartialSchedule::place(OpId op, DeviceId device) {
   const double ready = inputs_ready<true>(op, device, kInfinity);
-  const double length = problem_.time(op, device);
+  const double length = this->length(op, device);
   const double start = device_start(op, device, ready, length);
   placement_[op] = device;
   schedule_.start[op] = start;

@@ -3,7 +3,9 @@
 // The constructive planners (HEFT, ETF and their kin) ask `probe` where an op would run on each
 // device and `place` it on one. Inputs from elsewhere are sent in the earliest gap of both ports.
 // Cut overheads depend on placements still to come, so they are left to `retime` (schedule.h),
-// which `finish` calls; it never makes an activity later where there are none.
+// which `finish` calls; it never makes an activity later where there are none. Where devices share
+// resources a cut is most of what a wrong device costs: there an op is as long as with what its inputs
+// cost by the placement so far, sends included, which its producers will bear.
 
 #pragma once
 
@@ -97,6 +99,8 @@ class PartialSchedule {
   template <bool kCommit>
   double inputs_ready(OpId op, DeviceId device, double latest);
   [[nodiscard]] double device_start(OpId op, DeviceId device, double ready, double length);
+  [[nodiscard]] double length(OpId op, DeviceId device) const;
+  [[nodiscard]] double known_overhead(TensorId input, DeviceId device) const;
 
   const Problem& problem_;
   Gaps gaps_;

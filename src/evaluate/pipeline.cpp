@@ -1,9 +1,8 @@
 #include "evaluate/pipeline.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -11,7 +10,7 @@
 
 #include "evaluate/device_graph.h"
 #include "evaluate/memory.h"
-#include "evaluate/resource_profile.h"
+#include "evaluate/stage_arrangement.h"
 
 namespace placewright {
 namespace {
@@ -197,101 +196,44 @@ double value_of(std::span<const PhaseLoads> loads) {
   return most.first + most.second;
 }
 
-// Where stages share resources: when in its period each holds them.
-struct Arrangement {
-  std::vector<double> offsets;
-  double period = kInfinity;
-};
-
-// What a stage holds: of each resource of its devices, replicas added up, the largest share that
-// one of its ops takes.
-std::vector<ResourceUse> demands_of(const Problem& problem, const Stage& stage) {
-  double share = 0;
-  for (const OpId op : stage.ops) share = std::max(share, problem.share(op, stage.devices.front()));
-  std::vector<ResourceUse> demands;
-  for (const DeviceId device : stage.devices) {
-    for (const ResourceUse& use : problem.uses(device)) {
-      auto known = std::ranges::find(demands, use.resource, &ResourceUse::resource);
-      if (known == demands.end()) known = demands.insert(known, {use.resource, 0});
-      known->amount += share * use.amount;
-    }
-  }
-  return demands;
+// Of each stage what one pass takes.
+std::vector<double> pass_loads(std::span<const PhaseLoads> loads, double PhaseLoads::*pass) {
+  std::vector<double> of_pass;
+  for (const PhaseLoads& load : loads) of_pass.push_back(load.*pass);
+  return of_pass;
 }
 
-// Whether replicas on resources that they share could work at the same time at all.
-bool within_capacity(const Problem& problem, std::span<const ResourceUse> demands) {
-  return std::ranges::all_of(demands, [&](const ResourceUse& demand) {
-    return demand.amount <= problem.resource(demand.resource).capacity * (1 + kCapacityTolerance);
+// Offsets that are left out are those of a list. Stays as it is where no list can be made: a stage
+// takes more of a resource than there is, or what is stated is no time.
+void list_offsets(const Problem& problem, std::span<const double> loads,
+                  std::optional<double> Stage::*offset, std::span<Stage> stages) {
+  std::vector<std::optional<double>> stated;
+  for (const Stage& stage : stages) stated.push_back(stage.*offset);
+  const bool times = std::ranges::all_of(stated, [](std::optional<double> each) {
+    return !each || (*each >= 0 && *each < kInfinity);
   });
-}
-
-// Stages and what they hold, for as long as their loads say.
-struct SharingStages {
-  std::vector<std::vector<ResourceUse>> demands;
-  std::span<const double> loads;
-};
-
-// Each stage, in the order given, as early as its resources allow beside those before it.
-Arrangement arranged_in_order(const Problem& problem, const SharingStages& stages,
-                              std::span<const std::size_t> order) {
-  ResourceProfiles profiles(problem);
-  Arrangement arrangement{std::vector<double>(order.size(), 0), 0};
-  for (const std::size_t i : order) {
-    const double load = stages.loads[i];
-    const double start = profiles.earliest(stages.demands[i], 1, 0, load);
-    profiles.hold(stages.demands[i], 1, start, load);
-    arrangement.offsets[i] = start;
-    arrangement.period = std::max(arrangement.period, start + load);
-  }
-  return arrangement;
-}
-
-// The best of a few orders. With the widest first nested and disjoint sets of whole resources reach
-// the largest sum of loads on a resource, which is the least period there is.
-Arrangement arranged(const Problem& problem, std::span<const Stage> stages,
-                     std::span<const double> loads) {
-  SharingStages sharing{{}, loads};
-  std::vector<double> width(stages.size(), 0);
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    sharing.demands.push_back(demands_of(problem, stages[i]));
-    if (!within_capacity(problem, sharing.demands[i])) return {};
-    for (const ResourceUse& demand : sharing.demands[i]) {
-      width[i] += demand.amount / problem.resource(demand.resource).capacity;
-    }
-  }
-  std::vector<std::size_t> order(stages.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  Arrangement best = arranged_in_order(problem, sharing, order);
-  const auto try_order = [&](auto key) {
-    std::ranges::stable_sort(order, std::greater<>{}, key);
-    Arrangement other = arranged_in_order(problem, sharing, order);
-    if (other.period < best.period) best = std::move(other);
-  };
-  try_order([&](std::size_t i) { return loads[i]; });
-  try_order([&](std::size_t i) { return width[i]; });
-  try_order([&](std::size_t i) { return width[i] * loads[i]; });
-  return best;
+  if (!times) return;
+  const Arrangement list = StageArrangements(problem, stages).listed(loads, stated);
+  if (list.period == kInfinity) return;
+  for (std::size_t i = 0; i < stages.size(); ++i) stages[i].*offset = list.offsets[i];
 }
 
 // Gives the stages loads and, where they share resources, offsets; answers the value.
-double settle(const Problem& problem, std::span<const PhaseLoads> loads, std::span<Stage> stages) {
+double settle(const Problem& problem, std::span<const PhaseLoads> loads, std::span<Stage> stages,
+              double below = 0) {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     stages[i].load = loads[i].first + loads[i].second;
   }
   const double value = value_of(loads);
   if (problem.resource_count() == 0 || value == kInfinity) return value;
-  std::vector<double> forward;
-  std::vector<double> backward;
-  for (const PhaseLoads& load : loads) {
-    forward.push_back(load.first);
-    backward.push_back(load.second);
-  }
-  const Arrangement first = arranged(problem, stages, forward);
+  const bool phased = problem.rules().training == TrainingMode::phased;
+  const StageArrangements arrangements(problem, stages);
+  const PeriodEnd end = phased ? PeriodEnd::last_stage : PeriodEnd::wraps;
+  const Arrangement first = arrangements.best(pass_loads(loads, &PhaseLoads::first), end, below);
   if (first.period == kInfinity) return kInfinity;
   for (std::size_t i = 0; i < stages.size(); ++i) stages[i].offset = first.offsets[i];
-  if (problem.rules().training == TrainingMode::interleaved) return first.period;
-  const Arrangement second = arranged(problem, stages, backward);
+  if (!phased) return first.period;
+  const Arrangement second = arrangements.best(pass_loads(loads, &PhaseLoads::second), end, below);
   for (std::size_t i = 0; i < stages.size(); ++i) stages[i].backward_offset = second.offsets[i];
   return first.period + second.period;
 }
@@ -351,13 +293,16 @@ Table<DeviceId, DeviceLoad> pipeline_loads(const Problem& problem, const Placeme
   Table<DeviceId, DeviceLoad> loads(problem.device_count());
   for (const OpId op : problem.ops()) {
     const DeviceId device = placement[op];
+    if (!device.valid()) continue;
     loads[device].pass(problem.op(op).backward).compute += problem.time(op, device);
   }
   Readers readers(problem);
   for (const TensorId tensor : problem.tensors()) {
     const DeviceId from = placement[problem.producer(tensor)];
+    if (!from.valid()) continue;
     for (const OpId consumer : problem.consumers(tensor)) {
-      if (placement[consumer] != from) readers.add(consumer, placement[consumer]);
+      const DeviceId to = placement[consumer];
+      if (to != from && to.valid()) readers.add(consumer, to);
     }
     charge_tensor(problem, tensor, placement, readers, loads);
     readers.clear();
@@ -439,11 +384,25 @@ Plan pipeline_plan(const Problem& problem, Placement placement) {
 }
 
 Plan pipeline_plan(const Problem& problem, std::vector<Stage> stages) {
+  return pipeline_plan_below(problem, std::move(stages), 0);
+}
+
+Plan pipeline_plan_below(const Problem& problem, std::vector<Stage> stages, double below) {
   Plan plan;
   plan.placement = placement_of(problem, stages);
-  plan.value = settle(problem, stage_loads(problem, plan.placement, stages), stages);
+  plan.value = settle(problem, stage_loads(problem, plan.placement, stages), stages, below);
   plan.stages = std::move(stages);
   return plan;
+}
+
+void state_offsets(const Problem& problem, Plan& plan) {
+  if (problem.resource_count() == 0 || plan.stages.empty()) return;
+  const std::vector<PhaseLoads> loads = stage_loads(problem, plan.placement, plan.stages);
+  if (value_of(loads) == kInfinity) return;
+  list_offsets(problem, pass_loads(loads, &PhaseLoads::first), &Stage::offset, plan.stages);
+  if (problem.rules().training == TrainingMode::interleaved) return;
+  list_offsets(problem, pass_loads(loads, &PhaseLoads::second), &Stage::backward_offset,
+               plan.stages);
 }
 
 }  // namespace placewright

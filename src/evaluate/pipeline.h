@@ -63,6 +63,7 @@ struct DeviceLoad {
   friend bool operator==(const DeviceLoad&, const DeviceLoad&) = default;
 };
 
+// Ops without a device are left out, with what travels to and from them.
 Table<DeviceId, DeviceLoad> pipeline_loads(const Problem& problem, const Placement& placement);
 
 // Time per sample when each device is a stage of its own.
@@ -96,5 +97,14 @@ Plan pipeline_plan(const Problem& problem, Placement placement);
 
 // The stages, in the given order, with placement, loads and value. Throws as pipeline_value does.
 Plan pipeline_plan(const Problem& problem, std::vector<Stage> stages);
+
+// The same where stages that share resources could have a period below this: then every arrangement of
+// few stages is looked at, and of many those of pipeline_plan (stage_arrangement.h).
+Plan pipeline_plan_below(const Problem& problem, std::vector<Stage> stages, double below);
+
+// Where devices share resources: states the offsets that the plan's stages leave out, which are
+// those of a list (semantics.md, "throughput"). The stages hold every op once, on devices of their
+// own. Nothing changes where there is no such list; the verifier says why.
+void state_offsets(const Problem& problem, Plan& plan);
 
 }  // namespace placewright

@@ -69,6 +69,7 @@ RandomProblemOptions options_for(Objective objective, InterconnectKind interconn
   options.shared_weights = seed % 4 == 2;
   options.lanes = seed % 7 == 3 && is_schedule(objective);
   options.overheads = seed % 3 == 2;
+  options.cuts = seed % 4 == 3;
   options.training = seed % 2 == 1 && objective == Objective::throughput;
   options.zero_times = seed % 6 == 5;
   return options;
@@ -109,6 +110,28 @@ TEST_P(EveryObjective, ExpandedPlansKeepTheCoarseValue) {
   }
   EXPECT_GT(plans, 1000U);
   EXPECT_GT(contracted, 200U);
+}
+
+// In a memory that several devices share, one of them receives a tensor for all.
+TEST_P(EveryObjective, ExpandedPlansOnDevicesThatShareKeepTheCoarseValue) {
+  std::size_t plans = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const bool host = GetParam() == Objective::call_latency || seed % 2 == 0;
+    RandomProblemOptions options =
+        options_for(GetParam(), host ? InterconnectKind::host : InterconnectKind::links, seed);
+    options.devices = 3 + seed % 3;
+    options.lanes = false;
+    options.spaces = true;
+    options.resources = seed % 4 < 2;
+    const Problem fine(random_draft(options, seed));
+    RandomSource random(seed);
+    expect_promise_kept(fine, Coarsening(fine, random_partition(fine, random)), random, plans);
+    for (const CoarsenMethod method : values_of<CoarsenMethod>()) {
+      expect_promise_kept(fine, Coarsening(fine, CoarsenOptions{.method = method}), random, plans);
+    }
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+  EXPECT_GT(plans, 300U);
 }
 
 TEST(Coarsening, ASetTakesWhatItsMostDemandingMemberTakes) {
