@@ -71,7 +71,9 @@ std::vector<Bound> total_completion_bounds(const Problem& problem, const StopBou
   }
   BoundList bounds(stop);
   bounds.add("critical paths", [&] { return total; });
-  bounds.add("work of sets of models", [&] { return completion_order_bound(problem); });
+  bounds.add(
+      problem.resource_count() > 0 ? "work and energy of sets of models" : "work of sets of models",
+      [&] { return completion_order_bound(problem, paths); });
   return bounds.take();
 }
 

@@ -36,8 +36,7 @@ std::vector<AcceleratorClass> accelerator_classes(const Problem& problem, int ca
       known->devices.push_back(device);
       continue;
     }
-    const Device& record = problem.device(device);
-    classes.push_back({{device}, record.memory, record.send_overhead, record.receive_overhead});
+    classes.push_back({{device}, problem.device(device).memory});
   }
   for (AcceleratorClass& one : classes) {
     one.calls = one.devices.size() * static_cast<std::size_t>(calls_per_device);
@@ -207,36 +206,44 @@ std::vector<OpId> leaders_in_order(const Problem& problem, const Contraction& co
   return order;
 }
 
-void add_nets(const Problem& problem, const Table<OpId, std::uint32_t>& node_of, CallGraph& graph) {
+// False: nobody reads it in another node. Costs nothing, at first.
+bool add_net(CallGraph& graph, CallGraph::Net net) {
+  std::erase(net.consumers, net.producer);
+  if (net.consumers.empty()) return false;
+  std::ranges::sort(net.consumers);
+  const auto rest = std::ranges::unique(net.consumers);
+  net.consumers.erase(rest.begin(), rest.end());
+  graph.nets.push_back(std::move(net));
+  for (AcceleratorClass& one : graph.classes) {
+    one.in.push_back(0);
+    one.out.push_back(0);
+  }
+  return true;
+}
+
+void add_tensors(const Problem& problem, const Table<OpId, std::uint32_t>& node_of,
+                 CallGraph& graph) {
   for (const TensorId tensor : problem.tensors()) {
-    const std::uint32_t producer = node_of[problem.producer(tensor)];
-    if (producer == kNoNode) continue;
-    CallGraph::Net net{producer, {}, problem.host_time(tensor)};
+    CallGraph::Net net{node_of[problem.producer(tensor)], {}};
+    if (net.producer == kNoNode) continue;
     for (const OpId consumer : problem.consumers(tensor)) {
-      const std::uint32_t node = node_of[consumer];
-      if (node != kNoNode && node != producer) net.consumers.push_back(node);
+      if (node_of[consumer] != kNoNode) net.consumers.push_back(node_of[consumer]);
     }
-    if (net.consumers.empty()) continue;
-    std::ranges::sort(net.consumers);
-    const auto rest = std::ranges::unique(net.consumers);
-    net.consumers.erase(rest.begin(), rest.end());
-    graph.nets.push_back(std::move(net));
+    if (!add_net(graph, std::move(net))) continue;
+    for (AcceleratorClass& one : graph.classes) {
+      const DeviceId device = one.devices.front();
+      one.in.back() = problem.host_time(tensor) + problem.receive_overhead(tensor, device);
+      one.out.back() = problem.host_time(tensor) + problem.send_overhead(tensor, device);
+    }
   }
 }
 
 void add_orders(const Table<OpId, std::vector<OpId>>& through,
                 const Table<OpId, std::uint32_t>& node_of, CallGraph& graph) {
-  for (std::size_t i = 0; i < through.size(); ++i) {
-    const OpId op{i};
-    CallGraph::Net net{node_of[op], {}, 0, false};
-    for (const OpId other : through[op]) {
-      if (node_of[other] != net.producer) net.consumers.push_back(node_of[other]);
-    }
-    if (net.consumers.empty()) continue;
-    std::ranges::sort(net.consumers);
-    const auto rest = std::ranges::unique(net.consumers);
-    net.consumers.erase(rest.begin(), rest.end());
-    graph.nets.push_back(std::move(net));
+  for (const OpId op : through.keys()) {
+    CallGraph::Net net{node_of[op], {}, false};
+    for (const OpId other : through[op]) net.consumers.push_back(node_of[other]);
+    add_net(graph, std::move(net));
   }
 }
 
@@ -331,7 +338,7 @@ CallGraph call_graph(const Problem& problem, const Table<OpId, char>& keep, int 
     const bool there = host.valid() && problem.group_allowed(problem.group(lead), host);
     graph.host_time.push_back(there ? contraction.host_time(lead) : kInfinity);
   }
-  add_nets(problem, node_of, graph);
+  add_tensors(problem, node_of, graph);
   add_orders(through, node_of, graph);
   const bool one_call = calls_per_device == 1;
   if (one_call) add_groups(problem, node_of, graph);

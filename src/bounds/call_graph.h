@@ -37,16 +37,16 @@ struct CallGraph {
   struct AcceleratorClass {
     std::vector<DeviceId> devices;
     double memory = kInfinity;
-    double send_overhead = 0;
-    double receive_overhead = 0;
     std::size_t calls = 1;     // all devices together
     std::vector<double> time;  // by node; kInfinity: not there
+    // By net: what a call that reads or sends it takes for that, its overhead included.
+    std::vector<double> in;
+    std::vector<double> out;
   };
 
   struct Net {
     Node producer = 0;
     std::vector<Node> consumers;
-    double time = 0;
     bool moves = true;  // false: no tensor, only an order that ops left out make
   };
 

@@ -206,6 +206,7 @@ bool CallIdeals::keeps_groups(std::size_t inner, std::size_t outer) const {
 std::vector<CallIdeals::Step> CallIdeals::steps_from(std::size_t from) const {
   std::vector<Step> steps;
   const std::size_t classes = graph_.classes.size();
+  std::vector<double> moved(classes);  // by class: what the call takes to read and to send
   double largest_memory = 0;
   for (const auto& one : graph_.classes) largest_memory = std::max(largest_memory, one.memory);
   const auto fits = [&](double bytes, double memory) {
@@ -226,28 +227,22 @@ std::vector<CallIdeals::Step> CallIdeals::steps_from(std::size_t from) const {
       }
     }
     if (!fits(bytes, largest_memory) || !keeps_groups(from, to)) continue;
-    // What the call reads and what it sends, as sums and as numbers of tensors.
-    double moved = 0;
-    double received = 0;
-    double sent = 0;
+    std::ranges::fill(moved, 0.0);
     for (const std::uint32_t net : leaving(from)) {
       const auto inside = [&](Node node) { return holds(to, node) && !holds(from, node); };
       if (!graph_.nets[net].moves) continue;
       if (!std::ranges::any_of(graph_.nets[net].consumers, inside)) continue;
-      moved += graph_.nets[net].time;
-      ++received;
+      for (std::size_t one = 0; one < classes; ++one) moved[one] += graph_.classes[one].in[net];
     }
     for (const std::uint32_t net : leaving(to)) {
       if (!graph_.nets[net].moves || holds(from, graph_.nets[net].producer)) continue;
-      moved += graph_.nets[net].time;
-      ++sent;
+      for (std::size_t one = 0; one < classes; ++one) moved[one] += graph_.classes[one].out[net];
     }
     for (std::size_t one = 0; one < classes; ++one) {
-      const auto& record = graph_.classes[one];
-      if (forbidden(to, one) != forbidden(from, one) || !fits(bytes, record.memory)) continue;
+      if (forbidden(to, one) != forbidden(from, one)) continue;
+      if (!fits(bytes, graph_.classes[one].memory)) continue;
       steps.push_back({static_cast<std::uint32_t>(to), static_cast<int>(one),
-                       class_time(to, one) - class_time(from, one) + moved +
-                           sent * record.send_overhead + received * record.receive_overhead});
+                       class_time(to, one) - class_time(from, one) + moved[one]});
     }
   }
   return steps;

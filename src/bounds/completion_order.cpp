@@ -4,12 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
+#include <iterator>
+#include <queue>
 #include <utility>
 
-#include "bounds/critical_path.h"
 #include "bounds/rounding.h"
-#include "problem/lanes.h"
 
 namespace placewright {
 namespace {
@@ -23,18 +22,18 @@ constexpr double kWidest = 12;  // prices differ by a factor of at most e^12
 
 class Pricing {
  public:
-  explicit Pricing(const Problem& problem)
-      : problem_(problem), kinds_(problem.kind_count()), lanes_(kinds_, 0) {
-    for (const DeviceId device : problem.devices()) {
-      lanes_[problem.kind_of(device)] += useful_lanes(problem, device);
-    }
+  Pricing(const Problem& problem, Capacity limit)
+      : problem_(problem), kinds_(problem.kind_count()), pools_(problem, limit) {
     std::vector<std::pair<ModelId, OpId>> pairs;
-    times_.assign(problem.op_count() * kinds_, kInfinity);
+    work_.assign(problem.op_count() * kinds_, kInfinity);
     for (const OpId op : problem.ops()) {
       pairs.emplace_back(problem.op(op).model, op);
       for (const DeviceId device : problem.devices()) {
         if (!problem.allowed(op, device)) continue;
-        times_[op.index() * kinds_ + problem.kind_of(device).index()] = problem.time(op, device);
+        const KindId kind = problem.kind_of(device);
+        const double share = limit == Capacity::devices ? 1 : problem.share(op, device);
+        work_[op.index() * kinds_ + kind.index()] =
+            problem.time(op, device) * share * pools_.amount[kind];
       }
     }
     ops_ = Rows<ModelId, OpId>::from_pairs(problem.model_count(), pairs);
@@ -52,7 +51,7 @@ class Pricing {
         for (std::size_t j = 0; j < i; ++j) sets.push_back({all[i], all[j]});
       }
     }
-    if (kinds_ > 1) {
+    if (priced_pools() > 1) {
       for (const auto& set : sets) {
         if (looked_at_ > kMostWork) break;
         add(best_prices(set));
@@ -62,23 +61,31 @@ class Pricing {
   }
 
  private:
+  // There are as many pools as kinds, some of them no kind's.
+  [[nodiscard]] std::ptrdiff_t priced_pools() const {
+    return std::ranges::count_if(pools_.capacity, [](double capacity) { return capacity > 0; });
+  }
+
   [[nodiscard]] double least(OpId op, const std::vector<double>& prices) const {
     double best = kInfinity;
     for (std::size_t kind = 0; kind < kinds_; ++kind) {
-      best = std::min(best, prices[kind] * times_[op.index() * kinds_ + kind]);
+      const double price = prices[pools_.of_kind[KindId{kind}].index()];
+      best = std::min(best, price * work_[op.index() * kinds_ + kind]);
     }
     return best;
   }
 
   [[nodiscard]] std::vector<double> exponentials(const std::vector<double>& logarithms) const {
     std::vector<double> prices(kinds_);
-    for (std::size_t kind = 0; kind < kinds_; ++kind) prices[kind] = std::exp(logarithms[kind]);
+    for (std::size_t pool = 0; pool < kinds_; ++pool) prices[pool] = std::exp(logarithms[pool]);
     return prices;
   }
 
   [[nodiscard]] double capacity(const std::vector<double>& prices) const {
     double total = 0;
-    for (std::size_t kind = 0; kind < kinds_; ++kind) total += prices[kind] * lanes_[KindId{kind}];
+    for (const PoolId pool : pools_.capacity.keys()) {
+      total += prices[pool.index()] * pools_.capacity[pool];
+    }
     return total;
   }
 
@@ -97,11 +104,11 @@ class Pricing {
     constexpr double kGolden = 0.6180339887498949;
     std::vector<double> logarithms(kinds_, 0);
     for (int round = 0; round < kRounds; ++round) {
-      for (std::size_t kind = 1; kind < kinds_; ++kind) {
+      for (std::size_t pool = 1; pool < kinds_; ++pool) {
         if (looked_at_ > kMostWork) return logarithms;  // any prices are a bound
-        if (lanes_[KindId{kind}] == 0) continue;
+        if (pools_.capacity[PoolId{pool}] == 0) continue;
         const auto at = [&](double position) {
-          logarithms[kind] = position;
+          logarithms[pool] = position;
           return bound(models, logarithms);
         };
         double low = -kWidest;
@@ -121,7 +128,7 @@ class Pricing {
             at_second = std::exchange(at_first, at(first));
           }
         }
-        logarithms[kind] = at_first < at_second ? second : first;
+        logarithms[pool] = at_first < at_second ? second : first;
       }
     }
     return logarithms;
@@ -130,7 +137,10 @@ class Pricing {
   void add(const std::vector<double>& logarithms) {
     PricedWork work;
     const std::vector<double> prices = exponentials(logarithms);
-    work.price = Table<KindId, double>(prices);
+    work.price = Table<KindId, double>(kinds_);
+    for (const KindId kind : work.price.keys()) {
+      work.price[kind] = prices[pools_.of_kind[kind].index()];
+    }
     work.capacity = capacity(prices);
     work.op = Table<OpId, double>(problem_.op_count());
     work.model = Table<ModelId, double>(problem_.model_count(), 0);
@@ -143,8 +153,8 @@ class Pricing {
 
   const Problem& problem_;
   std::size_t kinds_;
-  Table<KindId, double> lanes_;
-  std::vector<double> times_;  // op x kind
+  Pools pools_;
+  std::vector<double> work_;  // op x kind
   Rows<ModelId, OpId> ops_;
   double looked_at_ = 0;
   std::vector<PricedWork> works_;
@@ -175,6 +185,11 @@ double best_order(const Problem& problem, const Table<ModelId, double>& paths,
   std::vector<double> total(subsets, kInfinity);
   total[0] = 0;
   for (std::size_t set = 1; set < subsets; ++set) {
+    // Models that arrive late are a set of their own.
+    for (std::size_t left = set; left != 0; left &= left - 1) {
+      const std::size_t bit = left & (~left + 1);
+      complete[set] = std::max(complete[set], complete[set ^ bit]);
+    }
     for (std::size_t left = set; left != 0; left &= left - 1) {
       const std::size_t bit = left & (~left + 1);
       const Model& last = problem.model(ModelId{static_cast<std::size_t>(std::countr_zero(left))});
@@ -186,37 +201,112 @@ double best_order(const Problem& problem, const Table<ModelId, double>& paths,
 }
 
 // All devices as one machine, for one set of prices.
-double smith_order(const Problem& problem, const PricedWork& priced) {
-  std::vector<ModelId> order;
-  double clock = kInfinity;
-  for (const ModelId model : problem.models()) {
-    order.push_back(model);
-    clock = std::min(clock, problem.model(model).arrival);
+class OneMachine {
+ public:
+  OneMachine(const Problem& problem, const Table<ModelId, double>& paths, const PricedWork& priced)
+      : problem_(problem), paths_(paths), length_(problem.model_count()) {
+    for (const ModelId model : problem.models()) {
+      length_[model] = safe_sum(priced.model[model] / priced.capacity);
+      by_arrival_.push_back(model);
+    }
+    std::ranges::sort(by_arrival_, {}, [&](ModelId model) { return problem.model(model).arrival; });
   }
-  std::sort(order.begin(), order.end(), [&](ModelId a, ModelId b) {
-    return problem.model(a).weight * priced.model[b] > problem.model(b).weight * priced.model[a];
-  });
-  double total = 0;
-  for (const ModelId model : order) {
-    clock += safe_sum(priced.model[model] / priced.capacity);
-    total += problem.model(model).weight * (clock - problem.model(model).arrival);
+
+  // Any models may be left out and counted with their paths. Those whose path says more than the machine
+  // are, as long as there are any.
+  [[nodiscard]] double bound() {
+    double best = 0;
+    double outside = 0;
+    while (!by_arrival_.empty()) {
+      const Table<ModelId, double> flows = run();
+      double total = outside;
+      for (const ModelId model : by_arrival_) total += weight(model) * flows[model];
+      best = std::max(best, total);
+      const auto waits = [&](ModelId model) {
+        const double path = paths_[model] - arrival(model);
+        if (path <= flows[model]) return false;
+        outside += weight(model) * path;
+        return true;
+      };
+      if (std::erase_if(by_arrival_, waits) == 0) return best;
+    }
+    return std::max(best, outside);
   }
-  return total;
-}
+
+ private:
+  struct Waiting {
+    double order;  // the least comes first
+    double left;
+    ModelId model;
+    friend bool operator<(const Waiting& a, const Waiting& b) { return a.order > b.order; }
+  };
+
+  [[nodiscard]] double weight(ModelId model) const { return problem_.model(model).weight; }
+  [[nodiscard]] double arrival(ModelId model) const { return problem_.model(model).arrival; }
+
+  // Times from arrivals to completions, or numbers of which the weighted sum is no more than that of
+  // these. All count from the arrivals: late in a long trace a clock has few digits for what is short.
+  [[nodiscard]] Table<ModelId, double> run() const {
+    const bool alike = std::ranges::all_of(
+        by_arrival_, [&](ModelId model) { return weight(model) == weight(by_arrival_.front()); });
+    Table<ModelId, double> flow(problem_.model_count(), 0);
+    Table<ModelId, double> busy(problem_.model_count(), 0);  // the integral of its busy time
+    std::priority_queue<Waiting> waiting;
+    double clock = 0;
+    for (auto next = by_arrival_.begin(); next != by_arrival_.end() || !waiting.empty();) {
+      if (waiting.empty()) clock = std::max(clock, arrival(*next));
+      for (; next != by_arrival_.end() && arrival(*next) <= clock; ++next) {
+        const double length = length_[*next];
+        const double by_weight = weight(*next) > 0 ? length / weight(*next) : kInfinity;
+        waiting.push({alike ? length : by_weight, length, *next});
+      }
+      Waiting now = waiting.top();
+      waiting.pop();
+      const double until = next == by_arrival_.end() ? kInfinity : arrival(*next);
+      const bool ends = now.left <= until - clock;
+      const double piece = ends ? now.left : until - clock;
+      const double waited = clock - arrival(now.model);
+      busy[now.model] += piece * (waited + piece / 2);
+      now.left -= piece;
+      clock = ends ? clock + piece : until;
+      if (ends) {
+        flow[now.model] = waited + piece;
+      } else {
+        if (alike) now.order = now.left;
+        waiting.push(now);
+      }
+    }
+    if (alike) return flow;
+    for (const ModelId model : by_arrival_) {
+      const double length = length_[model];
+      // What takes no time is complete when it arrives.
+      flow[model] = length > 0 ? busy[model] / length + length / 2 : 0;
+    }
+    return flow;
+  }
+
+  const Problem& problem_;
+  const Table<ModelId, double>& paths_;
+  Table<ModelId, double> length_;
+  std::vector<ModelId> by_arrival_;  // those on the machine
+};
 
 }  // namespace
 
-std::vector<PricedWork> priced_works(const Problem& problem) {
-  return Pricing(problem).run();
+std::vector<PricedWork> priced_works(const Problem& problem, Capacity limit) {
+  return Pricing(problem, limit).run();
 }
 
-double completion_order_bound(const Problem& problem) {
-  const std::vector<PricedWork> works = priced_works(problem);
-  if (problem.model_count() <= kMostModels) {
-    return best_order(problem, critical_paths(problem), works);
+double completion_order_bound(const Problem& problem, const Table<ModelId, double>& paths) {
+  std::vector<PricedWork> works = priced_works(problem, Capacity::devices);
+  if (problem.resource_count() > 0) {
+    std::ranges::move(priced_works(problem, Capacity::resources), std::back_inserter(works));
   }
+  if (problem.model_count() <= kMostModels) return best_order(problem, paths, works);
   double best = 0;
-  for (const PricedWork& priced : works) best = std::max(best, smith_order(problem, priced));
+  for (const PricedWork& priced : works) {
+    best = std::max(best, OneMachine(problem, paths, priced).bound());
+  }
   return best;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bounds/critical_path.h"
+#include "bounds/pools.h"
 #include "bounds/rounding.h"
 #include "problem/lanes.h"
 #include "problem/move_time.h"
@@ -20,15 +21,39 @@ constexpr double kNoLimit = 1e15;  // bins
 
 }  // namespace
 
+// Of a pool there is one, and ops take parts of it: then its prices are as large as those of devices.
+PricedTime::Bearers::Bearers(const Problem& problem)
+    : of_device(problem.device_count()), amount(problem.device_count(), 1) {
+  constexpr auto kNone = static_cast<std::size_t>(-1);
+  const Pools pools(problem, Capacity::resources);
+  Table<PoolId, std::size_t> of_pool(problem.kind_count(), kNone);
+  for (const DeviceId device : problem.devices()) {
+    if (problem.uses(device).empty()) {
+      of_device[device] = capacity.size();
+      capacity.push_back(useful_lanes(problem, device));
+      continue;
+    }
+    const KindId kind = problem.kind_of(device);
+    const PoolId pool = pools.of_kind[kind];
+    if (of_pool[pool] == kNone) {
+      of_pool[pool] = capacity.size();
+      capacity.push_back(1);
+    }
+    of_device[device] = of_pool[pool];
+    amount[device] = pools.amount[kind] / pools.capacity[pool];
+  }
+}
+
 PricedTime::PricedTime(const Problem& problem, double value, double horizon, std::size_t bins)
     : problem_(problem),
       value_(value),
       devices_(problem.device_count()),
+      bearers_(problem),
       bins_(bins),
       length_(horizon / static_cast<double>(bins)),
-      prices_(devices_ * bins, 0),
-      paid_(devices_ * paid_stride(), 0),
-      use_(devices_ * bins, 0) {
+      prices_(bearers_.capacity.size() * bins, 0),
+      paid_(bearers_.capacity.size() * paid_stride(), 0),
+      use_(bearers_.capacity.size() * bins, 0) {
   measure_heads_and_tails();
   std::size_t largest = 0;
   for (const ModelId model : problem.models()) {
@@ -206,6 +231,8 @@ std::size_t PricedTime::assumed_device(const Tree& tree, const Wait& wait,
 PricedTime::Charge PricedTime::charge(const Tree& tree, const Node& node,
                                       std::size_t device) const {
   Charge charge;
+  charge.bearer = bearers_.of_device[DeviceId{device}];
+  charge.amount = bearers_.amount[DeviceId{device}] * problem_.share(node.id, DeviceId{device});
   charge.length = problem_.time(node.id, DeviceId{device}) / length_;
   // An op that is longer pays for all bins from its start on, as one of this length does.
   const double counted = std::min(charge.length, static_cast<double>(bins_ + 1));
@@ -228,15 +255,14 @@ PricedTime::Charge PricedTime::charge(const Tree& tree, const Node& node,
 }
 
 // Linear between the moments at which the start or the end crosses a border of bins.
-PricedTime::Payment PricedTime::least_payment(const Charge& charge, std::size_t device,
-                                              std::size_t bin) const {
-  const double* const from = &paid_[device * paid_stride() + bin];
+PricedTime::Payment PricedTime::least_payment(const Charge& charge, std::size_t bin) const {
+  const double* const from = &paid_[charge.bearer * paid_stride() + bin];
   const double* const to = from + charge.whole_bins;
   const auto begin = static_cast<double>(bin);
   const double crossing = begin + 1 - charge.part;
   Payment best{kInfinity, begin};
   const auto offer = [&](double moment, double time) {
-    const double price = std::max(0.0, time) + charge.slope * moment;
+    const double price = charge.amount * std::max(0.0, time) + charge.slope * moment;
     if (price < best.price) best = {price, moment};
   };
   offer(begin, to[0] + charge.part * (to[1] - to[0]) - from[0]);
@@ -280,7 +306,7 @@ void PricedTime::fill(const Tree& tree, std::size_t place) {
     const double latest = tree.latest - paid.rest;
     for (std::size_t bin = node.first[device]; bin < bins_ && static_cast<double>(bin) <= latest;
          ++bin) {
-      whole[bin] = least_payment(paid, device, bin).price;
+      whole[bin] = least_payment(paid, bin).price;
     }
     for (const std::size_t late : {near(), far()}) {
       whole[late] = late_payment(tree, paid, late).price;
@@ -325,13 +351,13 @@ void PricedTime::use(Tree& tree, std::size_t place, std::size_t device, std::siz
   const std::size_t start = where_[cell(place, device, bin)];
   const Charge paid = charge(tree, node, device);
   double length = paid.length;
-  double moment = start < bins_ ? least_payment(paid, device, start).moment
-                                : late_payment(tree, paid, start).moment;
+  double moment =
+      start < bins_ ? least_payment(paid, start).moment : late_payment(tree, paid, start).moment;
   tree.starts[place] = {device, moment};
   while (length > 0 && moment < static_cast<double>(bins_)) {
     const auto now = static_cast<std::size_t>(moment);
     const double taken = std::min(length, static_cast<double>(now + 1) - moment);
-    use_[device * bins_ + now] += taken;
+    use_[paid.bearer * bins_ + now] += taken * paid.amount;
     length -= taken;
     moment = static_cast<double>(now + 1);
   }
@@ -383,17 +409,17 @@ double PricedTime::cheapest(Tree& tree) {
 }
 
 double PricedTime::step() {
-  for (std::size_t device = 0; device < devices_; ++device) {
-    double* const paid = &paid_[device * paid_stride()];
+  for (std::size_t bearer = 0; bearer < bearers_.capacity.size(); ++bearer) {
+    double* const paid = &paid_[bearer * paid_stride()];
     for (std::size_t bin = 0; bin + 1 < paid_stride(); ++bin) {
-      paid[bin + 1] = paid[bin] + (bin < bins_ ? prices_[device * bins_ + bin] : 0);
+      paid[bin + 1] = paid[bin] + (bin < bins_ ? prices_[bearer * bins_ + bin] : 0);
     }
   }
   std::ranges::fill(use_, 0);
   double bound = 0;
   for (Tree& tree : trees_) bound += cheapest(tree);
-  for (const DeviceId device : problem_.devices()) {
-    bound -= paid_[device.index() * paid_stride() + bins_] * useful_lanes(problem_, device);
+  for (std::size_t bearer = 0; bearer < bearers_.capacity.size(); ++bearer) {
+    bound -= paid_[bearer * paid_stride() + bins_] * bearers_.capacity[bearer];
   }
   if (!(bound < kInfinity)) return 0;  // no plan exists, which is not for a bound to say
   change_prices(bound);
@@ -414,10 +440,10 @@ Table<OpId, double> PricedTime::moments(double part) const {
 
 double PricedTime::measure_use() {
   double norm = 0;
-  for (const DeviceId device : problem_.devices()) {
+  for (std::size_t bearer = 0; bearer < bearers_.capacity.size(); ++bearer) {
     for (std::size_t bin = 0; bin < bins_; ++bin) {
-      const std::size_t at = device.index() * bins_ + bin;
-      use_[at] -= useful_lanes(problem_, device);
+      const std::size_t at = bearer * bins_ + bin;
+      use_[at] -= bearers_.capacity[bearer];
       if (use_[at] > 0 || prices_[at] > 0) norm += use_[at] * use_[at];
     }
   }

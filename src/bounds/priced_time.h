@@ -31,12 +31,16 @@
 // and pays for it starts at h at the earliest, and one that is paid at c less its own time and its tail at
 // the latest. Both are linear in c, so it is enough to look at c = h (the bin `near`) and c = l (`far`).
 //
+// Devices that share resources have one price together, that of their pool (bounds/pools.h): an op pays
+// for the part of the pool that it takes, and a bin gives the pool once. Where nested sets of cores each
+// had a price of their own, several sets would give the same core.
+//
 // Prices go where ops crowd and readers are early, by subgradient steps as long as Polyak's rule says;
 // each step proves its own bound. What each model would do by itself at these prices is of use too: ops in
 // the order of their starts there are a good list for a plan.
 //
-// O(edges of the tree x devices^2 x bins) for each step. Ports, memory, colocation, shared resources
-// and cut overheads are left out.
+// O(edges of the tree x devices^2 x bins) for each step. Ports, memory, colocation and cut overheads are
+// left out, and which resources of a pool a device takes.
 
 #pragma once
 
@@ -120,8 +124,18 @@ class PricedTime {
     return (node * devices_ + device) * (bins_ + 2) + bin;
   }
 
+  // What bears the work of devices: one of them, or what several share.
+  struct Bearers {
+    Table<DeviceId, std::size_t> of_device;
+    Table<DeviceId, double> amount;  // that an op takes there, but for its share
+    std::vector<double> capacity;
+    explicit Bearers(const Problem& problem);
+  };
+
   // What an op pays on a device, beside the time that it takes there.
   struct Charge {
+    std::size_t bearer = 0;
+    double amount = 0;  // that it takes of the bearer
     double length = 0;  // of the op, in bins: whole ones and a part
     std::size_t whole_bins = 0;
     double part = 0;
@@ -138,8 +152,7 @@ class PricedTime {
     double price;
     double moment;  // in bins
   };
-  [[nodiscard]] Payment least_payment(const Charge& charge, std::size_t device,
-                                      std::size_t bin) const;
+  [[nodiscard]] Payment least_payment(const Charge& charge, std::size_t bin) const;
   // Beyond the horizon.
   [[nodiscard]] Payment late_payment(const Tree& tree, const Charge& charge, std::size_t bin) const;
 
@@ -156,15 +169,16 @@ class PricedTime {
   const Problem& problem_;
   double value_;
   std::size_t devices_;
+  Bearers bearers_;
   std::size_t bins_;
   double length_;              // of a bin
   std::vector<double> heads_;  // op x device: earliest start
   Table<OpId, double> tails_;  // from its end, at the fastest
   std::vector<Tree> trees_;
-  std::vector<double> prices_;  // device x bin, for the whole length of a bin
+  std::vector<double> prices_;  // bearer x bin, for the whole length of a bin
   // Sums of prices up to the beginning of a bin, as far as an op can reach that starts by the horizon.
   std::vector<double> paid_;
-  std::vector<double> use_;           // device x bin, in bins; then less what there is
+  std::vector<double> use_;           // bearer x bin, in bins; then less what there is
   std::vector<double> least_;         // node x device x bin, of the tree at hand
   std::vector<std::uint32_t> where_;  // the bin of the minimum
   double best_ = 0;

@@ -338,12 +338,14 @@ bool overheads_count(const Problem& problem, std::span<const CutSegment> segment
 
 }  // namespace
 
-std::vector<double> segment_times(const Problem& problem, const CutSegment& segment) {
+std::vector<double> segment_times(const Problem& problem, const CutSegment& segment,
+                                  const SegmentFilter& wanted) {
   const SegmentTimes times(problem, segment, overheads_count(problem, {&segment, 1}));
   std::vector<double> table;
   for (std::size_t entry = 0; entry < times.entries(); ++entry) {
     for (std::size_t exit = 0; exit < times.exits(); ++exit) {
-      table.push_back(safe_search(times.least(entry, exit)));
+      const bool asked = !wanted || wanted(entry, exit);
+      table.push_back(asked ? safe_search(times.least(entry, exit)) : 0);
     }
   }
   return table;

@@ -28,6 +28,8 @@
 
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "coarsen/cut_nodes.h"
@@ -37,8 +39,12 @@ namespace placewright {
 
 double segment_bound(const Problem& problem);
 
+// Which devices of entry and exit are asked for, by number; empty: all.
+using SegmentFilter = std::function<bool(std::size_t entry, std::size_t exit)>;
+
 // t(s, entry, exit) for all devices, row by entry; one row or column where there is no entry or
-// exit.
-std::vector<double> segment_times(const Problem& problem, const CutSegment& segment);
+// exit. 0 where it is not asked for.
+std::vector<double> segment_times(const Problem& problem, const CutSegment& segment,
+                                  const SegmentFilter& wanted = {});
 
 }  // namespace placewright

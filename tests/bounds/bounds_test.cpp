@@ -31,6 +31,8 @@ std::vector<RandomProblemOptions> variants() {
       options.shared_weights = options.zero_times = true;
       options.training = objective == Objective::throughput;
       all.push_back(options);
+      options.cuts = true;
+      all.push_back(options);
     }
   }
   // Blocks that are comparable with all others, and kinds that differ from op to op.

@@ -84,6 +84,50 @@ TEST(PricedTime, SeesModelsThatWantOneDeviceAtTheSameTime) {
   EXPECT_LE(best, 6);
 }
 
+TEST(PricedTime, IsNeverAboveTheOptimumOnSetsOfCores) {
+  testing::RandomProblemOptions options;
+  options.objective = Objective::total_completion;
+  options.ops = 4;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    options.models = 2 + seed % 3;
+    const Problem problem(testing::core_set_draft(options, seed));
+    const auto least = testing::brute_force_value(problem);
+    ASSERT_TRUE(least);
+    for (const double horizon : {0.4, 1.0}) {
+      PricedTime prices(problem, 1.05 * *least, horizon * *least, 60);
+      for (int step = 0; step < 25; ++step) {
+        EXPECT_LE(prices.step(), *least * (1 + 1e-9)) << "seed " << seed << ", step " << step;
+      }
+    }
+  }
+}
+
+// Three models of one op each, for 4 on either of two cores or 2 on both: 2 + 4 + 6, or 4 + 4 + 6. If each
+// core and both together had time of their own, the three could run side by side: 2 + 4 + 4.
+TEST(PricedTime, SeesThatSetsOfCoresShareThem) {
+  ProblemDraft draft;
+  draft.objective = Objective::total_completion;
+  draft.cluster.kinds = {{"one"}, {"both"}};
+  draft.cluster.resources = {{"core 0", 1}, {"core 1", 1}};
+  draft.cluster.spaces = {{.name = "memory"}};
+  const ResourceUse first{ResourceId{0}, 1};
+  const ResourceUse second{ResourceId{1}, 1};
+  draft.cluster.devices = {
+      {.name = "0", .kind = KindId{0}, .uses = {first}, .space = SpaceId{0}},
+      {.name = "1", .kind = KindId{0}, .uses = {second}, .space = SpaceId{0}},
+      {.name = "0-1", .kind = KindId{1}, .uses = {first, second}, .space = SpaceId{0}}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    draft.models.push_back({.name = std::to_string(i)});
+    draft.ops.push_back({.name = std::to_string(i), .model = ModelId{i}, .time = {4, 2}});
+  }
+  const Problem problem(draft);
+  PricedTime prices(problem, 12, 6, 300);
+  double best = 0;
+  for (int step = 0; step < 300; ++step) best = std::max(best, prices.step());
+  EXPECT_GT(best, 11.5);
+  EXPECT_LE(best, 12);
+}
+
 // Rounding takes up to a bin off every op, so the same prices prove more in smaller bins.
 TEST(PricedTime, ProvesMoreWithTheSamePricesInSmallerBins) {
   testing::RandomProblemOptions options;
