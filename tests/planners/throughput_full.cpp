@@ -13,6 +13,7 @@
 #include "formats/problem_file.h"
 #include "planners/throughput_checks.h"
 #include "planning/service.h"
+#include "support/brute_force.h"
 #include "support/random_problem.h"
 #include "support/throughput_problem.h"
 #include "verify/verifier.h"
@@ -107,6 +108,12 @@ TEST(IdealsAtLength, MoreNeverHurts) {
       device.send_overhead *= 3;
       device.receive_overhead *= 3;
     }
+    for (Tensor& tensor : slower.tensors) {
+      for (CutOverhead& cut : tensor.cuts) {
+        cut.send *= 3;
+        cut.receive *= 3;
+      }
+    }
     if (base < kInfinity) {
       EXPECT_NEAR(optimum(slower), 3 * base, 1e-8 * base);
     }
@@ -149,6 +156,44 @@ TEST(ProgramsAtLength, AgreeWithEnumerationUnderEachRule) {
       }
       if (HasFailure()) return;
     }
+  }
+}
+
+// Each pair of devices has its own link, so that no two are alike.
+TEST(ProgramsAtLength, AgreeWithBruteForceOnLinks) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    testing::RandomProblemOptions options;
+    options.objective = Objective::throughput;
+    options.ops = 3 + seed % 4;
+    options.edge_probability = 0.3 + 0.1 * static_cast<double>(seed % 5);
+    options.overheads = seed % 3 == 0;
+    options.cuts = seed % 2 == 0;
+    options.training = seed % 4 > 1;
+    options.colocation = seed % 5 == 0;
+    ProblemDraft draft = testing::random_draft(options, 70'000 + seed);
+    draft.rules.contiguity = seed % 7 < 4 ? Contiguity::none : Contiguity::joint;
+    draft.rules.training = seed / 3 % 2 == 0 ? TrainingMode::phased : TrainingMode::interleaved;
+    draft.rules.transfers = seed / 4 % 3 == 0   ? TransferMode::sequential
+                            : seed / 4 % 3 == 1 ? TransferMode::overlapped
+                                                : TransferMode::duplex;
+    const Problem problem(std::move(draft));
+    SCOPED_TRACE(seed);
+    const std::optional<double> best = testing::brute_force_value(problem);
+    for (const PlannerEntry& entry : registry().entries()) {
+      if (!entry.serves(Objective::throughput) || entry.strength != Strength::exact) continue;
+      if (!entry.refusal(problem).empty()) continue;
+      SCOPED_TRACE(entry.name);
+      const PlanOutcome outcome = plan_with(problem, entry.name);
+      EXPECT_EQ(outcome.fault, "");
+      EXPECT_EQ(outcome.answer.plan.has_value(), best.has_value()) << outcome.answer.reason;
+      if (!best || !outcome.answer.plan) continue;
+      EXPECT_LE(outcome.answer.certificate.lower_bound, *best * (1 + 1e-9));
+      EXPECT_GE(outcome.value(), *best * (1 - 1e-9));
+      if (outcome.answer.status() == Status::optimal) {
+        EXPECT_NEAR(outcome.value(), *best, 2e-6 * (1 + *best));
+      }
+    }
+    if (HasFailure()) return;
   }
 }
 

@@ -111,6 +111,7 @@ ProblemDraft random_pipeline(const RandomPipelineOptions& options, std::uint64_t
   base.zero_times = random.chance(0.5);
   base.shared_weights = random.chance(0.15);
   base.overheads = random.chance(0.15);
+  base.cuts = seed % 2 == 0;
   ProblemDraft draft = random_draft(base, seed);
 
   // Cores where the options say, and sometimes a second kind of accelerator.
@@ -118,6 +119,12 @@ ProblemDraft random_pipeline(const RandomPipelineOptions& options, std::uint64_t
   if (two_kinds) {
     draft.cluster.kinds.push_back({"slow", false});
     for (Op& op : draft.ops) op.time.push_back(op.time[0] * (1 + random.unit()));
+    for (Tensor& tensor : draft.tensors) {
+      const auto known = std::ranges::find(tensor.cuts, KindId{0}, &CutOverhead::kind);
+      if (known != tensor.cuts.end()) {
+        tensor.cuts.push_back({KindId{2}, known->receive, 2 * known->send});
+      }
+    }
   }
   const bool alike = random.chance(0.8);
   for (std::size_t i = 0; i < draft.cluster.devices.size(); ++i) {

@@ -17,7 +17,7 @@ struct RandomPipelineOptions {
 };
 
 // Everything else (binding memory, unsupported ops, colours, training with orphans, zero times,
-// transfer mode, training mode, overheads, two kinds of accelerators, pins, shared weights) is
+// transfer mode, training mode, overheads by device and by tensor, two kinds of accelerators, pins, shared weights) is
 // drawn from the seed.
 ProblemDraft random_pipeline(const RandomPipelineOptions& options, std::uint64_t seed);
 

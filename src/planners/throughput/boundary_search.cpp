@@ -60,8 +60,8 @@ class WholeCosts {
     }
     const auto profile = static_cast<std::size_t>(std::max(0, device_class.profile));
     for (std::uint32_t e = 0; e < model.nets().size(); ++e) {
-      in.push_back(device_class.profile < 0 ? 0 : whole(model.in_cost(e, profile)));
-      out.push_back(device_class.profile < 0 ? 0 : whole(model.out_cost(e, profile)));
+      in.push_back(device_class.profile < 0 ? 0 : whole(model.cost(e, profile).all_in()));
+      out.push_back(device_class.profile < 0 ? 0 : whole(model.cost(e, profile).all_out()));
     }
     ancestors.resize(model.block_count());
     for (std::uint32_t v = 0; v < model.block_count(); ++v) {

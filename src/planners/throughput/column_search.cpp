@@ -113,8 +113,8 @@ void ColumnSearch::collect_nets() {
     for (const NetReader& reader : net.readers) readers.push_back(place[reader.block]);
     std::sort(readers.begin(), readers.end());
     auto& cost = costs[{place[net.producer], std::move(readers)}];
-    cost.first += model_.in_cost(e, profile);
-    cost.second += model_.out_cost(e, profile);
+    cost.first += model_.cost(e, profile).all_in();
+    cost.second += model_.cost(e, profile).all_out();
   }
   for (const auto& [blocks, cost] : costs) {
     if (cost.first + cost.second > 0) {

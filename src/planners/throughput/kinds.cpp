@@ -14,8 +14,8 @@
 //
 // Near-optimal where the order is natural, as in transformers; the furthest end of a stage is not
 // always the best, since the cut there may cost more. The bound is that of the problem.
-// Time for each T: O(multisets x classes x blocks of a stage) at most; memory: O(multisets + edges).
-// No replicas, no phased training, no peak memory.
+// Time for each T: O(multisets x classes x blocks of a stage) at most; memory: O(multisets + edges +
+// classes x tensors). No replicas, no phased training, no peak memory.
 
 #include <algorithm>
 #include <cmath>
@@ -135,14 +135,18 @@ class Line {
  private:
   static constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
 
+  struct Overhead {
+    double send = 0;
+    double receive = 0;
+  };
   struct StageClass {
+    DeviceId model;  // one of its devices
     std::size_t count = 0;
     std::size_t stride = 1;  // in the number of a multiset
     double memory = kInfinity;
-    double send_overhead = 0;
-    double receive_overhead = 0;
-    bool moves_for_nothing = false;  // host memory is its own
-    std::vector<double> time;        // by block; kInfinity: not allowed
+    bool moves_for_nothing = false;   // host memory is its own
+    std::vector<double> time;         // by block; kInfinity: not allowed
+    std::vector<Overhead> overheads;  // by net
     std::vector<std::uint32_t> reach;
   };
   struct Net {
@@ -161,10 +165,9 @@ class Line {
   void add_class(const std::vector<DeviceId>& alike) {
     const DeviceId device = alike.front();
     StageClass own;
+    own.model = device;
     own.count = alike.size();
     own.memory = problem_.device(device).memory;
-    own.send_overhead = problem_.device(device).send_overhead;
-    own.receive_overhead = problem_.device(device).receive_overhead;
     own.moves_for_nothing =
         problem_.interconnect() == InterconnectKind::host && problem_.on_host(device);
     for (const BlockId block : blocks_.keys()) {
@@ -193,6 +196,10 @@ class Line {
       const auto net = static_cast<std::uint32_t>(nets_.size());
       nets_.push_back(
           {.time = fastest.time(tensor), .readers = static_cast<std::uint32_t>(readers.size())});
+      for (StageClass& own : classes_) {
+        own.overheads.push_back({problem_.send_overhead(tensor, own.model),
+                                 problem_.receive_overhead(tensor, own.model)});
+      }
       uses.emplace_back(home, NetUse{net, true});
       for (const BlockId reader : readers) uses.emplace_back(reader, NetUse{net, false});
     }
@@ -238,29 +245,30 @@ class Line {
   void take_in(std::uint32_t block, const StageClass& own, PassLoad& transfers) {
     for (const NetUse& use : uses_[BlockId{block}]) {
       Net& net = nets_[use.net];
+      const Overhead& overhead = own.overheads[use.net];
       if (net.stage != stage_) {
         net.stage = stage_;
         net.readers_inside = 0;
         net.producer_inside = false;
       } else {
-        charge(net, own, -1, transfers);
+        charge(net, overhead, -1, transfers);
       }
       if (use.produces) {
         net.producer_inside = true;
       } else {
         ++net.readers_inside;
       }
-      charge(net, own, 1, transfers);
+      charge(net, overhead, 1, transfers);
     }
   }
 
-  static void charge(const Net& net, const StageClass& own, double sign, PassLoad& transfers) {
+  static void charge(const Net& net, const Overhead& overhead, double sign, PassLoad& transfers) {
     if (net.producer_inside && net.readers_inside < net.readers) {
       transfers.out += sign * net.time;
-      transfers.compute += sign * own.send_overhead;
+      transfers.compute += sign * overhead.send;
     } else if (!net.producer_inside && net.readers_inside > 0) {
       transfers.in += sign * net.time;
-      transfers.compute += sign * own.receive_overhead;
+      transfers.compute += sign * overhead.receive;
     }
   }
 

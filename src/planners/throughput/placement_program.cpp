@@ -253,8 +253,8 @@ void PlacementProgram::add_host_net(TensorId tensor) {
   if (readers.empty()) return;
   for (const DeviceId device : problem_->devices()) {
     if (problem_->on_host(device)) continue;
-    const double send = problem_->device(device).send_overhead;
-    const double receive = problem_->device(device).receive_overhead;
+    const double send = problem_->send_overhead(tensor, device);
+    const double receive = problem_->receive_overhead(tensor, device);
     if (time == 0 && send == 0 && receive == 0) continue;
     const int made_here = x(home, device);
     if (made_here >= 0) {
@@ -307,8 +307,8 @@ void PlacementProgram::add_link_net(TensorId tensor) {
     for (const DeviceId b : problem_->devices()) {
       if (a == b) continue;
       const double time = problem_->link_time(tensor, a, b);
-      const double send = problem_->device(a).send_overhead;
-      const double receive = problem_->device(b).receive_overhead;
+      const double send = problem_->send_overhead(tensor, a);
+      const double receive = problem_->receive_overhead(tensor, b);
       int move[2] = {-1, -1};
       ProgramRow reason;
       reason.upper = 0;

@@ -11,6 +11,8 @@ void register_throughput(Registry& registry) {
   registry.add(refine());
   registry.add(exhaustive_throughput());
   registry.add(shared_stages());
+  registry.add(shared_ideals());
+  registry.add(shared_search());
   registry.add(nodes());
 }
 

@@ -146,12 +146,15 @@ bool StageModel::links_are_uniform() const {
 
 StageModel::Profile StageModel::profile_of(const DeviceClass& device_class) const {
   Profile profile;
-  profile.send_overhead = problem_->device(device_class.devices.front()).send_overhead;
-  profile.receive_overhead = problem_->device(device_class.devices.front()).receive_overhead;
+  profile.reserve(nets_.size());
+  const DeviceId first = device_class.devices.front();
   for (const TensorId tensor : net_tensors_) {
+    NetCost& cost = profile.emplace_back();
+    cost.receive = problem_->receive_overhead(tensor, first);
+    cost.send = problem_->send_overhead(tensor, first);
+    if (one_space()) continue;  // nothing travels
     if (problem_->interconnect() == InterconnectKind::host) {
-      profile.in.push_back(problem_->host_time(tensor));
-      profile.out.push_back(problem_->host_time(tensor));
+      cost.in = cost.out = problem_->host_time(tensor);
       continue;
     }
     double in = kInfinity;
@@ -165,14 +168,16 @@ StageModel::Profile StageModel::profile_of(const DeviceClass& device_class) cons
     }
     // A finite stand-in for "never": sums stay free of infinity minus infinity.
     const double never = 1e3 * (1 + most_value_);
-    profile.in.push_back(std::min(in, never));
-    profile.out.push_back(std::min(out, never));
+    cost.in = std::min(in, never);
+    cost.out = std::min(out, never);
   }
   return profile;
 }
 
 void StageModel::build_profiles() {
-  if (problem_->interconnect() == InterconnectKind::links) exact_ = links_are_uniform();
+  if (problem_->interconnect() == InterconnectKind::links) {
+    exact_ = one_space() || links_are_uniform();
+  }
   double longest_compute = 0;
   for (const OpId op : problem_->ops()) {
     double longest = 0;
@@ -183,6 +188,7 @@ void StageModel::build_profiles() {
   }
   most_value_ = longest_compute;
   double transfers = 0;
+  double overheads = 0;
   for (const TensorId tensor : net_tensors_) {
     double longest = 0;
     if (problem_->interconnect() == InterconnectKind::host) {
@@ -196,16 +202,18 @@ void StageModel::build_profiles() {
       }
     }
     transfers += longest;
+    double largest = 0;
+    for (const DeviceClass& device_class : classes_) {
+      const DeviceId device = device_class.devices.front();
+      largest = std::max(largest, problem_->send_overhead(tensor, device) +
+                                      problem_->receive_overhead(tensor, device));
+    }
+    overheads += largest;
   }
-  double overhead = 0;
-  for (const DeviceId device : problem_->devices()) {
-    const Device& record = problem_->device(device);
-    overhead = std::max(overhead, record.send_overhead + record.receive_overhead);
-  }
-  most_value_ += 2 * transfers + overhead * static_cast<double>(nets_.size() * classes_.size());
+  most_value_ += 2 * transfers + overheads * static_cast<double>(classes_.size());
 
   for (DeviceClass& device_class : classes_) {
-    if (problem_->interconnect() == InterconnectKind::host &&
+    if (problem_->interconnect() == InterconnectKind::host && !one_space() &&
         problem_->on_host(device_class.devices.front())) {
       continue;
     }
@@ -240,8 +248,23 @@ void StageModel::build_memory() {
   if (max_replicas_ > 1) most_value_ += all * exchange_per_byte_;
 }
 
+bool StageModel::one_space() const {
+  return problem_->space_count() == 1;
+}
+
+double StageModel::width(const DeviceClass& device_class) const {
+  const std::size_t resources = problem_->uses(device_class.devices.front()).size();
+  return static_cast<double>(std::max<std::size_t>(resources, 1));
+}
+
 double StageModel::total_rate() const {
   double total = 0;
+  if (problem_->resource_count() > 0) {
+    for (const DeviceClass& device_class : classes_) {
+      total = std::max(total, device_class.rate / width(device_class));
+    }
+    return total * static_cast<double>(problem_->resource_count());
+  }
   for (const DeviceClass& device_class : classes_) {
     total += device_class.rate * static_cast<double>(device_class.devices.size());
   }
@@ -250,7 +273,7 @@ double StageModel::total_rate() const {
 
 // Prices y on the time of classes: w(v) = min over classes of y(c) time(v, c). Raising the price of
 // a class that the cheapest assignment overloads raises total w / sum of devices x y, the work
-// bound.
+// bound. Where classes share resources, the price of a class is what its devices take of them.
 void StageModel::build_work() {
   const std::size_t count = classes_.size();
   const auto time = [&](std::size_t c, std::size_t v) {
@@ -268,7 +291,12 @@ void StageModel::build_work() {
     }
     if (least < kInfinity) longest_block = std::max(longest_block, least);
   }
-  for (int step = 1; step <= (count == 1 ? 1 : kPriceSteps); ++step) {
+  const bool shared = problem_->resource_count() > 0;
+  if (shared) {
+    for (std::size_t c = 0; c < count; ++c) best_price[c] = width(classes_[c]);
+  }
+  const int steps = shared ? 0 : count == 1 ? 1 : kPriceSteps;
+  for (int step = 1; step <= steps; ++step) {
     std::vector<double> load(count, 0);
     double total = 0;
     double capacity = 0;

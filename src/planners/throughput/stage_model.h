@@ -8,17 +8,20 @@
 //   compute, forward and backward   sums over S: differences of sums over down-sets
 //   transfers                       nets with a block inside S and one outside
 //
-// On a host interconnect a stage's load depends on S and c alone, and `exact()` is true. With links
+// In one memory space, where nothing travels, and on a host interconnect a stage's load depends on S and c
+// alone, and `exact()` is true. With links
 // it also depends on where the neighbours are; then each transfer counts once, at the least time
 // any pair of devices needs, and what is computed is a lower bound (exact where link times are all
 // equal and no tensor is read by two blocks).
 //
 // Work. Every block has a whole number W(v), so that sums of work are exact. A stage with load T on
 // class c has at most rate(c) T work. The weights come from prices on device time (the dual of the
-// fractional assignment of blocks to classes), so total work / total rate is the work bound.
+// fractional assignment of blocks to classes), so total work / total rate is the work bound. Where devices
+// take resources whole, W(v) is the least of time x resources taken, and the total rate that of all resources.
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -57,6 +60,19 @@ struct Net {
   std::uint32_t first_block = 0;
   std::uint32_t last_block = 0;
   std::vector<NetReader> readers;  // not the producer
+};
+
+// What a net costs a stage: transfers, and what the device bears itself (docs/semantics.md, "Cut
+// overhead").
+struct NetCost {
+  double in = 0;
+  double out = 0;
+  double receive = 0;
+  double send = 0;
+
+  [[nodiscard]] double all_in() const { return in + receive; }
+  [[nodiscard]] double all_out() const { return out + send; }
+  friend bool operator==(const NetCost&, const NetCost&) = default;
 };
 
 // Time of one pass or of both.
@@ -108,15 +124,12 @@ class StageModel {
 
   // One profile, in which a net costs as much on its way in as on its way out.
   [[nodiscard]] bool symmetric() const {
-    return profiles_.size() == 1 && profiles_[0].in == profiles_[0].out &&
-           profiles_[0].send_overhead == profiles_[0].receive_overhead;
+    return profiles_.size() == 1 && std::ranges::all_of(profiles_[0], [](const NetCost& cost) {
+             return cost.in == cost.out && cost.receive == cost.send;
+           });
   }
-  // Of a net for a profile, overhead included.
-  [[nodiscard]] double in_cost(std::uint32_t net, std::size_t profile) const {
-    return profiles_[profile].in[net] + profiles_[profile].receive_overhead;
-  }
-  [[nodiscard]] double out_cost(std::uint32_t net, std::size_t profile) const {
-    return profiles_[profile].out[net] + profiles_[profile].send_overhead;
+  [[nodiscard]] const NetCost& cost(std::uint32_t net, std::size_t profile) const {
+    return profiles_[profile][net];
   }
 
   // The load from the stage's compute, transfers (null: none) and resident bytes.
@@ -135,6 +148,8 @@ class StageModel {
   [[nodiscard]] std::int64_t work(std::size_t block) const { return work_[block]; }
   [[nodiscard]] std::int64_t total_work() const { return total_work_; }
   [[nodiscard]] double total_rate() const;
+  // Resources that a device of the class takes; 1 where it lists none.
+  [[nodiscard]] double width(const DeviceClass& device_class) const;
   // No plan is below this: work, and the block that takes longest.
   [[nodiscard]] double work_bound() const { return work_bound_; }
   // No plan is above this.
@@ -142,14 +157,9 @@ class StageModel {
   [[nodiscard]] int max_replicas() const { return max_replicas_; }
 
  private:
-  struct Profile {
-    double send_overhead = 0;
-    double receive_overhead = 0;
-    std::vector<double> in;  // by net
-    std::vector<double> out;
-    friend bool operator==(const Profile&, const Profile&) = default;
-  };
+  using Profile = std::vector<NetCost>;  // by net
 
+  [[nodiscard]] bool one_space() const;
   void build_classes();
   void build_nets();
   void build_profiles();
@@ -180,19 +190,19 @@ class StageModel {
 };
 
 template <class Inside>
-void StageModel::charge(std::uint32_t id, std::size_t profile_index, const Inside& inside,
-                        double sign, double* components) const {
+void StageModel::charge(std::uint32_t id, std::size_t profile, const Inside& inside, double sign,
+                        double* components) const {
   const Net& net = nets_[id];
-  const Profile& profile = profiles_[profile_index];
+  const NetCost& cost = profiles_[profile][id];
   if (inside(net.producer)) {
     for (const NetReader& reader : net.readers) {
       if (inside(reader.block)) continue;
       if (components_ == 1) {
-        components[0] += sign * (profile.out[id] + profile.send_overhead);
+        components[0] += sign * cost.all_out();
       } else {
         const std::size_t pass = net.backward ? 3 : 0;
-        components[pass] += sign * profile.send_overhead;
-        components[pass + 2] += sign * profile.out[id];
+        components[pass] += sign * cost.send;
+        components[pass + 2] += sign * cost.out;
       }
       return;
     }
@@ -207,13 +217,13 @@ void StageModel::charge(std::uint32_t id, std::size_t profile_index, const Insid
   }
   if (!forward && !backward) return;
   if (components_ == 1) {
-    components[0] += sign * (profile.in[id] + profile.receive_overhead);
+    components[0] += sign * cost.all_in();
     return;
   }
   const bool in_backward = net.backward ? backward : !forward;
   const std::size_t pass = in_backward ? 3 : 0;
-  components[pass] += sign * profile.receive_overhead;
-  components[pass + 1] += sign * profile.in[id];
+  components[pass] += sign * cost.receive;
+  components[pass + 1] += sign * cost.in;
 }
 
 }  // namespace placewright::throughput

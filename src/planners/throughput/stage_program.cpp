@@ -152,12 +152,12 @@ class StageProgram {
     }
     if (own.profile >= 0) {
       const auto profile = static_cast<std::size_t>(own.profile);
-      const Device& device = model_.problem().device(own.devices.front());
       for (std::uint32_t e = 0; e < model_.nets().size(); ++e) {
-        add_term(compute, moves.in[e], device.receive_overhead);
-        add_term(compute, moves.out[e], device.send_overhead);
-        add_term(in, moves.in[e], model_.in_cost(e, profile) - device.receive_overhead);
-        add_term(out, moves.out[e], model_.out_cost(e, profile) - device.send_overhead);
+        const NetCost& cost = model_.cost(e, profile);
+        add_term(compute, moves.in[e], cost.receive);
+        add_term(compute, moves.out[e], cost.send);
+        add_term(in, moves.in[e], cost.in);
+        add_term(out, moves.out[e], cost.out);
       }
     }
     switch (model_.problem().rules().transfers) {

@@ -13,6 +13,8 @@ PlannerEntry cpsat_throughput();
 PlannerEntry refine();
 PlannerEntry exhaustive_throughput();
 PlannerEntry shared_stages();
+PlannerEntry shared_ideals();
+PlannerEntry shared_search();
 PlannerEntry nodes();
 
 }  // namespace placewright

@@ -1,0 +1,89 @@
+// Contiguous pipelines on nested sets of cores: shared-ideals.
+
+#include <gtest/gtest.h>
+
+#include "planners/shared_ideals_checks.h"
+
+namespace placewright {
+namespace {
+
+TEST(SharedIdeals, AgreeWithBruteForce) {
+  const testing::SharedIdealsAgreement agreement = testing::shared_ideals_agreement(0, 40);
+  EXPECT_GT(agreement.served, 30);
+  EXPECT_GE(agreement.proved, agreement.served * 95 / 100);
+}
+
+// Twelve ops in two branches on sets of 1, 2 and 4 cores.
+ProblemDraft two_branches() {
+  testing::RandomProblemOptions options;
+  options.objective = Objective::throughput;
+  options.ops = 12;
+  options.edge_probability = 0;
+  ProblemDraft draft = testing::core_set_draft(options, 5);
+  draft.tensors.clear();
+  for (std::size_t i = 0; i + 2 < draft.ops.size(); ++i) {
+    Tensor tensor;
+    tensor.producer = OpId{i};
+    tensor.consumers = {OpId{i + 2}};
+    tensor.cuts = {{KindId{0}, 0.05, 0.05}, {KindId{1}, 0.07, 0.06}, {KindId{2}, 0.08, 0.08}};
+    draft.tensors.push_back(std::move(tensor));
+  }
+  return draft;
+}
+
+PlanOutcome planned(const Problem& problem, std::uint64_t steps) {
+  PlanRequest request;
+  request.planner = "shared-ideals";
+  request.options = {{"labels", "1"}};
+  request.budget.steps = steps;
+  return make_plan(problem, testing::registry(), request);
+}
+
+TEST(SharedIdeals, RaiseTheBoundOnTheWayToTheProof) {
+  const Problem problem(two_branches());
+  const PlanOutcome proved = testing::plan_with(problem, "shared-ideals");
+  ASSERT_EQ(proved.answer.status(), Status::optimal);
+  double before = 0;
+  for (const std::uint64_t steps : {200U, 2000U, 20000U}) {
+    SCOPED_TRACE(steps);
+    const PlanOutcome stopped = planned(problem, steps);
+    ASSERT_TRUE(stopped.answer.plan);
+    EXPECT_EQ(stopped.fault, "");
+    EXPECT_GE(stopped.value(), proved.value() * (1 - 1e-9));
+    EXPECT_LE(stopped.answer.certificate.lower_bound, proved.value() * (1 + 1e-9));
+    EXPECT_GE(stopped.answer.certificate.lower_bound, before);
+    before = stopped.answer.certificate.lower_bound;
+  }
+  EXPECT_GT(before, planned(problem, 1).answer.certificate.lower_bound);
+}
+
+// Two ops that cannot be shared out take turns with the third, which is fast on both cores only.
+TEST(SharedIdeals, ProveThatTurnsOnSetsInsideEachOtherAreBest) {
+  ProblemDraft draft = two_branches();
+  keep_devices(draft, std::vector{DeviceId{0}, DeviceId{1}, DeviceId{4}});
+  draft.ops.resize(3);
+  draft.tensors.clear();
+  draft.ops[0].time = draft.ops[2].time = {4, 4, 4};
+  draft.ops[1].time = {8, 2, 2};
+  for (const std::size_t i : {0U, 1U}) {
+    Tensor tensor;
+    tensor.producer = OpId{i};
+    tensor.consumers = {OpId{i + 1}};
+    draft.tensors.push_back(std::move(tensor));
+  }
+  const Problem problem(std::move(draft));
+  const PlanOutcome outcome = testing::plan_with(problem, "shared-ideals");
+  EXPECT_DOUBLE_EQ(outcome.value(), 6);
+  EXPECT_EQ(outcome.answer.status(), Status::optimal);
+}
+
+TEST(SharedIdeals, AreForSetsThatAreNestedOrDisjoint) {
+  ProblemDraft draft = two_branches();
+  draft.cluster.devices[5].uses = {{ResourceId{1}, 1}, {ResourceId{2}, 1}};
+  const Problem problem(std::move(draft));
+  EXPECT_EQ(testing::registry().find("shared-ideals", Objective::throughput)->refusal(problem),
+            "it knows sets of cores that are nested or disjoint, taken whole");
+}
+
+}  // namespace
+}  // namespace placewright
