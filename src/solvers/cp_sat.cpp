@@ -69,6 +69,7 @@ enum class Response : protozero::pbf_tag_type {
   solution = 2,
   objective = 3,
   best_bound = 4,
+  deterministic_time = 17,
   solution_info = 20,
   log = 26,
 };
@@ -469,6 +470,9 @@ CpResult decode(const void* bytes, int size) {
         break;
       case Response::best_bound:
         bound = response.get_double();
+        break;
+      case Response::deterministic_time:
+        result.deterministic_time = response.get_double();
         break;
       case Response::solution_info:
         information = response.get_string();

@@ -152,6 +152,7 @@ struct CpResult {
   double objective = std::numeric_limits<double>::infinity();
   double best_bound = -std::numeric_limits<double>::infinity();
   double seconds = 0;
+  double deterministic_time = 0;  // that was used
   std::string log;
 
   bool has_solution() const { return !values.empty(); }

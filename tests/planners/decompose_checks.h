@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "planners/cut_problem.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "support/brute_force.h"
+#include "support/cut_problem.h"
 #include "support/random_problem.h"
 #include "verify/verifier.h"
 
@@ -32,6 +32,7 @@ inline RandomProblemOptions options_for(std::uint64_t seed) {
   options.overheads = seed / 29 % 6 == 0;
   options.shared_weights = seed / 31 % 6 == 0;
   options.models = seed / 37 % 6 == 0 ? 2 : 1;
+  options.cuts = seed / 41 % 6 == 1;
   return options;
 }
 
@@ -55,7 +56,8 @@ inline void expect_decompose_agrees(std::uint64_t seed) {
   }
   EXPECT_FALSE(outcome.answer.proved_infeasible);
   EXPECT_LE(outcome.answer.certificate.lower_bound, *truth * (1 + 1e-9));
-  const bool exact = !options.overheads && !(options.shared_weights && options.binding_memory);
+  const bool exact =
+      !problem.has_overheads() && !(options.shared_weights && options.binding_memory);
   if (!exact) return;
   ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
   EXPECT_EQ(outcome.answer.status(), Status::optimal);

@@ -185,7 +185,7 @@ TEST_F(CpSat, StartsFromAHintAndKeepsALog) {
 
 TEST_F(CpSat, StopsAtTheTimeLimit) {
   CpLimits limits;
-  limits.time_seconds = 0.5;
+  limits.time_seconds = 0.2;
   const CpResult result = cp_sat_solve(job_shop(40, 20, 2), limits);
   EXPECT_TRUE(result.status == CpStatus::feasible || result.status == CpStatus::unknown);
 }
@@ -196,7 +196,7 @@ TEST_F(CpSat, StopsWhenTold) {
   limits.time_seconds = 1e6;
   limits.stop = &stop;
   std::jthread alarm([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     stop = true;
   });
   const CpResult result = cp_sat_solve(job_shop(40, 20, 2), limits);

@@ -164,7 +164,7 @@ TEST(LinearProgram, ChangesBetweenSolves) {
 TEST(LinearProgram, StopsAtTheTimeLimit) {
   LinearProgram program = hard_program();
   LinearLimits limits;
-  limits.time_seconds = 0.5;
+  limits.time_seconds = 0.2;
   for (int run = 0; run < 2; ++run) {  // the limit is per solve, not for all of them together
     const LinearResult result = program.solve(limits);
     EXPECT_TRUE(result.status == LinearStatus::feasible || result.status == LinearStatus::limit);
@@ -181,7 +181,7 @@ TEST(LinearProgram, StopsWhenTold) {
   limits.stop = &stop;
   limits.time_seconds = 1e6;
   std::jthread alarm([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     stop = true;
   });
   const LinearResult result = program.solve(limits);

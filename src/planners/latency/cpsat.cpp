@@ -1,13 +1,14 @@
 // The whole schedule by CP-SAT (cpsat_model.h): exact, given time.
 //
-// The search starts from HEFT's plan, or from the start plan where that is better. CP-SAT tells
-// nothing while it runs, so it runs in slices of growing length, each from the best plan and the
-// best bound so far: what is lost by starting again is at most as long as the last slice.
-// Interrupting it keeps the best plan of the slice.
+// The search starts from the best plan made at once (start_answer.h). CP-SAT tells nothing while it
+// runs, so it runs in slices of growing length, each from the best plan and the best bound so far: what
+// is lost by starting again is at most as long as the last slice. Interrupting it keeps the best plan of
+// the slice.
 //
-// Small problems (about 30 ops) are solved to the proof in seconds; on large ones it improves
-// HEFT's plan slowly. A step is 1e-5 of CP-SAT's deterministic seconds. Perron,
-// Didier, Gay: The CP-SAT-LP solver, CP 2023.
+// Small problems (about 30 ops) are solved to the proof in seconds: there the first slice is half of the
+// time, since on a busy machine a slice of a second would end before the proof, which would begin again.
+// On large ones it improves the first plan slowly. A step is 1e-5 of CP-SAT's deterministic seconds.
+// Perron, Didier, Gay: The CP-SAT-LP solver, CP 2023.
 
 #include <algorithm>
 #include <cmath>
@@ -27,6 +28,8 @@ namespace {
 
 constexpr double kDeterministicSecondsPerStep = 1e-5;
 constexpr double kFirstSlice = 1;
+constexpr double kSmallFirstSlice = 0.5;  // of the time that is left
+constexpr double kSmallParts = 2000;
 constexpr double kMostParts = 4e5;
 
 // What the model is made of, and what building it and CP-SAT's first look at it take, which is not
@@ -41,14 +44,15 @@ struct ModelSize {
   [[nodiscard]] double bytes() const { return parts * bytes_each; }
 };
 
-// In one memory nothing travels, so no pairs of devices are built: a device for each op, and what it
-// pays for each tensor.
+// A tensor travels between memories, and each device has its price for that. In one memory nothing
+// travels: a device for each op, and what it pays for each tensor.
 ModelSize size_of_model(const Problem& problem) {
   const auto devices = static_cast<double>(problem.device_count());
   const auto edges = static_cast<double>(problem.edge_count());
-  if (problem.device_count() > 1 && problem.space_count() == 1) {
+  if (problem.has_shared_spaces()) {
     const auto ops = static_cast<double>(problem.op_count());
-    return {(ops + edges) * devices, "devices for ops and edges", 3e-5, 5500};
+    const auto spaces = static_cast<double>(problem.space_count());
+    return {(ops + edges * spaces) * devices, "devices for ops and edges", 3e-5, 5500};
   }
   return {edges * devices * devices, "pairs of devices for edges", 3e-5, 4000};
 }
@@ -56,9 +60,6 @@ ModelSize size_of_model(const Problem& problem) {
 std::string refuses(const Problem& problem) {
   if (problem.rules().memory == MemoryModel::peak) {
     return "its model knows resident memory only, not peak memory";
-  }
-  if (problem.has_shared_spaces() && problem.space_count() > 1) {
-    return "its model knows one memory space for all devices, or one for each";
   }
   if (const ModelSize size = size_of_model(problem); size.parts > kMostParts) {
     return fmt::format("its model would have {:.0f} {}, above {:.0f}", size.parts, size.what,
@@ -70,17 +71,19 @@ std::string refuses(const Problem& problem) {
 // The search in slices; `answer` holds the best plan and bound.
 class Slices {
  public:
-  Slices(const Problem& problem, Control& control, Answer& answer, double first_look)
+  Slices(const Problem& problem, Control& control, Answer& answer, const ModelSize& size)
       : problem_(problem),
         control_(control),
         answer_(answer),
-        first_look_(first_look),
+        first_look_(size.seconds()),
+        small_(size.parts <= kSmallParts),
         model_(problem, ScheduleScope::whole(problem), answer.value()) {
     model_.require_at_least(answer.certificate.lower_bound);
   }
 
   void run() {
     double slice = std::max(kFirstSlice, 2 * first_look_);
+    if (small_ && !counts_steps()) slice = std::max(slice, kSmallFirstSlice * control_.remaining());
     for (; !control_.should_stop() && control_.remaining() > first_look_; slice *= 2) {
       if (answer_.plan) model_.hint(answer_.plan->placement, *answer_.plan->schedule);
       const ScheduleSolution solution = model_.solve(limits(slice));
@@ -94,6 +97,10 @@ class Slices {
   }
 
  private:
+  [[nodiscard]] bool counts_steps() const {
+    return control_.budget().steps < std::numeric_limits<std::uint64_t>::max();
+  }
+
   ScheduleLimits limits(double slice) {
     const Budget& budget = control_.budget();
     ScheduleLimits limits{.workers = budget.threads,
@@ -101,7 +108,7 @@ class Slices {
                           .take_turns = budget.threads == 1,
                           .stop = control_.interruption()};
     limits.seconds = std::max(0.01, control_.remaining());
-    if (budget.steps < std::numeric_limits<std::uint64_t>::max()) {
+    if (counts_steps()) {
       const double whole = static_cast<double>(budget.steps) * kDeterministicSecondsPerStep;
       limits.deterministic_time = std::min(slice, whole - deterministic_);
       deterministic_ += limits.deterministic_time;
@@ -134,6 +141,7 @@ class Slices {
   Control& control_;
   Answer& answer_;
   double first_look_;  // seconds of each slice that are not interrupted
+  bool small_;
   ScheduleModel model_;
   double deterministic_ = 0;
   bool used_up_ = false;
@@ -151,7 +159,7 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
     if (!answer.plan) answer.reason = "the constraint program was not begun: " + obstacle;
     return answer;
   }
-  Slices(problem, control, answer, size.seconds()).run();
+  Slices(problem, control, answer, size).run();
   if (answer.proved_infeasible) {
     answer.reason = "no placement and order of the ops obeys all rules (proved by CP-SAT)";
   } else if (!answer.plan && answer.reason.empty()) {

@@ -23,19 +23,21 @@ ScheduleModel::State::State(const Problem& problem, ScheduleScope scope, double 
       scope_(std::move(scope)),
       latency_(problem.objective() == Objective::latency),
       congestion_(problem.rules().congestion),
-      one_space_(problem.device_count() > 1 && problem.space_count() == 1),
       yes_(model_.add_integer(1, 1)),
       inside_(problem.op_count(), 0),
+      member_(problem.space_count()),
       choices_(problem.group_count()),
+      places_(problem.group_count()),
       ops_(problem.op_count()),
       heads_(problem.op_count()),
       tails_(problem.op_count()),
       routes_(problem.tensor_count()),
       compute_(problem.device_count()),
       computing_(problem.device_count()),
-      out_(problem.device_count()),
-      in_(problem.device_count()) {
+      out_(problem.space_count()),
+      in_(problem.space_count()) {
   overheads_ = problem.has_overheads();
+  for (const DeviceId device : problem.devices()) member_[problem.space(device)] = device;
   for (const OpId op : scope_.ops) inside_[op] = 1;
   order_ = scope_.ops;
   std::sort(order_.begin(), order_.end(), [&](OpId a, OpId b) {
@@ -86,6 +88,24 @@ CpLiteral ScheduleModel::State::on(OpId op, DeviceId device) const {
     if (choice.device == device) return choice.here;
   }
   return !yes_;
+}
+
+CpLiteral ScheduleModel::State::in(OpId op, SpaceId space) const {
+  for (const Place& place : places(op)) {
+    if (place.space == space) return place.here;
+  }
+  return !yes_;
+}
+
+std::vector<CpLiteral> ScheduleModel::State::beside(OpId op, DeviceId device) const {
+  if (is_true(in(op, problem_.space(device)))) return {!on(op, device)};
+  std::vector<CpLiteral> here;
+  for (const Choice& choice : choices(op)) {
+    if (choice.device != device && problem_.same_space(choice.device, device)) {
+      here.push_back(choice.here);
+    }
+  }
+  return here;
 }
 
 CpExpression ScheduleModel::State::plus(CpExpression sum, const CpExpression& other, Units factor) {
@@ -210,6 +230,7 @@ ScheduleSolution ScheduleModel::State::solve(const ScheduleLimits& limits) const
   const CpResult result = solvers::cp_sat_solve(model_, cp_limits);
   ScheduleSolution solution;
   solution.error = result.error;
+  solution.deterministic_time = result.deterministic_time;
   solution.found = result.has_solution();
   solution.complete = result.status == CpStatus::optimal || result.status == CpStatus::infeasible;
   if (result.status == CpStatus::infeasible) {
@@ -233,8 +254,11 @@ ScheduleSolution ScheduleModel::State::solve(const ScheduleLimits& limits) const
     const double start = grid_.time(static_cast<double>(result.value(sending.start)));
     for (const Route& route : sending.routes) {
       if (!result.value(route.taken)) continue;
+      const auto device = [&](SpaceId space) {
+        return space.valid() ? member_[space] : DeviceId{};
+      };
       solution.schedule.transfers.push_back(
-          {route.tensor, route.leg, route.from, route.to, start,
+          {route.tensor, route.leg, device(route.from), device(route.to), start,
            start + grid_.time(static_cast<double>(route.length))});
     }
   }

@@ -6,9 +6,10 @@
 //
 // Method. A literal for each group and device; one start variable per op with an optional interval
 // per device (no overlap where a device has one lane, cumulative otherwise); per tensor a literal
-// for each pair of devices it may travel between, with intervals on the sender's out-port and the
-// receiver's in-port under congestion (host: one `out`, one `in` per accelerator). Cut overheads
-// make lengths depend on those literals. Memory rows count shared weights once. Resources that
+// for each pair of memory spaces it may travel between, with intervals on the sender's out-port and
+// the receiver's in-port under congestion (host: one `out`, one `in` per space of accelerators). Cut
+// overheads make lengths depend on those literals and, inside a space, on who reads beside the
+// producer. Memory rows count shared weights once. Resources that
 // devices share are cumulative over the intervals of all their devices. The rows
 //
 //   start(v) >= sum over d of head(v, d) x[v, d]
@@ -26,11 +27,11 @@
 //
 // Supports: links (with missing links) and host interconnect, congestion or not, lanes, cut
 // overheads, pins, unsupported ops, colocation, resident memory, shared weights, arrivals, weights,
-// shared resources, cut costs by tensor; one memory space for each device, or one for all (then
-// nothing travels, and a hand-over costs overheads alone).
+// shared resources, cut costs by tensor, any memory spaces (inside one nothing travels, and a
+// hand-over costs overheads alone).
 // Does not know peak memory: its bounds hold there, its plans may not fit.
 //
-// Cost: O(edges x devices^2) variables and constraints, in one memory O((ops + edges) x devices):
+// Cost: O((ops + edges x memory spaces) x devices) variables and constraints:
 // 10,000 of these take 0.12 s and 50 MB, CP-SAT's first look at them included. The search is
 // exponential: a module of 14 ops on 4 devices is proved in about 0.02 s without congestion and
 // 0.15 s with it. CP-SAT's probing and its linear relaxation are off: they cost far more here than
@@ -106,11 +107,14 @@ struct ScheduleLimits {
 
 struct ScheduleSolution {
   bool found = false;
-  bool complete = false;     // the search ended: `found` is optimal, or there is no solution
-  double value = kInfinity;  // in the model, never above the true value of the same decisions
-  double lower_bound = 0;    // no solution is below; kInfinity when proved that there is none
-  Placement placement;       // as `given` for the ops outside
-  Schedule schedule;       // ops inside and, under congestion, their transfers; times of the model
+  bool complete = false;          // the search ended: `found` is optimal, or there is no solution
+  double value = kInfinity;       // in the model, never above the true value of the same decisions
+  double lower_bound = 0;         // no solution is below; kInfinity when proved that there is none
+  double deterministic_time = 0;  // that was used
+  Placement placement;            // as `given` for the ops outside
+  // Ops inside and, under congestion, their transfers, between any devices of the two spaces; times
+  // of the model.
+  Schedule schedule;
   std::string error = {};  // the solver could not be run
 };
 

@@ -52,8 +52,8 @@ class FreeTimes {
       : problem_(problem),
         lanes_(problem.device_count()),
         held_(problem.resource_count(), 0),
-        out_(problem.device_count()),
-        in_(problem.device_count()) {
+        out_(problem.space_count()),
+        in_(problem.space_count()) {
     for (const DeviceId device : problem.devices()) {
       lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem, device)), 0);
     }
@@ -76,22 +76,24 @@ class FreeTimes {
     Units& free = *std::min_element(lanes.begin(), lanes.end());
     Units start = std::max(ready, free);
     for (const ResourceUse& use : whole_uses(device)) start = std::max(start, held_[use.resource]);
-    start = past_busy(Facility::compute, device, start, length);
+    start = past_busy(start, length, [&](const Taken& taken) {
+      return taken.resource == Facility::compute && taken.device == device;
+    });
     for (const ResourceUse& use : whole_uses(device)) held_[use.resource] = start + length;
     free = start + length;
     return start;
   }
 
-  Units take_ports(DeviceId from, DeviceId to, Units ready, Units length) {
+  Units take_ports(SpaceId from, SpaceId to, Units ready, Units length) {
     if (length == 0) return ready;
     Units start = ready;
     if (from.valid()) start = std::max(start, out_[from]);
     if (to.valid()) start = std::max(start, in_[to]);
-    for (Units before = -1; before != start;) {
-      before = start;
-      if (from.valid()) start = past_busy(Facility::out_port, from, start, length);
-      if (to.valid()) start = past_busy(Facility::in_port, to, start, length);
-    }
+    start = past_busy(start, length, [&](const Taken& taken) {
+      const SpaceId space = problem_.space(taken.device);
+      return (taken.resource == Facility::out_port && space == from) ||
+             (taken.resource == Facility::in_port && space == to);
+    });
     if (from.valid()) out_[from] = start + length;
     if (to.valid()) in_[to] = start + length;
     return start;
@@ -105,12 +107,12 @@ class FreeTimes {
     Units end;
   };
 
-  [[nodiscard]] Units past_busy(Facility resource, DeviceId device, Units start,
-                                Units length) const {
+  template <class Needed>
+  [[nodiscard]] Units past_busy(Units start, Units length, const Needed& needed) const {
     for (Units before = -1; before != start;) {
       before = start;
       for (const Taken& taken : busy_) {
-        if (taken.resource != resource || taken.device != device) continue;
+        if (!needed(taken)) continue;
         if (start < taken.end && taken.start < start + length) start = taken.end;
       }
     }
@@ -120,8 +122,8 @@ class FreeTimes {
   const Problem& problem_;
   Table<DeviceId, std::vector<Units>> lanes_;
   Table<ResourceId, Units> held_;
-  Table<DeviceId, Units> out_;
-  Table<DeviceId, Units> in_;
+  Table<SpaceId, Units> out_;
+  Table<SpaceId, Units> in_;
   std::vector<Taken> busy_;
 };
 
@@ -129,9 +131,10 @@ class FreeTimes {
 
 std::vector<ScheduleModel::State::Activity> ScheduleModel::State::activities_in_order(
     const Schedule& schedule) const {
-  std::map<std::tuple<TensorId, Leg, DeviceId>, double> known;
+  std::map<std::tuple<TensorId, Leg, SpaceId>, double> known;
   for (const Transfer& transfer : schedule.transfers) {
-    known[{transfer.tensor, transfer.leg, transfer.to}] = transfer.start;
+    const SpaceId to = transfer.to.valid() ? problem_.space(transfer.to) : SpaceId{};
+    known[{transfer.tensor, transfer.leg, to}] = transfer.start;
   }
   std::vector<Activity> activities;
   for (const OpId op : order_) {

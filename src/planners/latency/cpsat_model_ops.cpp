@@ -21,6 +21,7 @@ constexpr double kLargestSize = 1LL << 50;
 // Weights of models: eight digits decide.
 constexpr double kWeightUnits = 1e8;
 constexpr double kLargestObjective = 1e18;
+constexpr Units kPoolUnits = 12;  // of each resource
 
 }  // namespace
 
@@ -66,9 +67,8 @@ void ScheduleModel::State::measure_tensors(Extent& extent) const {
       overhead = std::max({overhead, send, receive});
     }
     for (const DeviceId from : problem_.devices()) {
-      if (one_space_) break;
       for (const DeviceId to : problem_.devices()) {
-        if (from == to || !problem_.reachable(tensor, from, to)) continue;
+        if (problem_.same_space(from, to) || !problem_.reachable(tensor, from, to)) continue;
         const double time =
             host ? problem_.host_time(tensor) : problem_.link_time(tensor, from, to);
         extent.times.push_back(time);
@@ -137,6 +137,18 @@ void ScheduleModel::State::add_choices() {
       literals.push_back(here);
     }
     if (devices.size() != 1) model_.add_exactly_one(literals);
+    add_places(group);
+  }
+}
+
+void ScheduleModel::State::add_places(GroupId group) {
+  const std::vector<Choice>& choices = choices_[group];
+  Table<SpaceId, std::vector<CpLiteral>> here(problem_.space_count());
+  for (const Choice& choice : choices) here[problem_.space(choice.device)].push_back(choice.here);
+  for (const SpaceId space : problem_.spaces()) {
+    if (here[space].empty()) continue;
+    const bool everywhere = here[space].size() == choices.size();
+    places_[group].push_back({space, everywhere ? yes_ : any(here[space])});
   }
 }
 
@@ -288,7 +300,7 @@ void ScheduleModel::State::add_compute() {
       CpLiteral occupies = choice.here;
       if (time == 0) {
         std::vector<CpLiteral> longer;
-        for (const CpLiteral overhead : variables.overheads) longer.push_back(overhead);
+        for (const Overhead& overhead : variables.overheads) longer.push_back(overhead.paid);
         occupies = both(choice.here, any(longer));
       }
       if (is_false(occupies)) continue;
@@ -306,10 +318,22 @@ void ScheduleModel::State::add_compute() {
   }
 }
 
-Units ScheduleModel::State::after(Facility resource, DeviceId device) const {
+Units ScheduleModel::State::after_op(DeviceId device) const {
   double time = 0;
   for (const ScheduleScope::Tail& tail : scope_.after) {
-    if (tail.resource == resource && tail.device == device) time = std::max(time, tail.time);
+    if (tail.resource == Facility::compute && tail.device == device) {
+      time = std::max(time, tail.time);
+    }
+  }
+  return grid_.units(time);
+}
+
+Units ScheduleModel::State::after_transfer(Facility port, SpaceId space) const {
+  double time = 0;
+  for (const ScheduleScope::Tail& tail : scope_.after) {
+    if (tail.resource == port && problem_.space(tail.device) == space) {
+      time = std::max(time, tail.time);
+    }
   }
   return grid_.units(time);
 }
@@ -317,7 +341,7 @@ Units ScheduleModel::State::after(Facility resource, DeviceId device) const {
 void ScheduleModel::State::add_after() {
   if (scope_.after.empty()) return;
   for (const DeviceId device : problem_.devices()) {
-    const Units rest = after(Facility::compute, device);
+    const Units rest = after_op(device);
     for (const OpId op : order_) {
       const CpLiteral here = on(op, device);
       if (rest == 0 || is_false(here)) continue;
@@ -327,8 +351,8 @@ void ScheduleModel::State::add_after() {
   for (const Sending& sending : sendings_) {
     for (const Route& route : sending.routes) {
       Units rest = 0;
-      if (route.from.valid()) rest = std::max(rest, after(Facility::out_port, route.from));
-      if (route.to.valid()) rest = std::max(rest, after(Facility::in_port, route.to));
+      if (route.from.valid()) rest = std::max(rest, after_transfer(Facility::out_port, route.from));
+      if (route.to.valid()) rest = std::max(rest, after_transfer(Facility::in_port, route.to));
       if (rest == 0 || route.length == 0) continue;
       CpExpression end(sending.start);
       end.offset = route.length + rest;
@@ -342,10 +366,11 @@ void ScheduleModel::State::add_resources() {
     const Units start = grid_.units(busy.start) + (grid_.exact() ? 0 : 1);
     const Units length = grid_.units(busy.end) - start;
     if (length <= 0) continue;
-    auto& intervals = busy.resource == Facility::compute    ? compute_
-                      : busy.resource == Facility::out_port ? out_
-                                                            : in_;
-    intervals[busy.device].push_back(model_.add_interval(CpExpression(start), length));
+    const SpaceId space = problem_.space(busy.device);
+    auto& intervals = busy.resource == Facility::compute    ? compute_[busy.device]
+                      : busy.resource == Facility::out_port ? out_[space]
+                                                            : in_[space];
+    intervals.push_back(model_.add_interval(CpExpression(start), length));
   }
   for (const DeviceId device : problem_.devices()) {
     const auto lanes = static_cast<std::size_t>(useful_lanes(problem_, device));
@@ -355,8 +380,10 @@ void ScheduleModel::State::add_resources() {
       const std::vector<CpExpression> one(compute_[device].size(), CpExpression(1));
       model_.add_cumulative(CpExpression(static_cast<Units>(lanes)), compute_[device], one);
     }
-    if (out_[device].size() > 1) model_.add_no_overlap(out_[device]);
-    if (in_[device].size() > 1) model_.add_no_overlap(in_[device]);
+  }
+  for (const SpaceId space : problem_.spaces()) {
+    if (out_[space].size() > 1) model_.add_no_overlap(out_[space]);
+    if (in_[space].size() > 1) model_.add_no_overlap(in_[space]);
   }
 }
 
@@ -389,36 +416,64 @@ void ScheduleModel::State::add_shared_resources() {
   }
 }
 
+// Of all resources together: halves, thirds and quarters of each are exact.
+Units ScheduleModel::State::pool_demand(OpId op, DeviceId device) const {
+  constexpr double kRounding = 1e-9;
+  double part = 0;
+  for (const ResourceUse& use : problem_.uses(device)) {
+    part += use.amount / problem_.resource(use.resource).capacity;
+  }
+  return static_cast<Units>(
+      std::floor(part * problem_.share(op, device) * static_cast<double>(kPoolUnits) + kRounding));
+}
+
 // What follows from all resources together, and no single one tells: ops on any of many equal sets of
 // cores take their part of the pool. With it a proof need not look at every set by itself.
 void ScheduleModel::State::add_pool() {
-  constexpr double kPoolUnits = 12;  // of each resource: halves, thirds and quarters are exact
-  constexpr double kRounding = 1e-9;
-  const std::size_t count = problem_.resource_count();
-  if (count < 2) return;
+  if (problem_.resource_count() < 2) return;
+  const Units capacity = kPoolUnits * static_cast<Units>(problem_.resource_count());
   std::vector<CpInterval> intervals;
   std::vector<CpExpression> demands;
-  const auto capacity = static_cast<Units>(kPoolUnits) * static_cast<Units>(count);
-  CpExpression spare;
-  if (latency_) spare.terms.push_back({completions_.front(), capacity});
   for (const DeviceId device : problem_.devices()) {
     for (std::size_t i = 0; i < computing_[device].size(); ++i) {
-      const OpId op = computing_[device][i];
-      double part = 0;
-      for (const ResourceUse& use : problem_.uses(device)) {
-        part += use.amount / problem_.resource(use.resource).capacity;
-      }
-      const auto demand = static_cast<Units>(
-          std::floor(part * problem_.share(op, device) * kPoolUnits + kRounding));
+      const Units demand = pool_demand(computing_[device][i], device);
       if (demand == 0) continue;
       intervals.push_back(compute_[device][i]);
       demands.emplace_back(demand);
-      add_term(spare, on(op, device), -demand * grid_.units(problem_.time(op, device)));
     }
   }
   if (intervals.size() < 2) return;
   model_.add_cumulative(CpExpression(capacity), intervals, demands);
-  if (latency_) model_.add_linear(spare, {0, kCpMaximum});
+  if (latency_) add_pool_work(capacity);
+}
+
+// The pool is not done before it has done all ops and paid all overheads. A group has some device: the
+// least that it takes anywhere is stated without a literal, since the solver's propagation takes
+// literals one by one.
+void ScheduleModel::State::add_pool_work(Units capacity) {
+  CpExpression spare;
+  spare.terms.push_back({completions_.front(), capacity});
+  Table<GroupId, std::vector<Units>> work(problem_.group_count());
+  for (const OpId op : order_) {
+    std::vector<Units>& of_group = work[problem_.group(op)];
+    of_group.resize(choices(op).size(), 0);
+    for (std::size_t i = 0; i < of_group.size(); ++i) {
+      const DeviceId device = choices(op)[i].device;
+      of_group[i] += pool_demand(op, device) * grid_.units(problem_.time(op, device));
+    }
+    for (const Overhead& overhead : ops_[op].overheads) {
+      add_term(spare, overhead.paid, -pool_demand(op, overhead.device) * overhead.time);
+    }
+  }
+  for (const GroupId group : problem_.groups()) {
+    if (work[group].empty()) continue;
+    const Units least = *std::ranges::min_element(work[group]);
+    spare.offset -= least;
+    for (std::size_t i = 0; i < work[group].size(); ++i) {
+      add_term(spare, choices_[group][i].here, least - work[group][i]);
+    }
+  }
+  model_.add_linear(spare, {0, kCpMaximum});
 }
 
 // A device is not done before it has done its work.

@@ -49,11 +49,22 @@ class ScheduleModel::State {
     DeviceId device;
     CpLiteral here;
   };
+  // The devices of a memory space that a group may run on, together.
+  struct Place {
+    SpaceId space;
+    CpLiteral here;
+  };
+  // What lengthens an op, where it is paid.
+  struct Overhead {
+    CpLiteral paid;
+    DeviceId device;
+    Units time = 0;
+  };
   struct OpVariables {
     CpVariable start;
     CpExpression length;
     CpExpression end;
-    std::vector<CpLiteral> overheads;  // that lengthen it
+    std::vector<Overhead> overheads;
     std::optional<CpVariable> length_variable;
     std::optional<CpVariable> end_variable;
   };
@@ -66,8 +77,8 @@ class ScheduleModel::State {
   struct Route {
     TensorId tensor;
     Leg leg = Leg::direct;
-    DeviceId from;
-    DeviceId to;
+    SpaceId from;
+    SpaceId to;
     CpLiteral taken;
     Units length = 0;
   };
@@ -88,9 +99,13 @@ class ScheduleModel::State {
   [[nodiscard]] bool is_true(CpLiteral literal) const { return literal.code() == yes_.code(); }
   [[nodiscard]] bool is_false(CpLiteral literal) const { return literal.code() == (!yes_).code(); }
   [[nodiscard]] CpLiteral on(OpId op, DeviceId device) const;
+  [[nodiscard]] CpLiteral in(OpId op, SpaceId space) const;
   [[nodiscard]] std::span<const Choice> choices(OpId op) const {
     return choices_[problem_.group(op)];
   }
+  [[nodiscard]] std::span<const Place> places(OpId op) const { return places_[problem_.group(op)]; }
+  // Of which one holds when the op is in the device's space, but not on the device.
+  [[nodiscard]] std::vector<CpLiteral> beside(OpId op, DeviceId device) const;
   void add_term(CpExpression& sum, CpLiteral literal, Units factor) const;
   void add_clause(std::vector<CpLiteral> literals);
   CpLiteral both(CpLiteral a, CpLiteral b);
@@ -100,6 +115,12 @@ class ScheduleModel::State {
   void reach(OpId reader, const CpExpression& arrival, std::vector<CpLiteral> conditions = {});
   [[nodiscard]] CpExpression end_of(OpId op) const;
   [[nodiscard]] Units move(TensorId tensor, DeviceId from, DeviceId to) const;
+  [[nodiscard]] bool reachable(TensorId tensor, SpaceId from, SpaceId to) const {
+    return problem_.reachable(tensor, member_[from], member_[to]);
+  }
+  [[nodiscard]] bool on_host(SpaceId space) const {
+    return member_[space].valid() && problem_.on_host(member_[space]);
+  }
 
   // The model, step by step.
   struct Extent;
@@ -107,13 +128,14 @@ class ScheduleModel::State {
   void measure_tensors(Extent& extent) const;
   void add_horizon(double at_most);
   void add_choices();
+  void add_places(GroupId group);
   void add_starts();
   void add_objective();
   void add_heads();
   void add_tails();
   void add_routes(TensorId tensor);
-  void add_send_overheads(TensorId tensor);
-  void add_hand_over(TensorId tensor, std::span<const OpId> readers);
+  void add_direct(TensorId tensor, SpaceId from, SpaceId to, CpLiteral taken);
+  void add_send_overheads(TensorId tensor, std::span<const OpId> readers);
   void add_receive_overhead(TensorId tensor, std::vector<OpId> readers, DeviceId device);
   void add_links(TensorId tensor, std::span<const OpId> readers);
   void add_link_edge(TensorId tensor, OpId reader);
@@ -127,11 +149,15 @@ class ScheduleModel::State {
   void add_resources();
   void add_shared_resources();
   void add_pool();
+  void add_pool_work(Units capacity);
+  void pay(OpId op, const Overhead& overhead);
+  [[nodiscard]] Units pool_demand(OpId op, DeviceId device) const;
   void add_work();
   void add_memory();
   void add_shared_weights(Table<SpaceId, CpExpression>& load, const MemoryGrid& grid);
   void add_after();
-  [[nodiscard]] Units after(Facility resource, DeviceId device) const;
+  [[nodiscard]] Units after_op(DeviceId device) const;
+  [[nodiscard]] Units after_transfer(Facility port, SpaceId space) const;
   [[nodiscard]] std::vector<OpId> readers_of(TensorId tensor) const;
   [[nodiscard]] bool touches(TensorId tensor) const;
   [[nodiscard]] CpVariable completion(OpId op) const {
@@ -164,7 +190,6 @@ class ScheduleModel::State {
   bool latency_;
   bool congestion_;
   bool overheads_ = false;
-  bool one_space_;  // for several devices: nothing travels
   TimeGrid grid_;
   double weight_scale_ = 1;
   Units heaviest_ = 1;  // factor of a completion in the objective
@@ -174,8 +199,10 @@ class ScheduleModel::State {
   solvers::CpModel model_;
   CpLiteral yes_;
   Table<OpId, char> inside_;
-  std::vector<OpId> order_;  // ops inside, in topological order
+  std::vector<OpId> order_;          // ops inside, in topological order
+  Table<SpaceId, DeviceId> member_;  // one device of each: links are the same for all
   Table<GroupId, std::vector<Choice>> choices_;
+  Table<GroupId, std::vector<Place>> places_;
   Table<OpId, OpVariables> ops_;
   Table<OpId, std::vector<Units>> heads_;  // by choice
   Table<OpId, std::vector<Units>> tails_;
@@ -185,8 +212,8 @@ class ScheduleModel::State {
   std::vector<Sending> sendings_;
   Table<DeviceId, std::vector<CpInterval>> compute_;
   Table<DeviceId, std::vector<OpId>> computing_;  // whose intervals those are, where they are ops
-  Table<DeviceId, std::vector<CpInterval>> out_;
-  Table<DeviceId, std::vector<CpInterval>> in_;
+  Table<SpaceId, std::vector<CpInterval>> out_;
+  Table<SpaceId, std::vector<CpInterval>> in_;
   std::vector<CpVariable> completions_;
   CpExpression objective_;
 

@@ -17,10 +17,6 @@ using Units = std::int64_t;
 void ScheduleModel::State::add_routes(TensorId tensor) {
   const std::vector<OpId> readers = readers_of(tensor);
   if (readers.empty()) return;
-  if (one_space_) {
-    if (overheads_) add_hand_over(tensor, readers);
-    return;
-  }
   const bool alone = !congestion_ && !overheads_;
   if (alone) {
     for (const OpId reader : readers) add_link_edge(tensor, reader);
@@ -32,37 +28,36 @@ void ScheduleModel::State::add_routes(TensorId tensor) {
     add_links(tensor, readers);
   }
   if (!overheads_) return;
-  add_send_overheads(tensor);
+  add_send_overheads(tensor, readers);
   for (const DeviceId device : problem_.devices()) add_receive_overhead(tensor, readers, device);
 }
 
-// Nothing travels; the producer pays once if anybody on another device reads the tensor.
-void ScheduleModel::State::add_hand_over(TensorId tensor, std::span<const OpId> readers) {
-  const OpId producer = problem_.producer(tensor);
-  for (const Choice& from : choices(producer)) {
-    const Units send = grid_.units(problem_.send_overhead(tensor, from.device));
-    if (send == 0 || !inside(producer)) continue;
-    std::vector<CpLiteral> elsewhere;
-    for (const OpId reader : readers) elsewhere.push_back(!on(reader, from.device));
-    const CpLiteral handed_over = both(from.here, any(elsewhere));
-    if (is_false(handed_over)) continue;
-    add_term(ops_[producer].length, handed_over, send);
-    ops_[producer].overheads.push_back(handed_over);
-  }
-  for (const DeviceId device : problem_.devices()) {
-    add_receive_overhead(tensor, {readers.begin(), readers.end()}, device);
-  }
+void ScheduleModel::State::pay(OpId op, const Overhead& overhead) {
+  if (is_false(overhead.paid)) return;
+  add_term(ops_[op].length, overhead.paid, overhead.time);
+  ops_[op].overheads.push_back(overhead);
 }
 
-void ScheduleModel::State::add_send_overheads(TensorId tensor) {
+// The producer pays for each way that the tensor leaves its space, and once more if anybody beside it
+// in the space reads the tensor.
+void ScheduleModel::State::add_send_overheads(TensorId tensor, std::span<const OpId> readers) {
   const OpId producer = problem_.producer(tensor);
   if (!inside(producer)) return;
-  for (const Route& route : routes_[tensor]) {
-    if (!route.from.valid() || is_false(route.taken)) continue;
-    const Units send = grid_.units(problem_.send_overhead(tensor, route.from));
+  for (const Choice& from : choices(producer)) {
+    const Units send = grid_.units(problem_.send_overhead(tensor, from.device));
     if (send == 0) continue;
-    add_term(ops_[producer].length, route.taken, send);
-    ops_[producer].overheads.push_back(route.taken);
+    const SpaceId space = problem_.space(from.device);
+    const bool alone_there = in(producer, space).code() == from.here.code();
+    for (const Route& route : routes_[tensor]) {
+      if (route.from != space) continue;
+      pay(producer, {alone_there ? route.taken : both(from.here, route.taken), from.device, send});
+    }
+    std::vector<CpLiteral> handed_over;
+    for (const OpId reader : readers) {
+      const std::vector<CpLiteral> there = beside(reader, from.device);
+      handed_over.insert(handed_over.end(), there.begin(), there.end());
+    }
+    pay(producer, {both(from.here, any(handed_over)), from.device, send});
   }
 }
 
@@ -71,35 +66,33 @@ void ScheduleModel::State::add_send_overheads(TensorId tensor) {
 void ScheduleModel::State::add_receive_overhead(TensorId tensor, std::vector<OpId> readers,
                                                 DeviceId device) {
   const Units receive = grid_.units(problem_.receive_overhead(tensor, device));
-  const bool enters =
-      one_space_ || std::any_of(routes_[tensor].begin(), routes_[tensor].end(),
-                                [&](const Route& route) { return route.to == device; });
-  if (receive == 0 || !enters) return;
+  if (receive == 0) return;
   std::sort(readers.begin(), readers.end(), [&](OpId a, OpId b) {
     return problem_.topological_rank(a) < problem_.topological_rank(b);
   });
-  CpLiteral nobody = !on(problem_.producer(tensor), device);
+  const OpId producer = problem_.producer(tensor);
+  const bool nothing_enters =
+      problem_.interconnect() == InterconnectKind::host && problem_.on_host(device);
+  CpLiteral nobody = nothing_enters ? any(beside(producer, device)) : !on(producer, device);
   for (const OpId reader : readers) {
     const CpLiteral pays = both(nobody, on(reader, device));
     nobody = both(nobody, !on(reader, device));
-    if (!inside(reader) || is_false(pays)) continue;
-    add_term(ops_[reader].length, pays, receive);
-    ops_[reader].overheads.push_back(pays);
+    if (inside(reader)) pay(reader, {pays, device, receive});
   }
 }
 
-// One reader: which pair of devices. The rows "one pair for each device" are tight in the linear
+// One reader: which pair of spaces. The rows "one pair for each space" are tight in the linear
 // relaxation.
 void ScheduleModel::State::add_link_edge(TensorId tensor, OpId reader) {
   const OpId producer = problem_.producer(tensor);
-  const auto from = choices(producer);
-  const auto to = choices(reader);
+  const auto from = places(producer);
+  const auto to = places(reader);
   auto [known, fresh] = pairs_.try_emplace({problem_.group(producer), problem_.group(reader)});
   std::vector<CpLiteral>& pairs = known->second;
   if (fresh) {
     const bool given = from.size() == 1 || to.size() == 1;
-    for (const Choice& a : from) {
-      for (const Choice& b : to) {
+    for (const Place& a : from) {
+      for (const Place& b : to) {
         if (given) {
           pairs.push_back(from.size() == 1 ? b.here : a.here);
           continue;
@@ -124,36 +117,39 @@ void ScheduleModel::State::add_link_edge(TensorId tensor, OpId reader) {
   }
   for (std::size_t a = 0; a < from.size(); ++a) {
     for (std::size_t b = 0; b < to.size(); ++b) {
-      if (from[a].device == to[b].device) continue;
+      if (from[a].space == to[b].space) continue;
       const CpLiteral pair = pairs[a * to.size() + b];
-      if (!problem_.reachable(tensor, from[a].device, to[b].device)) {
+      if (!reachable(tensor, from[a].space, to[b].space)) {
         add_clause({!pair});
         continue;
       }
-      routes_[tensor].push_back({tensor, Leg::direct, from[a].device, to[b].device, pair,
-                                 move(tensor, from[a].device, to[b].device)});
+      add_direct(tensor, from[a].space, to[b].space, pair);
     }
   }
 }
 
-// Several readers: the tensor goes once to each device that reads it.
+void ScheduleModel::State::add_direct(TensorId tensor, SpaceId from, SpaceId to, CpLiteral taken) {
+  routes_[tensor].push_back(
+      {tensor, Leg::direct, from, to, taken, move(tensor, member_[from], member_[to])});
+}
+
+// Several readers: the tensor goes once to each space that reads it.
 void ScheduleModel::State::add_links(TensorId tensor, std::span<const OpId> readers) {
   const OpId producer = problem_.producer(tensor);
-  for (const DeviceId to : problem_.devices()) {
+  for (const SpaceId to : problem_.spaces()) {
     std::vector<CpLiteral> here;
-    for (const OpId reader : readers) here.push_back(on(reader, to));
+    for (const OpId reader : readers) here.push_back(in(reader, to));
     const CpLiteral read_here = any(here);
     if (is_false(read_here)) continue;
-    for (const Choice& from : choices(producer)) {
-      if (from.device == to) continue;
-      if (!problem_.reachable(tensor, from.device, to)) {
+    for (const Place& from : places(producer)) {
+      if (from.space == to) continue;
+      if (!reachable(tensor, from.space, to)) {
         add_clause({!from.here, !read_here});
         continue;
       }
       const CpLiteral taken = both(from.here, read_here);
       if (is_false(taken)) continue;
-      routes_[tensor].push_back(
-          {tensor, Leg::direct, from.device, to, taken, move(tensor, from.device, to)});
+      add_direct(tensor, from.space, to, taken);
     }
   }
 }
@@ -161,21 +157,21 @@ void ScheduleModel::State::add_links(TensorId tensor, std::span<const OpId> read
 void ScheduleModel::State::add_host(TensorId tensor, std::span<const OpId> readers) {
   const OpId producer = problem_.producer(tensor);
   const Units once = grid_.units(problem_.host_time(tensor));
-  for (const Choice& from : choices(producer)) {
-    if (problem_.on_host(from.device)) continue;
+  for (const Place& from : places(producer)) {
+    if (on_host(from.space)) continue;
     std::vector<CpLiteral> elsewhere;
-    for (const OpId reader : readers) elsewhere.push_back(!on(reader, from.device));
+    for (const OpId reader : readers) elsewhere.push_back(!in(reader, from.space));
     const CpLiteral taken = both(from.here, any(elsewhere));
     if (is_false(taken)) continue;
-    routes_[tensor].push_back({tensor, Leg::out, from.device, DeviceId{}, taken, once});
+    routes_[tensor].push_back({tensor, Leg::out, from.space, SpaceId{}, taken, once});
   }
-  for (const DeviceId to : problem_.devices()) {
-    if (problem_.on_host(to)) continue;
+  for (const SpaceId to : problem_.spaces()) {
+    if (on_host(to)) continue;
     std::vector<CpLiteral> here;
-    for (const OpId reader : readers) here.push_back(on(reader, to));
-    const CpLiteral taken = both(!on(producer, to), any(here));
+    for (const OpId reader : readers) here.push_back(in(reader, to));
+    const CpLiteral taken = both(!in(producer, to), any(here));
     if (is_false(taken)) continue;
-    routes_[tensor].push_back({tensor, Leg::in, DeviceId{}, to, taken, once});
+    routes_[tensor].push_back({tensor, Leg::in, SpaceId{}, to, taken, once});
   }
 }
 
@@ -184,24 +180,22 @@ void ScheduleModel::State::add_movements() {
     const OpId producer = problem_.producer(tensor);
     const std::vector<OpId> readers = readers_of(tensor);
     // Routes of a single reader say this already.
-    const bool said = !one_space_ && (readers.size() == 1 || (!congestion_ && !overheads_));
+    const bool said = readers.size() == 1 || (!congestion_ && !overheads_);
     for (const OpId reader : problem_.consumers(tensor)) {
       if (!inside(reader) && !inside(producer)) continue;
       if (!said || problem_.group(reader) == problem_.group(producer)) {
         reach(reader, end_of(producer));
       }
     }
-    if (readers.empty() || one_space_) continue;
+    if (readers.empty()) continue;
     if (!congestion_ && !overheads_) {
       // Each reader has its own routes, in the order in which they were added.
       std::size_t next = 0;
       for (const OpId reader : readers) {
         CpExpression arrival = end_of(producer);
-        for (const Choice& from : choices(producer)) {
-          for (const Choice& to : choices(reader)) {
-            if (from.device == to.device || !problem_.reachable(tensor, from.device, to.device)) {
-              continue;
-            }
+        for (const Place& from : places(producer)) {
+          for (const Place& to : places(reader)) {
+            if (from.space == to.space || !reachable(tensor, from.space, to.space)) continue;
             const Route& route = routes_[tensor][next++];
             add_term(arrival, route.taken, route.length);
           }
@@ -220,7 +214,7 @@ void ScheduleModel::State::move_by_links(const std::vector<OpId>& readers, Tenso
   const CpExpression ready = end_of(problem_.producer(tensor));
   const auto arrival_of = [&](std::vector<Route> routes) {
     CpExpression arrival = ready;
-    if (congestion_) {
+    if (congestion_ && !routes.empty()) {
       Sending sending{add_time(0), tensor, Leg::direct, std::move(routes)};
       follow(sending.start, ready);
       arrival = CpExpression(sending.start);
@@ -236,14 +230,14 @@ void ScheduleModel::State::move_by_links(const std::vector<OpId>& readers, Tenso
     reach(readers.front(), arrival_of(routes_[tensor]));
     return;
   }
-  for (const DeviceId device : problem_.devices()) {
+  for (const SpaceId space : problem_.spaces()) {
     std::vector<Route> routes;
     for (const Route& route : routes_[tensor]) {
-      if (route.to == device) routes.push_back(route);
+      if (route.to == space) routes.push_back(route);
     }
     if (routes.empty()) continue;
     const CpExpression arrival = arrival_of(std::move(routes));
-    for (const OpId reader : readers) reach(reader, arrival, {on(reader, device)});
+    for (const OpId reader : readers) reach(reader, arrival, {in(reader, space)});
   }
 }
 
@@ -267,9 +261,9 @@ void ScheduleModel::State::move_by_host(const std::vector<OpId>& readers, Tensor
   for (const Route& route : out.routes) add_term(in_host_memory, route.taken, route.length);
   if (readers.size() == 1) reach(readers.front(), straight);
 
-  for (const DeviceId device : problem_.devices()) {
-    if (!problem_.on_host(device)) continue;
-    for (const OpId reader : readers) reach(reader, in_host_memory, {on(reader, device)});
+  for (const SpaceId space : problem_.spaces()) {
+    if (!on_host(space)) continue;
+    for (const OpId reader : readers) reach(reader, in_host_memory, {in(reader, space)});
   }
   for (const Route& route : routes_[tensor]) {
     if (route.leg != Leg::in) continue;
@@ -284,7 +278,7 @@ void ScheduleModel::State::move_by_host(const std::vector<OpId>& readers, Tensor
     }
     arrival.offset += route.length;
     for (const OpId reader : readers) {
-      reach(reader, arrival, {on(reader, route.to), route.taken});
+      reach(reader, arrival, {in(reader, route.to), route.taken});
     }
   }
 }

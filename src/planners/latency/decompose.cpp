@@ -6,8 +6,8 @@
 //
 //   latency = arrival + min over devices d0, d1, ... of the sum over modules of t(m, d(m-1), d(m)),
 //
-// a shortest path. The t(m, a, b) are found by ModuleSearch, and only those that matter: each has a
-// lower bound (at first the critical path) and the best schedule seen. The shortest path over the
+// a shortest path. The t(m, a, b) are found by a PassageSearch, and only those that matter: each has
+// a lower bound (at first paths and work) and the best schedule seen. The shortest path over the
 // lower bounds says which to look at next; what lies on no path below the best plan is never looked
 // at. A search starts narrow and is repeated wider until it is a proof, so that good plans come
 // early. Modules are independent: threads share the work. Equal ones are looked at once, so that a
@@ -15,17 +15,22 @@
 // are looked at before the shortest paths are found again, which takes longer than the search of a
 // module then, and their first lower bounds are those of paths and work alone.
 //
-// Exact when devices have no cut overheads and resident memory cannot bind (or the problem has at
-// most 64 ops and no shared weights: then it is one module, with memory). Otherwise, and where a
-// module has more than 64 ops, the modules are a relaxation: the bound holds, and the plan is the
-// best of what the modules' schedules make and the start.
+// Devices that work for themselves: inside a module a precedence-tree enumeration with cut-set
+// dominance (Demeulemeester, Herroelen: Management Science 38(12), 1992), layer by layer
+// (module_search.h). Exact when devices have no cut overheads and resident memory cannot bind (or the
+// problem has at most 64 ops and no shared weights: then it is one module, with memory). Otherwise
+// the modules are a relaxation: the bound holds, and the plan is the best of what the modules'
+// schedules make and the start.
 //
-// Devices that share resources or memory are refused. The search inside a module knows one op at a
-// time on each device; without that the modules say no more than the bounds that `cpsat` and `search`
-// have for sets of cores already.
+// Devices that share resources, as sets of cores do: inside a module local search and CP-SAT
+// (module_program.h). Exact with cut overheads too, by device or by tensor: nothing runs beside a cut
+// node, so that what it spends on handing out its tensors delays the module behind it and nothing
+// else, and what it spends on taking them in is in its own module. Devices that differ in name only
+// are looked at once (device_symmetry.h). All devices must be in one memory space; elsewhere ports and
+// transfers would be part of a module. A graph without cut nodes is left to `cpsat`.
 //
-// The search inside a module is a precedence-tree enumeration with cut-set dominance
-// (Demeulemeester, Herroelen: Management Science 38(12), 1992), layer by layer.
+// More than 16 devices, and modules of more than 64 ops, are refused: on the 31 sets of 16 cores
+// `search` has better plans in the time that the modules would take.
 
 #include <algorithm>
 #include <condition_variable>
@@ -43,9 +48,11 @@
 #include "evaluate/memory.h"
 #include "evaluate/schedule.h"
 #include "machine/fan_out.h"
+#include "planners/latency/device_symmetry.h"
 #include "planners/latency/latency.h"
-#include "planners/latency/module.h"
+#include "planners/latency/module_program.h"
 #include "planners/latency/module_search.h"
+#include "solvers/cp_sat.h"
 
 namespace placewright {
 namespace {
@@ -53,54 +60,96 @@ namespace {
 constexpr std::uint64_t kStartMoves = 80;      // of local search before the modules, for each op
 constexpr std::size_t kModulesPerChoice = 32;  // of so many modules one is looked at, then paths
 constexpr std::size_t kManyModules = 256;
-constexpr std::uint64_t kStartMovesOfMany = 1000;
-constexpr double kStartShare = 0.5;            // of the time
-constexpr double kSecondsPerPassage = 1.5e-8;  // of an edge between devices, through a module
+constexpr std::uint64_t kMoreStartMoves = 1000;  // of many modules, and where devices share
+constexpr double kStartShare = 0.5;              // of the time
+constexpr double kSecondsPerPassage = 1.5e-8;    // of an edge between devices, through a module
 constexpr std::size_t kFirstWidth = 8;
 constexpr std::size_t kWidthGrowth = 4;
-constexpr double kLayerBytes = 4e8;     // memory for one search
 constexpr double kIndifference = 5e-7;  // paths this close to the best plan are not looked at
 
 // One way through a module.
 struct Passage {
   double lower = kInfinity;
   double upper = kInfinity;
-  std::vector<ModuleItem> items;
+  ModuleItems items;
   std::size_t width = 0;   // of the last search
   bool exhausted = false;  // no wider search is possible
   bool busy = false;
 };
 
+ModuleItems on_images(ModuleItems items, const DeviceExchange& symmetry) {
+  for (ModuleItem& item : items) {
+    item.device = static_cast<std::uint8_t>(symmetry[DeviceId{item.device}].index());
+  }
+  return items;
+}
+
+DeviceExchange inverse(const DeviceExchange& symmetry) {
+  DeviceExchange back(symmetry.size());
+  for (const DeviceId device : symmetry.keys()) back[symmetry[device]] = device;
+  return back;
+}
+
 // A module and its passages by device of entry and exit; one column where there is no entry or
-// exit. Equal modules share their passages.
+// exit. Equal modules share their passages, and so do devices that differ in name only: what is
+// known of a passage is told of its representative.
 struct Part {
-  Module module;
+  std::unique_ptr<const SearchableModule> module;
+  const DeviceSymmetry* symmetry;
+  OpId entry;  // not valid: none
+  OpId exit;   // not valid: none
   std::size_t entries;
   std::size_t exits;
-  std::size_t widest;
   std::shared_ptr<std::vector<Passage>> passages;
 
-  [[nodiscard]] Passage& at(std::size_t entry, std::size_t exit) const {
-    return (*passages)[entry * exits + exit];
+  // One end stands for both where there is only one.
+  [[nodiscard]] DeviceSymmetry::Pair ends(std::size_t from, std::size_t to) const {
+    return {DeviceId{entry.valid() ? from : to}, DeviceId{exit.valid() ? to : from}};
   }
-  [[nodiscard]] ModuleSearch search(std::size_t entry, std::size_t exit) const {
-    return {module, module.has_entry ? static_cast<int>(entry) : -1,
-            module.exit >= 0 ? static_cast<int>(exit) : -1};
+  [[nodiscard]] std::pair<std::size_t, std::size_t> representative(std::size_t from,
+                                                                   std::size_t to) const {
+    const DeviceSymmetry::Pair pair = symmetry->representative(ends(from, to));
+    return {entry.valid() ? pair.first.index() : 0, exit.valid() ? pair.second.index() : 0};
+  }
+  [[nodiscard]] bool stands_for_itself(std::size_t from, std::size_t to) const {
+    return representative(from, to) == std::pair(from, to);
+  }
+
+  [[nodiscard]] Passage& at(std::size_t from, std::size_t to) const {
+    const auto [first, last] = representative(from, to);
+    return (*passages)[first * exits + last];
+  }
+  // On the devices of the representative.
+  [[nodiscard]] std::unique_ptr<PassageSearch> search(std::size_t from, std::size_t to) const {
+    const auto [first, last] = representative(from, to);
+    return module->search(first, last);
+  }
+  // The best schedule known, on its own devices.
+  [[nodiscard]] ModuleItems items(std::size_t from, std::size_t to) const {
+    return on_images(at(from, to).items, symmetry->way_to(ends(from, to)));
+  }
+  void offer(std::size_t from, std::size_t to, double value, ModuleItems items) const {
+    Passage& passage = at(from, to);
+    if (value >= passage.upper) return;
+    passage.upper = value;
+    passage.items = on_images(std::move(items), inverse(symmetry->way_to(ends(from, to))));
   }
 };
 
 class Decomposition {
  public:
-  Decomposition(const Problem& problem, Control& control) : problem_(problem), control_(control) {
+  Decomposition(const Problem& problem, Control& control)
+      : problem_(problem), control_(control), shares_(problem.has_sharing()), symmetry_(problem) {
     const bool binds = !memory_cannot_bind(problem);
     std::vector<CutSegment> split = cut_segments(problem);
-    if (binds && problem.shared_weight_count() == 0 && problem.op_count() <= Module::kMaxOps) {
+    if (!shares_ && binds && problem.shared_weight_count() == 0 &&
+        problem.op_count() <= Module::kMaxOps) {
       CutSegment whole;
       whole.ops.assign(problem.topological_order().begin(), problem.topological_order().end());
       split = {std::move(whole)};
       with_memory_ = true;
     }
-    exact_ = !problem.has_overheads() && (!binds || with_memory_);
+    exact_ = (shares_ || !problem.has_overheads()) && (!binds || with_memory_);
     for (const CutSegment& segment : split) {
       if (control_.should_stop()) break;
       add_part(segment);
@@ -136,16 +185,20 @@ class Decomposition {
   // Repeated modules, as the layers of a transformer, are looked at once.
   [[nodiscard]] bool many() const { return distinct_.size() > kManyModules; }
 
+  [[nodiscard]] std::unique_ptr<const SearchableModule> module_of(const CutSegment& segment) const {
+    if (shares_) return std::make_unique<ProgrammedModule>(problem_, segment);
+    return std::make_unique<CompiledModule>(problem_, segment, with_memory_);
+  }
+
   void add_part(const CutSegment& segment) {
-    Part part{.module = Module(problem_, segment, with_memory_),
+    Part part{.module = module_of(segment),
+              .symmetry = &symmetry_,
+              .entry = segment.entry,
+              .exit = segment.exit,
               .entries = segment.entry.valid() ? problem_.device_count() : 1,
               .exits = segment.exit.valid() ? problem_.device_count() : 1,
-              .widest = 0,
               .passages = nullptr};
-    const double state_bytes =
-        40 + 8.0 * static_cast<double>(2 * part.module.op_count() + part.module.slot_count + 16);
-    part.widest = static_cast<std::size_t>(kLayerBytes / state_bytes / 8);
-    auto& known = known_[part.module.signature()];
+    auto& known = known_[part.module->signature()];
     if (known == nullptr) {
       known = std::make_shared<std::vector<Passage>>(part.entries * part.exits);
       distinct_.push_back({parts_.size(), segment});
@@ -168,17 +221,31 @@ class Decomposition {
     if (!control_.cannot_afford(seconds, 0).empty()) return false;
     for (const auto& [index, segment] : distinct_) {
       if (control_.should_stop()) return false;
-      const Part& part = parts_[index];
-      const std::vector<double> least = segment_times(problem_, segment);
-      for (std::size_t entry = 0; entry < part.entries; ++entry) {
-        for (std::size_t exit = 0; exit < part.exits; ++exit) {
-          double& lower = part.at(entry, exit).lower;
-          lower = least[entry * part.exits + exit];
-          if (!many()) lower = std::max(lower, part.search(entry, exit).root_bound());
-        }
-      }
+      bound_passages_of(parts_[index], segment);
     }
     return true;
+  }
+
+  void bound_passages_of(const Part& part, const CutSegment& segment) const {
+    const auto wanted = [&](std::size_t entry, std::size_t exit) {
+      return part.stands_for_itself(entry, exit);
+    };
+    const std::vector<double> least = segment_times(problem_, segment, wanted);
+    for (std::size_t entry = 0; entry < part.entries; ++entry) {
+      for (std::size_t exit = 0; exit < part.exits; ++exit) {
+        if (!wanted(entry, exit)) continue;
+        Passage& passage = part.at(entry, exit);
+        passage.lower = least[entry * part.exits + exit];
+        if (many() || passage.lower == kInfinity) continue;
+        const std::unique_ptr<PassageSearch> search = part.search(entry, exit);
+        passage.lower = std::max(passage.lower, search->root_bound());
+        if (passage.lower == kInfinity) continue;
+        ModuleItems items = search->simple_items();
+        if (items.empty()) continue;
+        const double value = search->value_of(items);
+        part.offer(entry, exit, value, std::move(items));
+      }
+    }
   }
 
   // The plan given, and one by a short search; of many modules few will be looked at, so that the
@@ -187,8 +254,8 @@ class Decomposition {
     if (control_.start != nullptr) offer(*control_.start);
     Budget budget = control_.budget();
     budget.seconds = (many() ? kStartShare : 1) * control_.remaining();
-    budget.steps = std::min<std::uint64_t>(
-        budget.steps, (many() ? kStartMovesOfMany : kStartMoves) * distinct_ops_);
+    const std::uint64_t moves = many() || shares_ ? kMoreStartMoves : kStartMoves;
+    budget.steps = std::min<std::uint64_t>(budget.steps, moves * distinct_ops_);
     Control part("search", budget, control_.interruption());
     part.start = control_.start;
     const PlannerEntry quick = placewright::search();
@@ -206,17 +273,12 @@ class Decomposition {
       transfers[transfer.tensor].push_back(&transfer);
     }
     std::size_t entry = 0;
-    for (Part& part : parts_) {
-      const std::size_t exit =
-          part.module.exit >= 0 ? plan.placement[part.module.ops.back()].index() : 0;
-      ModuleSearch search = part.search(entry, exit);
-      Passage& passage = part.at(entry, exit);
-      std::vector<ModuleItem> items = search.items_of(plan, transfers);
-      const double value = search.value_of(items);
-      if (value < passage.upper) {
-        passage.upper = value;
-        passage.items = std::move(items);
-      }
+    for (const Part& part : parts_) {
+      const std::size_t exit = part.exit.valid() ? plan.placement[part.exit].index() : 0;
+      const std::unique_ptr<PassageSearch> search = part.module->search(entry, exit);
+      ModuleItems items = search->items_of(plan, transfers);
+      const double value = search->value_of(items);
+      part.offer(entry, exit, value, std::move(items));
       entry = exit;
     }
   }
@@ -252,14 +314,21 @@ class Decomposition {
         idle_.wait(lock);
         continue;
       }
-      Part& part = parts_[choice->part];
+      const Part& part = parts_[choice->part];
       Passage& passage = part.at(choice->entry, choice->exit);
       passage.busy = true;
       ++busy_;
       lock.unlock();
-      ModuleSearch search = part.search(choice->entry, choice->exit);
-      const ModuleResult result = search.run(choice->cutoff, choice->width,
-                                             [this](auto steps) { return should_stop(steps); });
+      const ModuleResult result =
+          part.search(choice->entry, choice->exit)
+              ->run({.at_least = passage.lower,
+                     .cutoff = choice->cutoff,
+                     .known = &passage.items,
+                     .width = choice->width},
+                    {.should_stop = [this](auto steps) { return should_stop(steps); },
+                     .seconds_left = [this] { return control_.remaining(); },
+                     .seed = control_.budget().seed,
+                     .interruption = control_.interruption()});
       lock.lock();
       --busy_;
       passage.busy = false;
@@ -282,7 +351,10 @@ class Decomposition {
   void take_over(const Part& part, Passage& passage, const Choice& choice,
                  const ModuleResult& result) {
     passage.width = choice.width;
-    passage.exhausted = !result.complete && choice.width >= part.widest;
+    // What is best but for rounding will not be better by more work. Where nothing was found below the
+    // cutoff, an equal module elsewhere may ask with a higher one.
+    passage.exhausted = result.complete ? result.value <= choice.cutoff * (1 + 2 * kIndifference)
+                                        : choice.width >= part.module->widest();
     passage.lower = std::max(passage.lower, result.lower_bound);
     if (result.value < passage.upper) {
       passage.upper = result.value;
@@ -380,8 +452,9 @@ class Decomposition {
     double origin = 0;
     std::size_t entry = 0;
     for (std::size_t m = 0; m < parts_.size(); ++m) {
-      ModuleSearch search = parts_[m].search(entry, exits[m]);
-      origin = search.replay(parts_[m].at(entry, exits[m]).items, origin, plan);
+      const Part& part = parts_[m];
+      origin =
+          part.module->search(entry, exits[m])->replay(part.items(entry, exits[m]), origin, plan);
       entry = exits[m];
     }
     Schedule schedule = retime(problem_, plan.placement, *plan.schedule);
@@ -421,8 +494,9 @@ class Decomposition {
           if (passage.lower >= passage.upper * (1 - kIndifference)) continue;
           const double rest = from_begin_[m][entry] + to_end_[m + 1][exit];
           if (rest + passage.lower >= limit) continue;
-          const std::size_t width = std::min(
-              part.widest, passage.width == 0 ? kFirstWidth : passage.width * kWidthGrowth);
+          const std::size_t width =
+              std::min(part.module->widest(),
+                       passage.width == 0 ? kFirstWidth : passage.width * kWidthGrowth);
           const Choice choice{
               m, entry, exit, std::min(passage.upper, value_ - rest), passage.width, width};
           const auto consider = [&](std::vector<Choice>& best) {
@@ -466,6 +540,8 @@ class Decomposition {
 
   const Problem& problem_;
   Control& control_;
+  bool shares_;
+  DeviceSymmetry symmetry_;
   bool with_memory_ = false;
   bool exact_ = false;
   std::vector<Part> parts_;
@@ -492,9 +568,21 @@ class Decomposition {
   std::atomic<bool> stopped_ = false;
 };
 
+// Where devices share.
+std::string refuses_sharing(const Problem& problem) {
+  if (problem.space_count() > 1) {
+    return "where devices share resources or memory, it knows one memory space for all devices";
+  }
+  if (cut_nodes(problem).empty()) {
+    return "no op cuts the graph in two, so that it is one module, for which there is `cpsat`";
+  }
+  return solvers::cp_sat_available() ? std::string{} : solvers::cp_sat_load_error();
+}
+
 std::string refuses(const Problem& problem) {
   if (problem.device_count() > Module::kMaxDevices) return "it handles at most 16 devices";
-  return too_wide_for_decompose(problem);
+  if (std::string refusal = too_wide_for_decompose(problem); !refusal.empty()) return refusal;
+  return problem.has_sharing() ? refuses_sharing(problem) : std::string{};
 }
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {
@@ -520,6 +608,7 @@ PlannerEntry decompose() {
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
                       .share = 20,
+                      .knows_sharing = true,
                       .refuses = refuses,
                       .plan = plan};
 }

@@ -10,7 +10,8 @@
 //            by the bound between cut nodes; the first two are tried as pairs. Where the devices that
 //            a plan by `search` uses most promise more, these.
 //   plan     by `decompose` on as many of the chosen as it can look at in the time, then on some more
-//            where there is time for them too, from the plan before.
+//            where there is time for them too, from the plan before. Where devices share and it
+//            refuses the chosen ones (several memory spaces, no cut node), by `search`.
 //
 // Where there is too little time to choose devices, the answer is the plan that it began with.
 //
@@ -32,6 +33,7 @@
 #include "planners/baselines/baselines.h"
 #include "planners/device_choice.h"
 #include "planners/latency/latency.h"
+#include "planners/latency/module.h"
 #include "problem/move_time.h"
 #include "problem/part.h"
 
@@ -256,7 +258,7 @@ class FewDevices {
     ProblemDraft draft = problem_.draft();
     keep_devices(draft, devices);
     const Problem few(std::move(draft));
-    const PlannerEntry planner = decompose();
+    const PlannerEntry planner = decompose().refusal(few).empty() ? decompose() : search();
     Control apart = control_.apart(planner.name, share * control_.remaining());
     if (on_few_) apart.start = &*on_few_;
     Answer found = planner.plan(few, Settings{planner.options}, apart);
@@ -287,6 +289,11 @@ std::string refuses(const Problem& problem) {
   return too_wide_for_decompose(problem);
 }
 
+// Of so few that share, `decompose` looks at all.
+bool worth_its_time(const Problem& problem) {
+  return !problem.has_sharing() || problem.device_count() > Module::kMaxDevices;
+}
+
 }  // namespace
 
 PlannerEntry few_devices() {
@@ -295,6 +302,8 @@ PlannerEntry few_devices() {
                       .objectives = {Objective::latency},
                       .effort = Effort::anytime,
                       .share = 12,
+                      .worth_its_time = worth_its_time,
+                      .knows_sharing = true,
                       .refuses = refuses,
                       .plan = plan};
 }

@@ -19,6 +19,7 @@ constexpr std::size_t kDone = 1;
 
 // Schedules this close to the best known one are not looked for (relative).
 constexpr double kIndifference = 2e-7;
+constexpr double kLayerBytes = 4e8;  // memory for one search
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -777,9 +778,11 @@ void ModuleSearch::measure_reach(const std::uint8_t* marks, std::uint64_t done) 
   }
 }
 
-ModuleResult ModuleSearch::run(double cutoff, std::size_t width, const Stop& stop) {
+ModuleResult ModuleSearch::run(const PassageGoal& goal, const PassageLimits& limits) {
+  const std::size_t width = goal.width;
   ModuleResult result;
-  limit_ = cutoff * (1 - kIndifference);
+  std::uint64_t expanded = 0;
+  limit_ = goal.cutoff * (1 - kIndifference);
   best_ = kInfinity;
   trace_.clear();
   Layer layer(time_count_, mark_count_, memory_at_);
@@ -797,7 +800,7 @@ ModuleResult ModuleSearch::run(double cutoff, std::size_t width, const Stop& sto
     std::size_t i = 0;
     for (; i < layer.size(); ++i) {
       if (!layer.alive(i) || layer.node(i).bound >= limit_) continue;
-      if (++result.expanded % 64 == 0 && stop(64)) {
+      if (++expanded % 64 == 0 && limits.should_stop(64)) {
         stopped = true;
         break;
       }
@@ -832,7 +835,7 @@ ModuleResult ModuleSearch::run(double cutoff, std::size_t width, const Stop& sto
   return result;
 }
 
-std::vector<ModuleItem> ModuleSearch::items_of(
+ModuleItems ModuleSearch::items_of(
     const Plan& plan, const Table<TensorId, std::vector<const Transfer*>>& transfers) const {
   struct Timed {
     double start;
@@ -862,12 +865,12 @@ std::vector<ModuleItem> ModuleSearch::items_of(
   std::sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
     return a.start != b.start ? a.start < b.start : a.rank < b.rank;
   });
-  std::vector<ModuleItem> items;
+  ModuleItems items;
   for (const Timed& entry : timed) items.push_back(entry.item);
   return items;
 }
 
-double ModuleSearch::value_of(const std::vector<ModuleItem>& items) {
+double ModuleSearch::value_of(const ModuleItems& items) {
   Node root;
   make_root(root);
   std::uint64_t done = 0;
@@ -881,7 +884,7 @@ double ModuleSearch::value_of(const std::vector<ModuleItem>& items) {
   return last;
 }
 
-double ModuleSearch::replay(const std::vector<ModuleItem>& items, double origin, Plan& plan) {
+double ModuleSearch::replay(const ModuleItems& items, double origin, Plan& plan) {
   Node root;
   make_root(root);
   std::uint64_t done = 0;
@@ -914,6 +917,17 @@ double ModuleSearch::replay(const std::vector<ModuleItem>& items, double origin,
     }
   }
   return last;
+}
+
+std::size_t CompiledModule::widest() const {
+  const double state_bytes =
+      40 + 8.0 * static_cast<double>(2 * module_.op_count() + module_.slot_count + 16);
+  return static_cast<std::size_t>(kLayerBytes / state_bytes / 8);
+}
+
+std::unique_ptr<PassageSearch> CompiledModule::search(std::size_t entry, std::size_t exit) const {
+  return std::make_unique<ModuleSearch>(module_, module_.has_entry ? static_cast<int>(entry) : -1,
+                                        module_.exit >= 0 ? static_cast<int>(exit) : -1);
 }
 
 }  // namespace placewright

@@ -54,56 +54,29 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "planners/latency/module.h"
+#include "planners/latency/passage_search.h"
 #include "problem/plan.h"
 
 namespace placewright {
 
-struct ModuleItem {
-  enum class Kind : std::uint8_t {
-    op,    // `id` runs on `device`
-    out,   // host: tensor `id` leaves its producer's device
-    send,  // tensor `id` goes to `device` (links: from the producer; host: from host memory)
-  };
-  Kind kind = Kind::op;
-  std::uint8_t device = 0;
-  std::uint16_t id = 0;
-};
-
-struct ModuleResult {
-  double value = kInfinity;  // of the best schedule below the cutoff
-  double lower_bound = 0;    // of all schedules; at most the cutoff or the value
-  bool complete = false;  // nothing was let go: no schedule lies below `lower_bound`, and that is
-                          // the value or the cutoff
-  std::vector<ModuleItem> items;
-  std::uint64_t expanded = 0;
-};
-
-class ModuleSearch {
+class ModuleSearch final : public PassageSearch {
  public:
-  // Asked now and then with the partial schedules expanded since the last time.
-  using Stop = std::function<bool(std::uint64_t)>;
-
   // Devices of entry and exit; -1 if there is none.
   ModuleSearch(const Module& module, int entry_device, int exit_device);
 
-  // A lower bound on all schedules, without search.
-  [[nodiscard]] double root_bound();
+  [[nodiscard]] double root_bound() override;
+  [[nodiscard]] ModuleItems simple_items() override { return {}; }
+  // A step of work is a partial schedule expanded.
+  ModuleResult run(const PassageGoal& goal, const PassageLimits& limits) override;
 
-  // Looks for schedules with a value below `cutoff`.
-  ModuleResult run(double cutoff, std::size_t width, const Stop& stop);
-
-  // What a plan does in this module, in order of start.
-  [[nodiscard]] std::vector<ModuleItem> items_of(
-      const Plan& plan, const Table<TensorId, std::vector<const Transfer*>>& transfers) const;
-  // The end of the last op.
-  double value_of(const std::vector<ModuleItem>& items);
-
-  // Writes devices and times of the items into the plan, from `origin` on; answers the end.
-  double replay(const std::vector<ModuleItem>& items, double origin, Plan& plan);
+  [[nodiscard]] ModuleItems items_of(
+      const Plan& plan,
+      const Table<TensorId, std::vector<const Transfer*>>& transfers) const override;
+  double value_of(const ModuleItems& items) override;
+  double replay(const ModuleItems& items, double origin, Plan& plan) override;
 
  private:
   struct Node {
@@ -194,6 +167,21 @@ class ModuleSearch {
   std::size_t goal_layer_ = 0;
   std::size_t layer_number_ = 0;
   std::vector<std::vector<Step>> trace_;
+};
+
+// A module whose passages are searched so.
+class CompiledModule final : public SearchableModule {
+ public:
+  CompiledModule(const Problem& problem, const CutSegment& segment, bool with_memory)
+      : module_(problem, segment, with_memory) {}
+
+  [[nodiscard]] std::string signature() const override { return module_.signature(); }
+  [[nodiscard]] std::size_t widest() const override;
+  [[nodiscard]] std::unique_ptr<PassageSearch> search(std::size_t entry,
+                                                      std::size_t exit) const override;
+
+ private:
+  Module module_;
 };
 
 }  // namespace placewright

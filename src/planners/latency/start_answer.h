@@ -1,4 +1,5 @@
-// What the model-based planners start from: the better of HEFT's plan and the plan given.
+// What the model-based planners start from: the best of the plan given and of what is made at once, by HEFT,
+// ETF and on a single device.
 
 #pragma once
 
@@ -6,7 +7,7 @@
 
 namespace placewright {
 
-// HEFT gets at most half of the time that is left.
+// Each gets at most a quarter of the time that is left, HEFT half of it.
 Answer start_answer(const Problem& problem, Control& control);
 
 }  // namespace placewright

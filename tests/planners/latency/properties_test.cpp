@@ -70,6 +70,10 @@ ProblemDraft scaled(ProblemDraft draft, double factor) {
   for (Tensor& tensor : draft.tensors) {
     tensor.host_time *= factor;
     for (double& time : tensor.link_times) time *= factor;
+    for (CutOverhead& cut : tensor.cuts) {
+      cut.send *= factor;
+      cut.receive *= factor;
+    }
   }
   for (Link& link : draft.cluster.links) {
     link.latency *= factor;
@@ -93,6 +97,7 @@ class ScheduleProperties : public ::testing::TestWithParam<std::uint64_t> {
 TEST_P(ScheduleProperties, NamesDoNotMatter) {
   ProblemDraft plain = draft();
   for (Device& device : plain.cluster.devices) device.send_overhead = device.receive_overhead = 0;
+  for (Tensor& tensor : plain.tensors) tensor.cuts.clear();
   expect_same(exact_value(plain), exact_value(relabelled(plain)));
 }
 
