@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,9 +34,13 @@ class Enumeration {
     best_ = std::move(plan);
   }
 
-  // `seen`: what was enumerated, "pipeline".
-  [[nodiscard]] Answer answer(std::string_view seen) && {
-    if (stopped_) return {std::move(best_), {}, false, control_.stop_reason()};
+  // `seen`: what was enumerated, "pipeline". `open`: no plan that was not looked at is better than this.
+  [[nodiscard]] Answer answer(std::string_view seen, double open = 0) && {
+    if (stopped_) {
+      const Certificate bound{std::min(open, value()),
+                              fmt::format("every {} looked at or left", seen)};
+      return {std::move(best_), open > 0 ? bound : Certificate{}, false, control_.stop_reason()};
+    }
     if (best_) {
       const Certificate proof{best_->value, fmt::format("every {} looked at", seen)};
       return {std::move(best_), proof, false, ""};

@@ -185,7 +185,7 @@ bool PlannerEntry::serves(Objective objective) const {
 
 std::string PlannerEntry::refusal(const Problem& problem) const {
   if (!knows_sharing && problem.has_sharing()) {
-    return "it does not plan for shared resources, memory spaces or cut costs by tensor";
+    return "it does not plan for shared resources or memory spaces";
   }
   return refuses ? refuses(problem) : std::string{};
 }

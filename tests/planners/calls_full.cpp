@@ -34,6 +34,7 @@ ProblemDraft draft_of(std::uint64_t seed, int calls_per_device) {
   options.pins = seed % 7 == 2;
   options.colocation = seed % 3 != 0;
   options.overheads = seed % 5 == 3;
+  options.cuts = seed % 5 > 2;
   options.zero_times = seed % 2 == 0;
   ProblemDraft draft = testing::random_draft(options, 10000 + seed);
   draft.rules.calls_per_device = calls_per_device;

@@ -23,12 +23,13 @@ using testing::RandomProblemOptions;
 
 constexpr double kTolerance = 1e-7;
 
-PlanOutcome plan_with(const Problem& problem, const std::string& planner, double seconds = 60) {
+PlanOutcome plan_within(const Problem& problem, const std::string& planner, const Budget& budget) {
   static const Registry registry = planning_registry();
-  PlanRequest request;
-  request.planner = planner;
-  request.budget.seconds = seconds;
-  return make_plan(problem, registry, request);
+  return make_plan(problem, registry, {.planner = planner, .budget = budget});
+}
+
+PlanOutcome plan_with(const Problem& problem, const std::string& planner, double seconds = 60) {
+  return plan_within(problem, planner, {.seconds = seconds});
 }
 
 // Odd seeds limit the memory of the accelerators only, so that plans surely exist.
@@ -45,6 +46,7 @@ ProblemDraft small_draft(std::uint64_t seed, int calls_per_device, std::size_t o
   options.colocation = seed % 3 == 0;
   options.shared_weights = seed % 8 == 5;
   options.overheads = seed % 5 == 3;
+  options.cuts = seed % 5 > 2;
   options.zero_times = seed % 2 == 0;
   ProblemDraft draft = random_draft(options, seed);
   draft.rules.calls_per_device = calls_per_device;
@@ -200,6 +202,30 @@ TEST(CallPlanners, NeverMakeCallsThatWaitForEachOther) {
     EXPECT_TRUE(sound) << planner;
   }
   EXPECT_NEAR(plan_with(problem, "calls-exact").value(), 4, 1e-9);
+}
+
+// Two streams of one GPU: each op of the middle leaves half of it to the other.
+TEST(CallsSearch, RunsCallsSideBySideOnASharedResource) {
+  ProblemDraft draft;
+  draft.objective = Objective::call_latency;
+  draft.cluster.interconnect = InterconnectKind::host;
+  draft.cluster.kinds = {{"host", true}, {"gpu"}};
+  draft.cluster.resources = {{"sm", 4}};
+  draft.cluster.devices = {{.name = "h", .kind = KindId{0}},
+                           {.name = "s0", .kind = KindId{1}, .uses = {{ResourceId{0}, 4}}},
+                           {.name = "s1", .kind = KindId{1}, .uses = {{ResourceId{0}, 4}}}};
+  draft.models = {{.name = "m"}};
+  draft.ops = {{.name = "in", .time = {4, 2}},
+               {.name = "left", .time = {20, 5}, .share = {1, 0.5}},
+               {.name = "right", .time = {20, 5}, .share = {1, 0.5}},
+               {.name = "out", .time = {3, 1.5}}};
+  draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}, OpId{2}}, .host_time = 0.1},
+                   {.producer = OpId{1}, .consumers = {OpId{3}}, .host_time = 0.1},
+                   {.producer = OpId{2}, .consumers = {OpId{3}}, .host_time = 0.1}};
+  const PlanOutcome outcome =
+      plan_within(Problem(std::move(draft)), "calls-search", {.seconds = 600, .steps = 50'000});
+  EXPECT_EQ(outcome.fault, "");
+  EXPECT_NEAR(outcome.value(), 12.2, 1e-9);
 }
 
 struct Published {

@@ -63,6 +63,7 @@ TEST(ExhaustiveAtLength, AgreesWithEnumerationOfCalls) {
     options.unsupported = seed % 5 == 1;
     options.colocation = seed % 3 != 0;
     options.overheads = seed % 5 == 3;
+    options.cuts = seed % 5 > 2;
     options.zero_times = seed % 2 == 0;
     ProblemDraft draft = testing::random_draft(options, 20'000 + seed);
     draft.rules.calls_per_device = 2;

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "planners/learned/learner.h"
 #include "planning/service.h"
 #include "support/planner_case.h"
 #include "support/published.h"
@@ -97,11 +98,12 @@ inline std::vector<ProblemDraft> easy_drafts(Objective objective) {
   constexpr std::size_t kShared = 6;  // ops where resources are shared: proofs of more take long
   std::vector<ProblemDraft> drafts;
   for (const InterconnectKind interconnect : interconnects(objective)) {
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       RandomProblemOptions options = plain(objective, interconnect);
       options.congestion = seed % 2 == 0;
       options.lanes = seed == 3 && is_schedule(objective);
-      options.overheads = seed == 4;
+      options.overheads = seed == 4 || seed == 6;
+      options.cuts = seed > 4;
       options.zero_times = seed == 1;
       options.training = seed == 2 && objective == Objective::throughput;
       drafts.push_back(random_draft(options, seed));
@@ -157,6 +159,7 @@ inline std::vector<ProblemDraft> hard_drafts(Objective objective) {
       options.shared_weights = seed % 5 == 0;
       options.missing_links = seed % 6 == 5 && interconnect == InterconnectKind::links;
       options.congestion = seed % 4 < 2;
+      options.cuts = seed % 4 > 1;
       options.training = seed % 5 == 2 && objective == Objective::throughput;
       drafts.push_back(random_draft(options, 100 + seed));
     }
@@ -190,6 +193,27 @@ inline void expect_sound(const Problem& problem, const Answer& answer) {
   // Bounds come from sums in another order than the value's.
   EXPECT_LE(answer.certificate.lower_bound, answer.value() * (1 + 1e-9));
   EXPECT_NE(answer.certificate.method, "");
+}
+
+// On all problems, since some planners are for few, and with the steps that they need: with those of
+// the extent, or with more where these find no plan.
+inline void expect_sound_plans_where_nothing_stands_in_the_way(const PlannerCase& each,
+                                                               const Extent& extent) {
+  int served = 0;
+  const std::string no_plugin = learned::why_no_plugin();
+  for (ProblemDraft& draft : easy_drafts(each.objective)) {
+    const Problem problem(std::move(draft));
+    SCOPED_TRACE(problem.name());
+    const std::string refusal = entry_of(each.planner, problem).refusal(problem);
+    if (!refusal.empty() && refusal == no_plugin) GTEST_SKIP() << refusal;
+    if (!fits(each.planner, problem)) continue;
+    ++served;
+    Answer answer = answer_of(each.planner, problem, extent.budget());
+    if (!answer.plan) answer = answer_of(each.planner, problem, Extent{}.budget());
+    expect_sound(problem, answer);
+    EXPECT_TRUE(answer.plan) << answer.reason;
+  }
+  EXPECT_GT(served, 0) << "the planner refuses every problem of this suite, which says nothing";
 }
 
 inline void expect_soundness_under_every_rule(const PlannerCase& each, const Extent& extent) {

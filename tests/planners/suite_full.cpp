@@ -9,6 +9,10 @@ namespace {
 
 class PlannersAtLength : public ::testing::TestWithParam<PlannerCase> {};
 
+TEST_P(PlannersAtLength, FindSoundPlansWhereNothingStandsInTheWay) {
+  expect_sound_plans_where_nothing_stands_in_the_way(GetParam(), Extent{});
+}
+
 TEST_P(PlannersAtLength, AreSoundUnderEveryRule) {
   expect_soundness_under_every_rule(GetParam(), Extent{});
 }

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "planners/learned/learner.h"
 #include "planners/suite_checks.h"
 
 namespace placewright::testing {
@@ -19,22 +18,8 @@ constexpr Extent kQuick{.every = 4, .steps = 1000};
 
 class Planners : public ::testing::TestWithParam<PlannerCase> {};
 
-// On all problems, since some planners are for few, and with the steps that they need.
 TEST_P(Planners, FindSoundPlansWhereNothingStandsInTheWay) {
-  int served = 0;
-  const std::string no_plugin = learned::why_no_plugin();
-  for (ProblemDraft& draft : easy_drafts(GetParam().objective)) {
-    const Problem problem(std::move(draft));
-    SCOPED_TRACE(problem.name());
-    const std::string refusal = entry_of(GetParam().planner, problem).refusal(problem);
-    if (!refusal.empty() && refusal == no_plugin) GTEST_SKIP() << refusal;
-    if (!fits(GetParam().planner, problem)) continue;
-    ++served;
-    const Answer answer = answer_of(GetParam().planner, problem, Extent{}.budget());
-    expect_sound(problem, answer);
-    EXPECT_TRUE(answer.plan) << answer.reason;
-  }
-  EXPECT_GT(served, 0) << "the planner refuses every problem of this suite, which says nothing";
+  expect_sound_plans_where_nothing_stands_in_the_way(GetParam(), kQuick);
 }
 
 TEST_P(Planners, AreSoundUnderEveryRule) {
@@ -88,7 +73,7 @@ TEST_P(Planners, KeepTheTimeLimit) {
   const Problem problem =
       published_problem(published(GetParam().objective).back(), GetParam().objective);
   if (!fits(GetParam().planner, problem)) return;
-  expect_sound(problem, answer_of(GetParam().planner, problem, Budget{.seconds = 0.2}));
+  expect_sound(problem, answer_of(GetParam().planner, problem, Budget{.seconds = 0.1}));
 }
 
 TEST_P(Planners, StopWhenInterrupted) {

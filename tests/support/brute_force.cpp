@@ -9,6 +9,7 @@
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
 #include "evaluate/schedule.h"
+#include "verify/verifier.h"
 
 namespace placewright::testing {
 namespace {
@@ -217,6 +218,42 @@ class ActiveSchedules {
   std::vector<ActivityId> order_;  // topological
 };
 
+// The least value of a placement's stages, each of the devices without one helping none of them or any,
+// as the verifier allows.
+class StageReplicas {
+ public:
+  StageReplicas(const Problem& problem, const Placement& placement, double stop_at)
+      : problem_(problem), stages_(stages_of(problem, placement)), best_(stop_at) {}
+
+  double least() {
+    extend(0);
+    return best_;
+  }
+
+ private:
+  void extend(std::size_t device) {
+    if (device == problem_.device_count() || problem_.rules().max_replicas == 1) {
+      const Plan plan = pipeline_plan_below(problem_, stages_, best_);
+      if (plan.value < best_ && verify(problem_, plan).empty()) best_ = plan.value;
+      return;
+    }
+    extend(device + 1);
+    const auto is_first = [&](const Stage& stage) {
+      return stage.devices.front() == DeviceId{device};
+    };
+    if (std::ranges::any_of(stages_, is_first)) return;
+    for (Stage& stage : stages_) {
+      stage.devices.push_back(DeviceId{device});
+      extend(device + 1);
+      stage.devices.pop_back();
+    }
+  }
+
+  const Problem& problem_;
+  std::vector<Stage> stages_;
+  double best_;
+};
+
 bool links_exist(const Problem& problem, const Placement& placement) {
   for (const TensorId tensor : problem.tensors()) {
     for (const OpId consumer : problem.consumers(tensor)) {
@@ -247,7 +284,7 @@ std::optional<double> brute_force_value(const Problem& problem) {
   for_each_placement(problem, [&](const Placement& placement) {
     if (!links_exist(problem, placement)) return;
     if (problem.objective() == Objective::throughput) {
-      if (contiguous(problem, placement)) best = std::min(best, pipeline_value(problem, placement));
+      if (contiguous(problem, placement)) best = StageReplicas(problem, placement, best).least();
     } else {
       best = std::min(best, brute_force_schedule_value(problem, placement, best));
     }

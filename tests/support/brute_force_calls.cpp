@@ -55,12 +55,11 @@ class Splits {
       if (readers.empty()) continue;
       const double time = problem_.host_time(tensor);
       if (unit_[producer] < call_units()) {
-        const Device& device = problem_.device(placement_[producer]);
-        duration[unit_[producer]] += time + device.send_overhead;
+        duration[unit_[producer]] += time + problem_.send_overhead(tensor, placement_[producer]);
       }
       for (const std::size_t reader : readers) {
         if (reader >= call_units()) continue;
-        duration[reader] += time + problem_.device(DeviceId{reader / calls_}).receive_overhead;
+        duration[reader] += time + problem_.receive_overhead(tensor, DeviceId{reader / calls_});
       }
     }
     return duration;

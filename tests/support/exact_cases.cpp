@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "planners/registry.h"
+#include "problem/part.h"
 #include "support/brute_force.h"
+#include "support/cut_problem.h"
 #include "verify/verifier.h"
 
 namespace placewright::testing {
@@ -29,7 +31,9 @@ RandomProblemOptions exact_case(std::uint64_t number) {
   options.colocation = one_in_four(7, 3);
   options.shared_weights = one_in_four(11, 2);
   options.lanes = one_in_four(13, 0);
-  options.overheads = one_in_four(17, 1);
+  const bool cuts_cost = one_in_four(17, 1);  // by device, by tensor, or both
+  options.overheads = cuts_cost && number / 29 % 3 != 0;
+  options.cuts = cuts_cost && number / 29 % 3 != 1;
   options.missing_links = options.interconnect == InterconnectKind::links && one_in_four(19, 2);
   options.integer_times = number % 3 == 0;
   options.zero_times = one_in_four(23, 1);
@@ -85,6 +89,97 @@ ProblemDraft sharing_draft(std::uint64_t number) {
 
 ProblemDraft sharing_completion_draft(std::uint64_t number) {
   return sharing_draft(2 * number + 1);
+}
+
+namespace {
+
+RandomProblemOptions mixed_spaces_case(std::uint64_t number) {
+  RandomProblemOptions options;
+  options.spaces = true;
+  options.objective = number % 3 == 2 ? Objective::total_completion : Objective::latency;
+  options.models = options.objective == Objective::total_completion ? 2 : 1;
+  options.interconnect = number % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
+  options.congestion = number / 2 % 3 != 0;
+  options.devices = 3 + number / 6 % 4;
+  options.ops = options.devices == 6 ? 3 : options.devices == 3 ? 5 : 4;
+  options.edge_probability = 0.3 + 0.2 * static_cast<double>(number / 5 % 4);
+  options.integer_times = true;
+  options.zero_times = number % 7 == 0;
+  options.resources = number / 4 % 3 != 0;
+  options.lanes = !options.resources && number % 5 == 0;
+  options.cuts = number / 3 % 5 < 3;
+  options.overheads = number / 3 % 5 == 2 || number / 3 % 5 == 3;
+  options.missing_links = options.interconnect == InterconnectKind::links && number / 2 % 5 == 0;
+  options.unsupported = number % 11 == 0;
+  options.pins = number % 13 == 0;
+  options.colocation = number % 17 == 0;
+  options.shared_weights = options.binding_memory = number % 9 == 0;
+  return options;
+}
+
+bool has_mixed_spaces(const ProblemDraft& draft) {
+  const Problem problem(draft);
+  const auto in_another = [&](DeviceId device) { return !problem.same_space(device, DeviceId{0}); };
+  return problem.has_shared_spaces() && std::ranges::any_of(problem.devices(), in_another);
+}
+
+// Two host devices in one memory beside an accelerator, which most ops cannot run on.
+ProblemDraft host_pair_draft(RandomProblemOptions options, std::uint64_t number) {
+  options.devices = 6;  // a third are host devices, the last ones
+  options.ops = 6;
+  options.pins = options.spaces = options.binding_memory = options.colocation =
+      options.unsupported = false;
+  ProblemDraft draft = random_draft(options, number);
+  keep_devices(draft, std::vector{DeviceId{0}, DeviceId{4}, DeviceId{5}});
+  draft.cluster.spaces.push_back({.name = "host"});
+  for (const std::size_t host : {1, 2}) draft.cluster.devices[host].space = SpaceId{0};
+  for (std::size_t i = 1; i < draft.ops.size(); ++i) draft.ops[i].time[0] = kUnsupported;
+  return draft;
+}
+
+}  // namespace
+
+ProblemDraft mixed_spaces_draft(std::uint64_t number) {
+  const RandomProblemOptions options = mixed_spaces_case(number);
+  if (options.interconnect == InterconnectKind::host && options.devices == 6) {
+    return host_pair_draft(options, number);
+  }
+  constexpr std::uint64_t kTries = 100;
+  for (std::uint64_t seed = kTries * number;; ++seed) {
+    ProblemDraft draft = random_draft(options, seed);
+    if (has_mixed_spaces(draft)) return draft;
+  }
+}
+
+ProblemDraft mixed_spaces_completion_draft(std::uint64_t number) {
+  return mixed_spaces_draft(3 * number + 2);
+}
+
+ProblemDraft sharing_modules_draft(std::uint64_t number) {
+  RandomProblemOptions options;
+  options.edge_probability = 0.15 + 0.15 * static_cast<double>(number / 3 % 4);
+  options.integer_times = true;
+  options.zero_times = number % 5 == 0;
+  options.colocation = number % 7 == 0;
+  const double trap_probability = number % 6 == 0 ? 0.1 : 0;
+  if (number % 3 != 0) {
+    options.ops = number % 3 == 1 ? 4 : 6;
+    ProblemDraft draft = with_cut_node(core_set_draft(options, number), number, trap_probability);
+    if (number % 3 == 2) keep_devices(draft, std::vector{DeviceId{0}, DeviceId{1}, DeviceId{4}});
+    round_times(draft);
+    return draft;
+  }
+  options.ops = 5 + number / 3 % 2;
+  options.devices = 3;
+  options.resources = true;
+  options.one_space = true;
+  options.cuts = number / 3 % 4 < 3;
+  options.overheads = number / 3 % 4 > 1;
+  options.unsupported = number % 11 == 0;
+  options.pins = number % 13 == 0;
+  options.lanes = number % 17 == 0;
+  options.shared_weights = options.binding_memory = number % 19 == 0;
+  return with_cut_node(options, number, trap_probability);
 }
 
 void agrees_with_brute_force(const std::string& planner, DraftOfCase draft_of, std::uint64_t first,

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <stdexcept>
 
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,15 +40,19 @@ RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const 
   std::vector<char*> argv = {program.data()};
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  process_ = fork();
-  if (process_ == 0) {
-    dup2(fileno(in_), STDIN_FILENO);
-    dup2(fileno(out_), STDOUT_FILENO);
-    dup2(fileno(err_), STDERR_FILENO);
-    execv(program.c_str(), argv.data());
-    _exit(127);
+  // Not fork, which copies the page tables of the test.
+  posix_spawn_file_actions_t streams;
+  posix_spawn_file_actions_init(&streams);
+  posix_spawn_file_actions_adddup2(&streams, fileno(in_), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&streams, fileno(out_), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&streams, fileno(err_), STDERR_FILENO);
+  const int refused =
+      posix_spawn(&process_, program.c_str(), &streams, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&streams);
+  if (refused != 0) {
+    process_ = -1;
+    throw std::runtime_error("the program cannot be started");
   }
-  if (process_ < 0) throw std::runtime_error("the program cannot be started");
 }
 
 RunningProgram::~RunningProgram() {

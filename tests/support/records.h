@@ -44,4 +44,19 @@ inline Model model_record(std::string name) {
   return model;
 }
 
+// "cpu:0", "cpu:1", …: cores of one kind, each a device, in one memory.
+inline Cluster core_cluster(std::size_t cores) {
+  Cluster cluster;
+  cluster.kinds = {{"core"}};
+  cluster.spaces = {{"ram"}};
+  for (const ResourceId core : ids<ResourceId>(cores)) {
+    cluster.resources.push_back({"core " + std::to_string(core.index()), 1});
+    Device device = device_record("cpu:" + std::to_string(core.index()), KindId{0});
+    device.uses = {{core, 1}};
+    device.space = SpaceId{0};
+    cluster.devices.push_back(std::move(device));
+  }
+  return cluster;
+}
+
 }  // namespace placewright::testing

@@ -5,6 +5,9 @@
 // slot searches. A heuristic without guarantee on unrelated devices; memory is respected by leaving
 // out devices without room.
 //
+// Where devices share resources an op that ends first takes cores from all others: there it is the best of
+// several such lists (shared_lists.h), and never worse than the best single device.
+//
 // Topcuoglu, Hariri, Wu: Performance-effective and low-complexity task scheduling for heterogeneous
 // computing. IEEE TPDS 13(3), 2002.
 
@@ -12,6 +15,7 @@
 
 #include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
+#include "planners/baselines/shared_lists.h"
 #include "planners/device_choice.h"
 #include "planners/list_schedule.h"
 
@@ -19,6 +23,7 @@ namespace placewright {
 namespace {
 
 Answer plan(const Problem& problem, const Settings&, Control& control) {
+  if (problem.resource_count() > 0) return earliest_end_lists(problem, control);
   const std::vector<OpId> order = list_order(problem, upward_ranks(problem));
   return construct(problem, control, [&](DeviceChoice& choice) {
     return earliest_end_plan(problem, order, choice, control);

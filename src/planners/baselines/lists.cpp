@@ -13,6 +13,9 @@
 //             Each list is made with two thirds of the devices of the last, those that had most to
 //             do in it.
 //
+// Where devices share resources the lists of `heft` and `etf` for these (shared_lists.h) take the place of
+// the first list and of the prices.
+//
 // Both rows end with the first list that is clearly worse than the best. As many passes of HEFT:
 // O(ops x devices) slot searches each. It takes at most half of the time given, so that those who
 // improve plans have the rest. Nothing is proved.
@@ -25,6 +28,7 @@
 #include "bounds/work.h"
 #include "evaluate/schedule.h"
 #include "planners/baselines/baselines.h"
+#include "planners/baselines/shared_lists.h"
 #include "planners/device_choice.h"
 #include "planners/list_schedule.h"
 
@@ -71,21 +75,35 @@ class ExtraCosts {
 class Lists {
  public:
   Lists(const Problem& problem, Control& control)
-      : problem_(problem), control_(control), order_(list_order(problem, upward_ranks(problem))) {}
+      : problem_(problem),
+        control_(control),
+        shared_(problem.resource_count() > 0),
+        order_(list_order(problem, upward_ranks(problem))) {}
 
   Answer run() {
-    Answer answer = construct(problem_, control_, [&](DeviceChoice& choice) {
-      return earliest_end_plan(problem_, order_, choice, control_);
-    });
+    Answer answer = first();
     if (!answer.plan) return answer;
     best_ = std::move(answer.plan);
-    try_prices();
+    // Prices are of devices: of what these share, the first lists have weighed the energy.
+    if (!shared_) try_prices();
     try_fewer_devices();
     answer.plan = std::move(best_);
     return answer;
   }
 
  private:
+  [[nodiscard]] Answer first() {
+    if (!shared_) {
+      return construct(problem_, control_, [&](DeviceChoice& choice) {
+        return earliest_end_plan(problem_, order_, choice, control_);
+      });
+    }
+    Answer answer = earliest_end_lists(problem_, control_);
+    if (!answer.plan || !goes_on()) return answer;
+    Answer other = earliest_start_lists(problem_, control_);
+    return other.value() < answer.value() ? other : answer;
+  }
+
   // Whether there is time for another list.
   bool goes_on() {
     return !control_.should_stop(1) &&
@@ -128,6 +146,7 @@ class Lists {
 
   const Problem& problem_;
   Control& control_;
+  bool shared_;  // devices share resources
   std::vector<OpId> order_;
   std::optional<Plan> best_;
 };

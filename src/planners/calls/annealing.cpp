@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::uint64_t kFirstCycle = 8000;
 constexpr double kCycleGrowth = 1.5;
+// A small graph needs new starts sooner, not longer cycles.
 constexpr std::uint64_t kLongestCycle = 500'000;
+constexpr std::uint64_t kLongestCycleOfOp = 4'000;
 constexpr double kHottest = 0.02;  // of the value
 constexpr double kAfresh = 0.1;
 constexpr double kColdest = 5e-5;
@@ -21,7 +23,9 @@ Annealing::Annealing(const Problem& problem, std::uint64_t seed)
       evaluator_(problem),
       ledger_(problem),
       random_(seed),
-      marks_(problem.op_count(), 0) {}
+      marks_(problem.op_count(), 0),
+      longest_cycle_(
+          std::clamp(kLongestCycleOfOp * problem.op_count(), kFirstCycle, kLongestCycle)) {}
 
 void Annealing::start(Slots slots) {
   best_ = std::move(slots);
@@ -34,7 +38,7 @@ void Annealing::start(Slots slots) {
 }
 
 void Annealing::begin_cycle() {
-  const bool afresh = cycle_length_ == kLongestCycle && best_value_ == best_before_;
+  const bool afresh = cycle_length_ == longest_cycle_ && best_value_ == best_before_;
   best_before_ = best_value_;
   slots_ = afresh ? first_ : best_;
   value_ = evaluator_.latency(slots_);
@@ -45,7 +49,7 @@ void Annealing::begin_cycle() {
   temperature_ = hottest * best_value_;
   cooling_ = std::pow(kColdest / hottest, 1.0 / static_cast<double>(cycle_length_));
   const double longer = kCycleGrowth * static_cast<double>(cycle_length_);
-  cycle_length_ = std::min(static_cast<std::uint64_t>(longer), kLongestCycle);
+  cycle_length_ = std::min(static_cast<std::uint64_t>(longer), longest_cycle_);
 }
 
 void Annealing::run(std::uint64_t evaluations, Control& control) {

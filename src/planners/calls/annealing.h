@@ -79,6 +79,7 @@ class Annealing {
   double cooling_ = 1;
   std::uint64_t cycle_left_ = 0;
   std::uint64_t cycle_length_ = 0;
+  std::uint64_t longest_cycle_ = 0;
 };
 
 }  // namespace placewright::calls

@@ -4,7 +4,8 @@
 // Starts from the given plan, else from the best of the greedy fill, the chain program, everything
 // on the host, and a packing that fits memory. With several threads as many annealings run side by
 // side, each with its own seed, and all go on from the best after each round. It ends at the
-// budget, or when a lower bound is met.
+// budget, or when a lower bound is met. Where devices share resources, calls have them in the order in
+// which they become ready (evaluate/calls.h): plans in which one waits for a later one are not found.
 
 #include <algorithm>
 
@@ -115,6 +116,7 @@ PlannerEntry calls_search() {
                       .summary = "simulated annealing over calls from the best quick plan",
                       .objectives = {Objective::call_latency},
                       .effort = Effort::anytime,
+                      .knows_sharing = true,
                       .plan = plan};
 }
 

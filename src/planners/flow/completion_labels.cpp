@@ -39,10 +39,7 @@ std::string CompletionLabels::obstacle(const Problem& problem) {
   }
   if (problem.group_count() < problem.op_count()) return "ops are colocated";
   if (problem.has_sharing()) return "devices share resources or memory";
-  for (const DeviceId device : problem.devices()) {
-    const Device& record = problem.device(device);
-    if (record.send_overhead > 0 || record.receive_overhead > 0) return "cuts cost device time";
-  }
+  if (problem.has_overheads()) return "cuts cost device time";
   return {};
 }
 
@@ -88,7 +85,7 @@ CompletionLabels::CompletionLabels(const Problem& problem)
           problem.time(*op, device) + after;
     }
   }
-  works_ = priced_works(problem);
+  works_ = priced_works(problem, Capacity::devices);
   if (works_.size() > kMostPrices) works_.resize(kMostPrices);
 }
 

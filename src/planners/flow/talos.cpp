@@ -53,7 +53,7 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
     Control part = control.part(other.name, control.remaining());
     keep_better(answer, other.plan(problem, Settings{other.options}, part));
   }
-  if (problem.has_sharing() && !control.should_stop()) {
+  if ((problem.has_sharing() || problem.has_overheads()) && !control.should_stop()) {
     Control part = control.part("talos", control.remaining());
     keep_better(answer, whole_models_plan(problem, part));
   }

@@ -1,6 +1,6 @@
 // Exact total completion of several models: labels over down-sets, then CP-SAT.
 //
-// Starts from `talos`. Where nothing but lanes and precedence ties the ops together, the labels of
+// Starts from the plan given, else from `talos`. Where nothing but lanes and precedence ties the ops together, the labels of
 // completion_labels.h prove the best plan, or find a better one, for small and medium problems: a
 // few models of some tens of ops. Where they do not fit (congestion with transfers that take time,
 // binding memory, colocation, shared resources, cut overheads) or become too many, the rest of the
@@ -53,15 +53,20 @@ void search_labels(const Problem& problem, Answer& answer, Control& control) {
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
 }
 
-Answer plan(const Problem& problem, const Settings&, Control& control) {
+Answer first_answer(const Problem& problem, const Control& control) {
+  if (control.start != nullptr) {
+    Answer given;
+    given.plan = *control.start;
+    return given;
+  }
   const PlannerEntry first = talos();
   Control part = control.part(first.name, 0.3 * control.remaining());
-  part.start = control.start;
-  Answer answer = first.plan(problem, Settings{first.options}, part);
+  return first.plan(problem, Settings{first.options}, part);
+}
+
+Answer plan(const Problem& problem, const Settings&, Control& control) {
+  Answer answer = first_answer(problem, control);
   if (answer.proved_infeasible) return answer;
-  if (control.start != nullptr && control.start->value < answer.value()) {
-    answer.plan = *control.start;
-  }
   answer.certificate = bound_of_problem(problem, control);
   if (answer.plan) control.report(*answer.plan, answer.certificate.lower_bound);
   const auto done = [&] { return answer.status() == Status::optimal || control.should_stop(); };

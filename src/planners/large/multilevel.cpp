@@ -9,14 +9,15 @@
 //   throughput   Cycles from nothing, after the first with transfer costs that vary by up to a half;
 //                planned by `kinds`, improved by annealing that keeps stages contiguous
 //                (stage_annealing.h). This is for wide graphs: no single order of their ops shows
-//                where the cheap cuts are, and one of blocks that hold on to each other does.
+//                where the cheap cuts are, and one of blocks that hold on to each other does. Where
+//                devices share, planned by `shared-stages` and improved by `shared-search`.
 //   latency      From a plan, or the lists of `lists`: only ops on the same device are joined, in two
 //                rounds, since a coarse op sends when all of it has ended and more joined ops leave
 //                little to run in parallel. Planned by `lists`, improved by `search`, in cycles while
 //                they bring something. What time is left goes to `search`.
 //
 // A cycle costs some passes over the graph and the planner's time. No bound of its own. Pipelines:
-// jointly contiguous, no peak memory, no replicas.
+// jointly contiguous, no peak memory, replicas only where devices share.
 
 #include <algorithm>
 #include <memory>
@@ -76,9 +77,12 @@ class Multilevel {
  private:
   [[nodiscard]] bool is_pipeline() const { return problem_.objective() == Objective::throughput; }
 
-  [[nodiscard]] PlannerEntry quick() const {
+  [[nodiscard]] PlannerEntry quick(const Problem& problem) const {
     if (!is_pipeline()) return lists();
-    return kinds().refusal(problem_).empty() ? kinds() : topo();
+    for (const PlannerEntry& planner : {kinds(), shared_stages()}) {
+      if (planner.refusal(problem).empty()) return planner;
+    }
+    return topo();
   }
 
   Answer planned(const PlannerEntry& planner, const Problem& problem, double seconds) {
@@ -94,7 +98,7 @@ class Multilevel {
       return answer;
     }
     answer = planned(topo(), problem_, control_.remaining());
-    take_better(answer.plan, planned(quick(), problem_, control_.remaining()).plan);
+    take_better(answer.plan, planned(quick(problem_), problem_, control_.remaining()).plan);
     if (answer.plan) control_.report(*answer.plan, 0);
     return answer;
   }
@@ -120,14 +124,16 @@ class Multilevel {
   // What is made afresh of this level, or the plan of the coarser one, and better.
   void improve(std::optional<Plan>& plan, const Problem& problem) {
     const double share = is_pipeline() ? kLevelShare : kListShare;
-    take_better(plan, planned(quick(), problem, share * control_.remaining()).plan);
+    take_better(plan, planned(quick(problem), problem, share * control_.remaining()).plan);
     if (!plan || plan->value > kNear * best_->value) return;
     take_better(plan, improved(problem, *plan, kLevelShare * control_.remaining()));
   }
 
-  static void take_better(std::optional<Plan>& plan, std::optional<Plan> other) {
+  // What improves pipelines knows replicas only where devices share.
+  void take_better(std::optional<Plan>& plan, std::optional<Plan> other) const {
     const auto has_replicas = [](const Stage& stage) { return stage.devices.size() > 1; };
-    if (!other || std::ranges::any_of(other->stages, has_replicas)) return;
+    if (!other) return;
+    if (!problem_.has_sharing() && std::ranges::any_of(other->stages, has_replicas)) return;
     if (!plan || other->value < plan->value) plan = std::move(other);
   }
 
@@ -172,13 +178,13 @@ class Multilevel {
       (void)control_.should_stop(budget.steps);
     }
     Control part("multilevel", budget, control_.interruption());
-    if (is_pipeline()) {
+    if (is_pipeline() && !problem.has_sharing()) {
       if (problem.op_count() > kMostBlocks) return {};
       if (!part.cannot_afford(throughput::seconds_of_stage_model(problem), 0).empty()) return {};
       const throughput::StageModel model(problem, blocks_of(problem));
       return throughput::anneal_stages(model, plan, kMovesPerBlock * model.block_count(), part);
     }
-    const PlannerEntry planner = search();
+    const PlannerEntry planner = is_pipeline() ? shared_search() : search();
     part.start = &plan;
     return planner.plan(problem, Settings{planner.options}, part).plan;
   }
@@ -203,6 +209,12 @@ std::string refuses(const Problem& problem) {
   return {};
 }
 
+// Of fewer ops on devices that share, others see all.
+bool worth_its_time(const Problem& problem) {
+  constexpr std::size_t kManyOps = 1000;
+  return !problem.has_sharing() || problem.op_count() >= kManyOps;
+}
+
 }  // namespace
 
 PlannerEntry multilevel() {
@@ -212,6 +224,8 @@ PlannerEntry multilevel() {
       .objectives = {Objective::latency, Objective::throughput},
       .effort = Effort::anytime,
       .share = 8,
+      .worth_its_time = worth_its_time,
+      .knows_sharing = true,
       .refuses = refuses,
       .plan = plan};
 }

@@ -10,7 +10,7 @@
 //                the one before as in the stretch. Other ops stay where the start plan has them. A
 //                good start for `search`.
 //   throughput   Each layer becomes one op; the chain of them is planned by `ideals` where it serves,
-//                else by `kinds`.
+//                else by `kinds`; where devices share by `shared-stages` and `shared-search`.
 //
 // `decompose` alone looks at modules between cut nodes that are equal in everything once, and proves
 // its plan. This is for what it leaves: layers whose times differ a little, that share a mask, or run
@@ -94,13 +94,21 @@ class Repeats {
           CoarseSet{layers_.holds(place) ? (place - layers_.begin) / layers_.period : count++};
     }
     const Coarsening coarsening(problem_, partition);
-    for (const PlannerEntry& planner : {ideals(), kinds()}) {
+    std::optional<Plan> chain;
+    for (const PlannerEntry& planner : planners_of_chains()) {
       if (!planner.refusal(coarsening.coarse()).empty()) continue;
-      const Answer found =
-          planned(planner, coarsening.coarse(),
-                  control_.apart(planner.name, kPipelineShare * control_.remaining()));
-      if (found.plan) offer(coarsening.expand(*found.plan));
+      Control part = control_.apart(planner.name, kPipelineShare * control_.remaining());
+      if (chain) part.start = &*chain;
+      Answer found = planner.plan(coarsening.coarse(), Settings{planner.options}, part);
+      if (!found.plan) continue;
+      offer(coarsening.expand(*found.plan));
+      if (problem_.has_sharing()) chain = std::move(found.plan);
     }
+  }
+
+  [[nodiscard]] std::vector<PlannerEntry> planners_of_chains() const {
+    if (problem_.has_sharing()) return {shared_stages(), shared_search()};
+    return {ideals(), kinds()};
   }
 
   [[nodiscard]] std::size_t layers_of_stretch() const {
@@ -222,6 +230,7 @@ PlannerEntry repeats() {
   return PlannerEntry{.name = "repeats",
                       .summary = "layers found by structure, planned once, then joined",
                       .objectives = {Objective::latency, Objective::throughput},
+                      .knows_sharing = true,
                       .refuses = refuses,
                       .plan = plan};
 }

@@ -7,9 +7,13 @@
 //   minimise T   subject to   sum over k of x[v,k] = 1,   C[v] <= T,
 //                             C[v] >= C[u] + sum over k of p[v,k] x[v,k]  for each edge u -> v,
 //                             sum over v of p[v,k] x[v,k] <= lanes(k) T,
-//                             sum over v of bytes(v) x[v,k] <= memory(k)
+//                             sum over v of bytes(v) x[v,k] <= memory(k),
+//                             sum over v and k of energy[v,k,p] x[v,k] <= capacity(p) T
 //
-// and op v goes to that group, among those at least as fast as its median share, which has the most
+// the last where devices share resources, for each pool p of them (bounds/pools.h): while v runs in
+// group k it takes so much of the pool, in the mean over the group's devices. Without these rows each
+// of several sets of cores that overlap would count as if the cores were its own.
+// Op v goes to that group, among those at least as fast as its median share, which has the most
 // speed in total. Within the group ETF chooses (any device where the group has no room left).
 //
 // Guarantee (Su et al., for related machines, i.e. p[v,d] = work(v) / speed(d), without memory
@@ -24,8 +28,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <vector>
 
+#include "bounds/pools.h"
 #include "evaluate/schedule.h"
 #include "planners/device_choice.h"
 #include "planners/list_schedule.h"
@@ -77,9 +83,11 @@ std::vector<SpeedClass> speed_classes(const Problem& problem) {
   std::map<int, SpeedClass> classes;
   for (const DeviceId device : problem.devices()) {
     SpeedClass& own = classes[static_cast<int>(std::floor(std::log2(speed[device] / slowest)))];
+    const bool counted = std::ranges::any_of(
+        own.devices, [&](DeviceId other) { return problem.same_space(other, device); });
     own.devices.push_back(device);
     own.lanes += useful_lanes(problem, device);
-    own.memory += problem.device(device).memory;
+    if (!counted) own.memory += problem.space_memory(problem.space(device));
     own.speed += speed[device];
   }
   std::vector<SpeedClass> in_order;
@@ -99,6 +107,22 @@ double time_in(const Problem& problem, OpId op, const SpeedClass& own) {
   return count > 0 ? sum / count : kUnsupported;
 }
 
+// What the op takes of the pool while it runs in the class: the mean over the class's devices that may
+// run it.
+double energy_in(const Problem& problem, OpId op, const SpeedClass& own, const Pools& pools,
+                 PoolId pool) {
+  double sum = 0;
+  double count = 0;
+  for (const DeviceId device : own.devices) {
+    if (!problem.group_allowed(problem.group(op), device)) continue;
+    ++count;
+    const KindId kind = problem.kind_of(device);
+    if (pools.of_kind[kind] != pool) continue;
+    sum += problem.time(op, device) * problem.share(op, device) * pools.amount[kind];
+  }
+  return count > 0 ? sum / count : 0;
+}
+
 // The longest time of an op. Shares do not depend on the unit of time, and the solver takes no
 // coefficients far from 1.
 double unit_of_time(const Problem& problem) {
@@ -109,6 +133,26 @@ double unit_of_time(const Problem& problem) {
     }
   }
   return longest > 0 ? longest : 1;
+}
+
+// No pool does more than it can until the end.
+void add_pools(solvers::LinearProgram& program, const Problem& problem,
+               const std::vector<SpeedClass>& classes, int end, std::span<const int> share,
+               double unit) {
+  const Pools pools(problem, Capacity::resources);
+  for (const PoolId pool : pools.capacity.keys()) {
+    const double capacity = pools.capacity[pool];
+    if (capacity == 0) continue;
+    std::vector<LinearTerm> row{{end, 1}};
+    for (const OpId op : problem.ops()) {
+      for (std::size_t k = 0; k < classes.size(); ++k) {
+        const double energy = energy_in(problem, op, classes[k], pools, pool);
+        if (energy == 0) continue;
+        row.push_back({share[op.index() * classes.size() + k], -energy / (unit * capacity)});
+      }
+    }
+    program.add_row(0, kUnbounded, row);
+  }
 }
 
 // The linear program: x[v,k] for each op and class; nullopt if it was not solved in time.
@@ -155,6 +199,9 @@ std::optional<std::vector<double>> shares(const Problem& problem,
     if (classes[k].memory == kInfinity || classes[k].memory == 0) continue;
     for (LinearTerm& term : bytes[k]) term.coefficient /= classes[k].memory;
     program.add_row(-kUnbounded, 1, bytes[k]);
+  }
+  if (problem.resource_count() > 0) {
+    add_pools(program, problem, classes, end, share, unit);
   }
   const solvers::LinearResult result = program.solve(
       {.time_seconds = std::max(0.01, control.remaining() / 2), .stop = control.interruption()});
@@ -238,6 +285,7 @@ PlannerEntry getf() {
       .summary = "an LP gives each op a group of devices, earliest start a device (GETF)",
       .objectives = {Objective::latency, Objective::total_completion},
       .role = Role::published,
+      .knows_sharing = true,
       .refuses = refuses_many_edges,
       .plan = plan};
 }

@@ -4,7 +4,7 @@
 // as in the paper this makes the program smaller, and its optimum that of the fused problem. Models
 // without op types, as the published inputs, are left as they are.
 //
-// Starts from HEFT's plan, or from the start plan where that is better; that plan also makes the
+// Starts from the best plan made at once (latency/start_answer.h); that plan also makes the
 // program's constants tight. Exact on small problems (about a dozen ops); on large ones HiGHS
 // improves the start little in a minute, and its bound stays near the critical path. Above
 // `most-orders` order variables nothing is tried: the program would not fit memory or its first
@@ -50,10 +50,8 @@ std::string refuses(const Problem& problem) {
       return fmt::format("its model runs one op at a time on a device, and '{}' has {} lanes",
                          device.name, device.lanes);
     }
-    if (device.send_overhead > 0 || device.receive_overhead > 0) {
-      return fmt::format("its model knows no cut overhead, and '{}' has one", device.name);
-    }
   }
+  if (problem.has_overheads()) return "its model knows no cut overheads";
   if (problem.op_count() > kMostOps) {
     return fmt::format("its model is for at most {} ops, and there are {}", kMostOps,
                        problem.op_count());

@@ -1,7 +1,8 @@
 // scotch: balanced parts with a small cut, by the graph partitioner Scotch.
 //
 // Node weights are times on the fastest class of devices, edge weights transfer times; one part for
-// each accelerator. Scotch knows no direction, memory or support, so its parts are repaired: parts
+// each accelerator. Where devices share, the fastest set of cores may be the only one of its class and
+// leave nothing for others: each class is tried. Scotch knows no direction, memory or support, so its parts are repaired: parts
 // are ordered by the mean place of their blocks, and along a topological order each block goes to
 // its part's device, or (contiguous rules) to that of a later part where a predecessor is later
 // already, or to the next device with room that can run it. A baseline.
@@ -33,7 +34,7 @@ solvers::PartitionGraph graph_of(const StageModel& model, std::size_t device_cla
   for (std::uint32_t id = 0; id < model.nets().size(); ++id) {
     const Net& net = model.nets()[id];
     const double cost =
-        kind.profile < 0 ? 1 : model.out_cost(id, static_cast<std::size_t>(kind.profile));
+        kind.profile < 0 ? 1 : model.cost(id, static_cast<std::size_t>(kind.profile)).all_out();
     for (const NetReader& reader : net.readers) {
       graph.edges.push_back({static_cast<int>(net.producer), static_cast<int>(reader.block), cost});
     }
@@ -48,6 +49,13 @@ std::size_t main_class(const StageModel& model) {
     if (model.classes()[c].rate > model.classes()[best].rate) best = c;
   }
   return best;
+}
+
+std::vector<std::size_t> classes_to_try(const StageModel& model) {
+  if (!model.problem().has_sharing()) return {main_class(model)};
+  std::vector<std::size_t> all(model.classes().size());
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
 }
 
 // Devices in the order of their parts' mean place in the graph, those without a part behind.
@@ -124,21 +132,23 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
   constexpr double kSecondsPerEdge = 3e-5;
   constexpr double kBytesPerEdge = 500;
   const auto edges = static_cast<double>(problem.op_count() + problem.edge_count());
-  if (const std::string obstacle =
-          control.cannot_afford(edges * kSecondsPerEdge, edges * kBytesPerEdge);
-      !obstacle.empty()) {
+  const double seconds = edges * kSecondsPerEdge;
+  const double bytes = edges * kBytesPerEdge;
+  if (const std::string obstacle = control.cannot_afford(seconds, bytes); !obstacle.empty()) {
     return incumbent.answer("Scotch was not begun: " + obstacle);
   }
   const StageModel model(problem, blocks_of(problem));
-  const std::size_t kind = main_class(model);
-  const std::vector<DeviceId>& devices = model.classes()[kind].devices;
   solvers::PartitionOptions options;
-  options.parts = static_cast<int>(devices.size());
   options.imbalance = settings.number("imbalance");
   options.seed = control.budget().seed;
-  const solvers::PartitionResult parts = solvers::partition_graph(graph_of(model, kind), options);
-  if (!parts.ok()) return incumbent.answer("Scotch: " + parts.error);
-  if (const auto placement = repaired(model, parts.part, devices)) incumbent.offer(*placement);
+  for (const std::size_t kind : classes_to_try(model)) {
+    const std::vector<DeviceId>& devices = model.classes()[kind].devices;
+    options.parts = static_cast<int>(devices.size());
+    const solvers::PartitionResult parts = solvers::partition_graph(graph_of(model, kind), options);
+    if (!parts.ok()) return incumbent.answer("Scotch: " + parts.error);
+    if (const auto placement = repaired(model, parts.part, devices)) incumbent.offer(*placement);
+    if (!control.cannot_afford(seconds, bytes).empty()) break;
+  }
   return incumbent.answer(
       "Scotch's parts could not be repaired to keep memory, support and contiguity");
 }
@@ -151,6 +161,7 @@ PlannerEntry scotch() {
       .summary = "balanced parts with a small cut by Scotch, repaired to keep the rules",
       .objectives = {Objective::throughput},
       .role = Role::published,
+      .knows_sharing = true,
       .options = {{"imbalance", "excess of a part over its share", 0.05, 0, 1}},
       .refuses = refuses_peak_memory,
       .plan = plan};

@@ -12,6 +12,9 @@
 // for the favourite child as long as the child's input would travel to another device; meanwhile
 // other ops count as starting only after that.
 //
+// Devices that share resources wait for each other as the schedule so far has it
+// (evaluate/partial_schedule.h); within one memory nothing travels, so no device is kept for a child.
+//
 // Guarantee (Hanen and Munier 1995, for n equal devices without memory limits, congestion and
 // overheads, every transfer at most r <= 1 times as long as any op): at most 1 + (2 + 2r) / (2 + r)
 // (1 - 1/n) times the optimum, that is 7/3 - 4/(3n) for r = 1. On unequal devices, as here, none.
@@ -170,6 +173,7 @@ PlannerEntry sct() {
                       .summary = "favourite children from an LP, then earliest start (m-SCT)",
                       .objectives = {Objective::latency, Objective::total_completion},
                       .role = Role::published,
+                      .knows_sharing = true,
                       .refuses = refuses_many_edges,
                       .plan = plan};
 }

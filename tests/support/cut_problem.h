@@ -11,11 +11,9 @@
 
 namespace placewright::testing {
 
-// Rewires a random draft so that one op in the middle is a cut node, but for traps that are left in
-// now and then.
-inline ProblemDraft with_cut_node(const RandomProblemOptions& options, std::uint64_t seed,
-                                  double trap_probability) {
-  ProblemDraft draft = random_draft(options, seed);
+// Rewires a draft so that one op in the middle is a cut node, but for traps that are left in now and
+// then.
+inline ProblemDraft with_cut_node(ProblemDraft draft, std::uint64_t seed, double trap_probability) {
   RandomSource random(seed * 7919 + 1);
   const Problem plain{ProblemDraft(draft)};
   const std::size_t place = random.between(1, plain.op_count() - 2);
@@ -48,6 +46,11 @@ inline ProblemDraft with_cut_node(const RandomProblemOptions& options, std::uint
     if (after(op) && rewired.predecessors(op).empty()) connect(cut, op);
   }
   return draft;
+}
+
+inline ProblemDraft with_cut_node(const RandomProblemOptions& options, std::uint64_t seed,
+                                  double trap_probability) {
+  return with_cut_node(random_draft(options, seed), seed, trap_probability);
 }
 
 }  // namespace placewright::testing
