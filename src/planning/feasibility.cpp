@@ -26,22 +26,24 @@ std::string group_text(const Problem& problem, GroupId group) {
 // `empty`: a ledger without ops.
 std::optional<std::string> proof_from_group(const Problem& problem, const MemoryLedger& empty,
                                             GroupId group) {
-  bool placeable = false;
-  double largest = 0;
+  const auto memory_of = [&](DeviceId device) {
+    return problem.space_memory(problem.space(device));
+  };
+  std::optional<DeviceId> largest;
   for (const DeviceId device : problem.devices()) {
     if (!problem.group_allowed(group, device)) continue;
-    placeable = true;
-    largest = std::max(largest, problem.space_memory(problem.space(device)));
+    if (!largest || memory_of(device) > memory_of(*largest)) largest = device;
   }
-  if (!placeable) {
+  if (!largest) {
     return fmt::format("{} can all run on no single device", group_text(problem, group));
   }
   const double bytes = empty.growth(group, DeviceId{0});  // the same on every device
-  if (within_memory(bytes, largest)) return std::nullopt;
-  return fmt::format("{} {} {} of memory, and the largest device that may run {} has {}",
-                     group_text(problem, group),
-                     problem.group_ops(group).size() == 1 ? "needs" : "need", size_text(bytes),
-                     problem.group_ops(group).size() == 1 ? "it" : "them", size_text(largest));
+  if (within_memory(bytes, memory_of(*largest))) return std::nullopt;
+  const bool one = problem.group_ops(group).size() == 1;
+  return fmt::format("{} {} {} of memory, and the largest for {}, {}, has {}",
+                     group_text(problem, group), one ? "needs" : "need", size_text(bytes),
+                     one ? "it" : "them", space_text(problem, *largest),
+                     size_text(memory_of(*largest)));
 }
 
 }  // namespace

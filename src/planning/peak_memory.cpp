@@ -61,10 +61,10 @@ class PeakSearch {
     }
     const double memory = problem_.space_memory(problem_.space(*worst));
     if (excess_.empty()) {
-      excess_ = fmt::format(
-          "no plan was found within peak memory: device '{}' would hold {} at once and has {}",
-          problem_.device(*worst).name, size_text(simulation.devices[*worst].peak),
-          size_text(memory));
+      excess_ =
+          fmt::format("no plan was found within peak memory: {} would hold {} at once and has {}",
+                      space_text(problem_, *worst), size_text(simulation.devices[*worst].peak),
+                      size_text(memory));
     }
     for (const DeviceId device : problem_.devices()) {
       const DeviceSummary& summary = simulation.devices[device];

@@ -28,6 +28,10 @@ constexpr double kComparisonShare = 0.1;
 // Beyond so many ops exact planners prove little: their claim on the time falls with the size. Those
 // that cannot begin at all hand it on at once.
 constexpr double kProvableOps = 8000;
+// Up to so many ops they prove most plans in a second, and what improves plans has little left to improve:
+// each gets this much of what is left, since a proof that is cut short is worth nothing.
+constexpr std::size_t kSmallOps = 32;
+constexpr double kSmallShare = 0.5;
 
 // Instant planners first, so that there is a plan whatever the limit; then quick ones, our own
 // before those that are here for comparison; then proofs; then what goes on improving.
@@ -166,6 +170,9 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
     const double begin = control.elapsed();
     double share = claim(member, problem) / claims;
     if (instant) share = 1;
+    if (member.strength == Strength::exact && problem.op_count() <= kSmallOps) {
+      share = std::max(share, kSmallShare);
+    }
     if (member.effort == Effort::quick) {
       share = std::max(share, quick_share(member, quick_plan, begin, left));
     }
@@ -215,7 +222,11 @@ PlannerEntry portfolio(const Registry& members) {
                                          : std::string{};
   };
   entry.plan = [own](const Problem& problem, const Settings&, Control& control) {
-    return run_all(problem, in_order_of_effort(own->fitting(problem)), control);
+    std::vector<const PlannerEntry*> fitting = own->fitting(problem);
+    std::erase_if(fitting, [&](const PlannerEntry* member) {
+      return member->worth_its_time && !member->worth_its_time(problem);
+    });
+    return run_all(problem, in_order_of_effort(std::move(fitting)), control);
   };
   return entry;
 }

@@ -91,6 +91,17 @@ TEST(PeakMemory, SaysWhichDeviceHoldsTooMuch) {
       << outcome.answer.reason;
   draft.cluster.devices[0].memory = 200;
   EXPECT_TRUE(make_plan(Problem(draft), registry, request_for("heft")).answer.plan);
+  draft.cluster.spaces = {{"ram", 150}};
+  draft.cluster.devices[0].memory = kInfinity;
+  draft.cluster.devices[0].space = SpaceId{0};
+  const PlanOutcome shared = make_plan(Problem(draft), registry, request_for("heft"));
+  EXPECT_NE(shared.answer.reason.find("memory space 'ram' would hold 200 bytes"), std::string::npos)
+      << shared.answer.reason;
+  draft.ops[0].memory = 300;
+  const PlanOutcome never = make_plan(Problem(draft), registry, request_for("heft"));
+  EXPECT_NE(never.answer.reason.find("the largest for it, memory space 'ram', has 150 bytes"),
+            std::string::npos)
+      << never.answer.reason;
 }
 
 // One lane too many: both chains at once hold twice as much as one after the other.
