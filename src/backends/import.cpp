@@ -56,14 +56,18 @@ std::vector<double> bytes_touched(const ModelGraph& graph) {
   return bytes;
 }
 
-void add_tensors(const ModelGraph& graph, ProblemDraft& draft) {
+std::map<TensorKey, std::vector<OpId>> readers_of_tensors(const ModelGraph& graph) {
   std::map<TensorKey, std::vector<OpId>> readers;
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
     for (const TensorKey& input : graph.ops[op].inputs) {
       if (!input.is_model_input()) readers[input].push_back(OpId{op});
     }
   }
-  for (auto& [key, consumers] : readers) {
+  return readers;
+}
+
+void add_tensors(const ModelGraph& graph, ProblemDraft& draft) {
+  for (auto& [key, consumers] : readers_of_tensors(graph)) {
     const GraphOp& producer = graph.ops[key.op];
     const TensorType& type = producer.outputs[key.port];
     draft.tensors.push_back({.name = producer.outputs.size() == 1
@@ -117,6 +121,12 @@ ProblemDraft draft_of(const ModelGraph& graph, const std::string& name, ModelSou
   add_tensors(graph, draft);
   add_weights(graph, draft);
   return draft;
+}
+
+std::vector<TensorKey> tensors_of_draft(const ModelGraph& graph) {
+  std::vector<TensorKey> keys;
+  for (const auto& [key, readers] : readers_of_tensors(graph)) keys.push_back(key);
+  return keys;
 }
 
 PeakRates usual_rates(const Target& target) {

@@ -25,6 +25,9 @@ ModelSource source_of(const std::string& path, const std::vector<std::string>& s
 // Ops, tensors, weights; no devices and no times yet. Tensors that nobody reads are left out.
 ProblemDraft draft_of(const ModelGraph& graph, const std::string& name, ModelSource source);
 
+// The tensors of the graph that such a draft has, in its order.
+std::vector<TensorKey> tensors_of_draft(const ModelGraph& graph);
+
 // The peaks of a target that nobody measured: one core as common today, n cores n times as fast in
 // flops and less than that in memory; any other device as an integrated GPU.
 PeakRates usual_rates(const Target& target);

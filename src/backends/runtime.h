@@ -38,7 +38,7 @@ namespace placewright {
 
 // Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
 // states the number that it was built with, and the loader refuses another one before any call.
-inline constexpr int kBackendInterface = 7;
+inline constexpr int kBackendInterface = 8;
 
 // A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
@@ -111,6 +111,7 @@ struct ExecutedNode {
   std::string type;                    // as the backend calls it: "Convolution", "Reorder", …
   std::vector<std::string> originals;  // names of the ops it stands for; empty: the backend's own
   std::vector<std::string> inputs;     // names of the executed nodes that it reads
+  std::size_t elements = 0;            // of what it makes; 0: several results, or nobody says
 };
 
 struct NodeTime {

@@ -49,15 +49,17 @@ class OpenFile {
 };
 
 // How long the threads of this process have been ready to run and had no core: the second number of
-// /proc/self/task/*/schedstat, in nanoseconds. The main thread does not count unless it asks: it
-// looks after those that compute, and keeps nobody waiting.
+// /proc/self/task/*/schedstat, in nanoseconds. The thread that looks after those that compute does not
+// count, since it keeps nobody waiting: the main thread, unless that one computes.
 class WaitingForCores {
  public:
-  WaitingForCores() {
+  explicit WaitingForCores(bool computes = true) {
+    const pid_t looks_after = computes ? getpid() : gettid();
+    const bool left_out = !computes || gettid() != getpid();
     std::error_code failed;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", failed)) {
       const std::string thread = task.path().filename();
-      if (thread == std::to_string(getpid()) && gettid() != getpid()) continue;
+      if (left_out && thread == std::to_string(looks_after)) continue;
       threads_.emplace_back(task.path() / "schedstat");
     }
   }
@@ -115,7 +117,8 @@ class CoreProbe final : public DisturbanceProbe {
 
 class StreamsProbe final : public DisturbanceProbe {
  public:
-  explicit StreamsProbe(int streams) : streams_(streams) {}
+  explicit StreamsProbe(int streams, bool computes = true)
+      : streams_(streams), waiting_(computes) {}
 
   void begin() override { waited_ = waiting_.milliseconds(); }
   [[nodiscard]] double lost() const override {
@@ -136,6 +139,10 @@ std::unique_ptr<DisturbanceProbe> probe_of_cores(std::vector<int> cores) {
 
 std::unique_ptr<DisturbanceProbe> probe_of_streams(int streams) {
   return std::make_unique<StreamsProbe>(streams);
+}
+
+std::unique_ptr<DisturbanceProbe> probe_of_other_threads() {
+  return std::make_unique<StreamsProbe>(1, false);
 }
 
 }  // namespace placewright

@@ -36,4 +36,8 @@ std::unique_ptr<DisturbanceProbe> probe_of_cores(std::vector<int> cores);
 // process were ready to run and had no core, shared by the streams.
 std::unique_ptr<DisturbanceProbe> probe_of_streams(int streams);
 
+// For whatever the threads of this process do that there are now, all of them together; the calling thread
+// only looks after them, and whether it waits does not matter.
+std::unique_ptr<DisturbanceProbe> probe_of_other_threads();
+
 }  // namespace placewright

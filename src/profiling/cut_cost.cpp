@@ -2,79 +2,189 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "backends/part_inputs.h"
-#include "backends/target_devices.h"
 #include "machine/workers.h"
+#include "profiling/robust_line.h"
+#include "profiling/segment_chain.h"
 
 namespace placewright {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;  // of the inputs
 
-// Segments compiled for a target, each reading what those before it made.
-class Chain {
+// In a turn a chain first runs once without counting: what ran before it has filled the caches with
+// weights of its own. Then it runs more than once, since that run costs as much as one that counts. Most
+// of the time of a profile goes by here, and a trial has one time to tell where the groups apart have
+// one for each of them: so it runs half as often.
+constexpr int kRunsInATurn = 4;
+constexpr int kRunsOfATrial = 2;
+
+// `alone`: by group, what it took as a segment.
+std::vector<GroupTime> group_times(const std::vector<OpGroup>& ordered,
+                                   const std::vector<double>& alone,
+                                   const std::vector<double>& op_times) {
+  std::vector<GroupTime> groups;
+  for (std::size_t group = 0; group < alone.size(); ++group) {
+    double inside = 0;
+    for (const std::size_t op : ordered[group]) inside += op_times[op];
+    groups.push_back({inside, alone[group]});
+  }
+  return groups;
+}
+
+// By op, its place in a list of sets.
+std::vector<std::size_t> places_of(const std::vector<OpGroup>& sets, std::size_t ops) {
+  std::vector<std::size_t> places(ops, 0);
+  for (std::size_t place = 0; place < sets.size(); ++place) {
+    for (const std::size_t op : sets[place]) places[op] = place;
+  }
+  return places;
+}
+
+std::map<TensorKey, double> means_over_readers(const EntriesOfReaders& entries) {
+  std::map<TensorKey, double> means;
+  for (const auto& [tensor, readers] : entries) {
+    double sum = 0;
+    for (const auto& [group, entry] : readers) sum += entry;
+    means[tensor] = sum / static_cast<double>(readers.size());
+  }
+  return means;
+}
+
+// Chains that run in turns: the whole model, then others.
+class CutTrials {
  public:
-  Chain(const NeuralModel& model, const std::vector<OpGroup>& segments, const Target& target,
-        const Buffers& inputs) {
-    std::map<TensorKey, std::pair<std::size_t, std::size_t>> made;  // segment, output
-    for (const OpGroup& ops : segments) {
-      CompiledPart& part = *parts_.emplace_back(model.compile(ops, compile_options(target)));
-      Request& request = *requests_.emplace_back(part.request());
-      for (std::size_t i = 0; i < part.inputs().size(); ++i) {
-        const TensorKey& tensor = part.inputs()[i];
-        if (tensor.is_model_input()) {
-          request.bind_input(i, *inputs[tensor.port]);
-          continue;
-        }
-        const auto& [segment, output] = made.at(tensor);
-        Buffer& buffer = requests_[segment]->output(output);
-        request.bind_input(i, buffer);
-        ++transfers_;
-        bytes_ += static_cast<double>(buffer.size());
-      }
-      for (std::size_t o = 0; o < part.outputs().size(); ++o) {
-        made.try_emplace(part.outputs()[o], parts_.size() - 1, o);
+  explicit CutTrials(const Cutting& cutting)
+      : cutting_(cutting),
+        graph_(cutting.model.graph()),
+        inputs_(seeded_inputs(graph_, kSeed, cutting.target)) {
+    add(equal_segments(cutting.ordered, cutting.op_times, 1));
+  }
+
+  void add(std::vector<OpGroup> segments) {
+    cutting_.options.check();
+    chains_.push_back(std::make_unique<SegmentChain>(cutting_.model, std::move(segments),
+                                                     cutting_.target, inputs_));
+    runs_.emplace_back();
+  }
+  void add_equal(std::initializer_list<std::size_t> counts) {
+    std::size_t most = 1;
+    for (const std::size_t count : counts) {
+      std::vector<OpGroup> segments = equal_segments(cutting_.ordered, cutting_.op_times, count);
+      if (segments.size() > most) add(segments);
+      most = std::max(most, segments.size());
+    }
+  }
+  void add_random(std::initializer_list<std::size_t> counts) {
+    for (const std::size_t count : counts) {
+      if (count <= cutting_.ordered.size()) {
+        add(random_segments(cutting_.ordered, count, kSeed + count));
       }
     }
   }
 
-  void run() {
-    for (const auto& request : requests_) request->run();
+  // The chains from `first_trial` on are trials.
+  void run(std::size_t first_trial) {
+    Workers workers({cutting_.target});
+    workers.run([&](std::size_t) {
+      RunWatch watch(cutting_.target);
+      const Series series(cutting_.options);
+      while (series.goes_on(runs_.front().runs)) {
+        for (std::size_t chain = 0; chain < chains_.size(); ++chain) {
+          const int count = chain < first_trial ? kRunsInATurn : kRunsOfATrial;
+          chains_[chain]->run();
+          for (int i = 0; i < count; ++i) chains_[chain]->run_watched(watch, runs_[chain]);
+        }
+      }
+    });
   }
-  [[nodiscard]] std::size_t transfers() const { return transfers_; }
-  [[nodiscard]] double bytes() const { return bytes_; }
-  [[nodiscard]] std::size_t segments() const { return parts_.size(); }
+
+  [[nodiscard]] const ChainRuns& runs(std::size_t chain) const { return runs_[chain]; }
+
+  // By what the groups cost, with the chains from `first` on as trials.
+  [[nodiscard]] CutCost cost_of(GroupEntries groups, std::size_t first) const {
+    CutCost cost;
+    cost.whole = summary_of(runs_.front().runs);
+    cost.entries = means_over_readers(entries_of_readers(graph_, cutting_.ordered, groups.entries));
+    for (std::size_t i = first; i < chains_.size(); ++i) {
+      cost.trials.push_back(trial_of(i, groups, cost.whole.median));
+    }
+    cost.groups = std::move(groups);
+    return cost;
+  }
 
  private:
-  std::vector<std::unique_ptr<CompiledPart>> parts_;
-  std::vector<std::unique_ptr<Request>> requests_;  // gone before the parts
-  std::size_t transfers_ = 0;
-  double bytes_ = 0;
-};
-
-double cost_per_transfer(const CutCost& cost) {
-  double products = 0;
-  double squares = 0;
-  for (const CutTrial& trial : cost.trials) {
-    const auto transfers = static_cast<double>(trial.transfers);
-    products += transfers * (trial.time.median - cost.whole.median);
-    squares += transfers * transfers;
+  // A segment in which a group reads something from outside has all that this group reads from outside:
+  // so it bears the group's whole entry.
+  [[nodiscard]] CutTrial trial_of(std::size_t number, const GroupEntries& groups,
+                                  double whole) const {
+    const SegmentChain& chain = *chains_[number];
+    const std::vector<std::size_t> segment_of = places_of(chain.segments(), graph_.ops.size());
+    const std::vector<std::size_t> group_of = places_of(cutting_.ordered, graph_.ops.size());
+    CutTrial trial{.segments = chain.segments().size(), .time = summary_of(runs_[number].runs)};
+    trial.predicted = whole + groups.call * static_cast<double>(trial.segments - 1);
+    std::set<std::size_t> entered;
+    for (std::size_t op = 0; op < graph_.ops.size(); ++op) {
+      for (const TensorKey& tensor : graph_.ops[op].inputs) {
+        if (tensor.is_model_input() || segment_of[tensor.op] == segment_of[op]) continue;
+        entered.insert(group_of[op]);
+      }
+    }
+    for (const std::size_t group : entered) trial.predicted += groups.entries[group];
+    for (std::size_t segment = 0; segment < trial.segments; ++segment) {
+      for (const TensorKey& tensor : chain.part(segment).inputs()) {
+        if (tensor.is_model_input()) continue;
+        ++trial.transfers;
+        trial.bytes += type_of(graph_, tensor).bytes;
+      }
+    }
+    return trial;
   }
-  return squares > 0 ? std::max(0.0, products / squares) : 0;
-}
+
+  const Cutting& cutting_;
+  const ModelGraph& graph_;
+  Buffers inputs_;
+  std::vector<std::unique_ptr<SegmentChain>> chains_;
+  std::vector<ChainRuns> runs_;  // by chain
+};
 
 }  // namespace
 
+double CutTrial::error() const {
+  return time.median > 0 ? std::abs(predicted / time.median - 1) : 0;
+}
+
+double CutCost::receive(const TensorKey& tensor) const {
+  const auto found = entries.find(tensor);
+  return groups.call + (found == entries.end() ? 0 : found->second);
+}
+
+double CutCost::per_transfer() const {
+  double sum = 0;
+  for (const auto& [tensor, entry] : entries) sum += send() + receive(tensor);
+  return entries.empty() ? 0 : sum / static_cast<double>(entries.size());
+}
+
+double CutCost::error() const {
+  std::vector<double> errors;
+  for (const CutTrial& trial : trials) errors.push_back(trial.error());
+  return median(std::move(errors));
+}
+
 std::string CutCost::doubt() const {
   if (const std::string doubt = doubt_of(whole); !doubt.empty()) return doubt;
+  const std::string alone = apart ? doubt_of(*apart) : "";
+  if (!alone.empty()) return "with groups apart " + alone;
   for (const CutTrial& trial : trials) {
     const std::string doubt = doubt_of(trial.time);
     if (!doubt.empty()) return fmt::format("with {} segments {}", trial.segments, doubt);
@@ -120,86 +230,75 @@ std::vector<OpGroup> random_segments(const std::vector<OpGroup>& ordered, std::s
   return segments;
 }
 
-// Least squares of excess = fixed x transfers + per_byte x bytes with neither negative: where the
-// free minimum has a negative one, the best of the two that leave one out.
-void fit_by_byte(CutCost& cost) {
-  double nn = 0;
-  double nb = 0;
-  double bb = 0;
-  double ne = 0;
-  double be = 0;
-  for (const CutTrial& trial : cost.trials) {
-    const auto n = static_cast<double>(trial.transfers);
-    const double excess = trial.time.median - cost.whole.median;
-    nn += n * n;
-    nb += n * trial.bytes;
-    bb += trial.bytes * trial.bytes;
-    ne += n * excess;
-    be += trial.bytes * excess;
+GroupEntries entries_of(const std::vector<GroupTime>& groups) {
+  constexpr double kSmall = 0.02;  // ms: what takes less is mostly a call
+  std::vector<LinePoint> points;
+  for (const GroupTime& group : groups) points.push_back({group.inside, group.alone});
+  const Line line = robust_line(points, kSmall);
+  GroupEntries result{line.offset, {}};
+  for (const LinePoint& point : points) {
+    result.entries.push_back(std::max(0.0, point.y - line.at(point.x)));
   }
-  const double alone = nn > 0 ? std::max(0.0, ne / nn) : 0;
-  const double by_byte = bb > 0 ? std::max(0.0, be / bb) : 0;
-  const double determinant = nn * bb - nb * nb;
-  cost.fixed = determinant > 0 ? (ne * bb - be * nb) / determinant : alone;
-  cost.per_byte = determinant > 0 ? (be * nn - ne * nb) / determinant : 0;
-  if (cost.fixed < 0 || cost.per_byte < 0) {
-    const bool constant = alone * ne >= by_byte * be;  // explains more of the squares
-    cost.fixed = constant ? alone : 0;
-    cost.per_byte = constant ? 0 : by_byte;
-  }
-  std::vector<double> errors;
-  for (const CutTrial& trial : cost.trials) {
-    const double excess = trial.time.median - cost.whole.median;
-    const double fitted =
-        cost.fixed * static_cast<double>(trial.transfers) + cost.per_byte * trial.bytes;
-    if (excess > 0) errors.push_back(std::abs(fitted - excess) / excess);
-  }
-  std::ranges::sort(errors);
-  cost.error = errors.empty() ? 0 : errors[errors.size() / 2];
+  return result;
 }
 
-CutCost measure_cuts(const NeuralModel& model, const std::vector<OpGroup>& ordered,
-                     const std::vector<double>& op_times, const Target& target,
-                     const MeasureOptions& options) {
-  const Buffers inputs = seeded_inputs(model.graph(), kSeed, target);
-  std::vector<std::unique_ptr<Chain>> chains;
-  for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
-    options.check();
-    const std::vector<OpGroup> segments = equal_segments(ordered, op_times, count);
-    if (!chains.empty() && segments.size() <= chains.back()->segments()) continue;
-    chains.push_back(std::make_unique<Chain>(model, segments, target, inputs));
-  }
-  for (const std::size_t count : {std::size_t{3}, std::size_t{6}, std::size_t{12}}) {
-    options.check();
-    if (count > ordered.size()) break;
-    chains.push_back(std::make_unique<Chain>(model, random_segments(ordered, count, kSeed + count),
-                                             target, inputs));
-  }
-  std::vector<std::vector<TimedRun>> runs(chains.size());
-  Workers workers({target});
-  workers.run([&](std::size_t) {
-    for (std::size_t i = 0; i < options.warm_up; ++i) {
-      for (const auto& chain : chains) chain->run();
-    }
-    RunWatch watch(target);
-    const Series series(options);
-    while (series.goes_on(runs.front())) {
-      for (std::size_t i = 0; i < chains.size(); ++i) {
-        watch.begin();
-        chains[i]->run();
-        runs[i].push_back(watch.end());
+EntriesOfReaders entries_of_readers(const ModelGraph& graph, const std::vector<OpGroup>& ordered,
+                                    const std::vector<double>& entries) {
+  const std::vector<std::size_t> group_of = places_of(ordered, graph.ops.size());
+  EntriesOfReaders result;
+  for (std::size_t group = 0; group < ordered.size(); ++group) {
+    std::map<TensorKey, double> read;
+    double bytes = 0;
+    for (const std::size_t op : ordered[group]) {
+      for (const TensorKey& tensor : graph.ops[op].inputs) {
+        if (tensor.is_model_input() || group_of[tensor.op] == group) continue;
+        const double size = type_of(graph, tensor).bytes;
+        if (read.emplace(tensor, size).second) bytes += size;
       }
     }
-  });
-  CutCost cost;
-  cost.whole = summary_of(runs.front());
-  for (std::size_t i = 1; i < chains.size(); ++i) {
-    cost.trials.push_back(
-        {chains[i]->segments(), chains[i]->transfers(), chains[i]->bytes(), summary_of(runs[i])});
+    for (const auto& [tensor, size] : read) {
+      result[tensor][group] = entries[group] * (bytes > 0 ? std::min(1.0, 2 * size / bytes) : 1);
+    }
   }
-  cost.per_transfer = cost_per_transfer(cost);
-  fit_by_byte(cost);
+  return result;
+}
+
+void raise_call(CutCost& cost) {
+  // A model that was compiled once more may be slower as a whole, however often it is cut: that is the
+  // line's offset, and all trials count alike.
+  constexpr double kManySegments = 100;
+  std::vector<LinePoint> missing;
+  for (const CutTrial& trial : cost.trials) {
+    missing.push_back(
+        {static_cast<double>(trial.segments - 1), trial.time.median - trial.predicted});
+  }
+  const double more = robust_line(missing, kManySegments).slope;
+  cost.groups.call += more;
+  for (CutTrial& trial : cost.trials) {
+    trial.predicted += more * static_cast<double>(trial.segments - 1);
+  }
+}
+
+CutCost measure_cuts(const Cutting& cutting) {
+  CutTrials trials(cutting);
+  trials.add(cutting.ordered);
+  trials.add_equal({2, 4, 8});
+  trials.add_random({3, 6, 12});
+  trials.run(2);
+  const ChainRuns& apart = trials.runs(1);
+  const auto groups = group_times(cutting.ordered, apart.segment_times(), cutting.op_times);
+  CutCost cost = trials.cost_of(entries_of(groups), 2);
+  cost.apart = summary_of(apart.runs);
+  raise_call(cost);
   return cost;
+}
+
+CutCost try_cuts(const Cutting& cutting, GroupEntries supposed) {
+  CutTrials trials(cutting);
+  trials.add_equal({8});
+  trials.add_random({12});
+  trials.run(1);
+  return trials.cost_of(std::move(supposed), 1);
 }
 
 }  // namespace placewright

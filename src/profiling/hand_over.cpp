@@ -1,7 +1,9 @@
 #include "profiling/hand_over.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,6 +13,7 @@
 #include "backends/buffer_copy.h"
 #include "backends/target_devices.h"
 #include "machine/workers.h"
+#include "profiling/robust_line.h"
 
 namespace placewright {
 namespace {
@@ -31,12 +34,17 @@ void drop_warm_up(std::vector<TimedRun>& runs, const MeasureOptions& options) {
   runs.erase(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(options.warm_up));
 }
 
+// Into a block that stays in the nearest cache, by the widest loads that there are: adding the words up
+// would take longer than fetching them.
 std::uint64_t read_all(const HostBuffer& memory) {
+  std::array<std::byte, kSmallest> block;
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= memory.size(); i += sizeof(std::uint64_t)) {
+  for (std::size_t i = 0; i + block.size() <= memory.size(); i += block.size()) {
+    std::memcpy(block.data(), memory.data() + i, block.size());
     std::uint64_t word = 0;
-    std::memcpy(&word, memory.data() + i, sizeof(word));
+    std::memcpy(&word, block.data(), sizeof(word));
     sum += word;
+    asm volatile("" : : "r"(block.data()) : "memory");  // all of the block is wanted
   }
   return sum;
 }
@@ -161,60 +169,13 @@ std::string HandOver::doubt() const {
   return {};
 }
 
-namespace {
-
-struct Line {
-  double latency = 0;
-  double slope = 0;
-
-  [[nodiscard]] double at(double bytes) const { return latency + slope * bytes; }
-};
-
-// Weighted least squares with neither number negative.
-Line line_through(const std::vector<HandOverPoint>& points, const std::vector<double>& weights) {
-  double sum = 0, sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const auto& [x, y] = points[i];
-    sum += weights[i];
-    sum_x += weights[i] * x;
-    sum_y += weights[i] * y;
-    sum_xx += weights[i] * x * x;
-    sum_xy += weights[i] * x * y;
-  }
-  const double determinant = sum * sum_xx - sum_x * sum_x;
-  if (!(determinant > 0)) return {sum > 0 ? sum_y / sum : 0, 0};
-  const double slope = (sum * sum_xy - sum_x * sum_y) / determinant;
-  if (slope < 0) return {sum_y / sum, 0};
-  const double latency = (sum_y - slope * sum_x) / sum;
-  if (latency < 0) return {0, std::max(0.0, sum_xy / sum_xx)};
-  return {latency, slope};
-}
-
-}  // namespace
-
 HandOver fitted(std::vector<HandOverPoint> points) {
-  // Errors count relative to the size, but for small sizes, where all of them are latency.
   constexpr double kSmall = 65536;
-  constexpr int kReweightings = 20;
-  std::vector<double> scale;
-  for (const HandOverPoint& point : points) scale.push_back(point.bytes + kSmall);
-  std::vector<double> weights;
-  for (const double s : scale) weights.push_back(1 / (s * s));
-  Line line = line_through(points, weights);
-  // Reweighted towards the least sum of absolute errors: a point far off counts for little.
-  for (int round = 0; round < kReweightings; ++round) {
-    std::vector<double> errors;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      errors.push_back(std::abs(points[i].milliseconds - line.at(points[i].bytes)) / scale[i]);
-    }
-    const double floor = std::max(0.01 * *std::max_element(errors.begin(), errors.end()), 1e-15);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      weights[i] = 1 / (scale[i] * scale[i] * std::max(errors[i], floor));
-    }
-    line = line_through(points, weights);
-  }
+  std::vector<LinePoint> costs;
+  for (const HandOverPoint& point : points) costs.push_back({point.bytes, point.milliseconds});
+  const Line line = robust_line(costs, kSmall);
   HandOver result;
-  result.latency = line.latency;
+  result.latency = line.offset;
   result.bandwidth = line.slope > 0 ? 1 / line.slope : std::numeric_limits<double>::infinity();
   std::vector<double> errors;
   for (const auto& [x, y] : points) {
@@ -242,6 +203,34 @@ HandOver measure_hand_over(const Target& from, const Target& to, const MeasureOp
   result.rejected = rejected;
   result.watched = watched;
   return result;
+}
+
+Measured measure_wake_up(const Target& all, const Target& woken, const MeasureOptions& options) {
+  constexpr std::chrono::microseconds kSegment{500};  // long enough for the other one to be asleep
+  std::atomic<std::uint64_t> ended{0};
+  Clock::time_point end;
+  std::vector<TimedRun> runs;
+  Workers workers({all, woken}, options.stop);
+  workers.run([&](std::size_t worker) {
+    for (std::size_t round = 1; round <= rounds_of(options); ++round) {
+      if (!workers.meet(worker, round)) return;
+      if (worker == 0) {
+        const Clock::time_point begin = Clock::now();
+        while (Clock::now() - begin < kSegment) {
+        }
+        end = Clock::now();
+        ended.store(round, std::memory_order_release);
+        workers.ring(1);
+        continue;
+      }
+      const auto has_ended = [&] { return ended.load(std::memory_order_acquire) == round; };
+      if (!workers.sleep_until(1, has_ended)) return;
+      runs.push_back({.milliseconds = milliseconds(Clock::now() - end), .lost = 0.0});
+    }
+  });
+  options.check();
+  drop_warm_up(runs, options);
+  return summary_of(runs);
 }
 
 }  // namespace placewright

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace placewright {
 namespace {
 
 // Waiting beyond what is free anyway, as a share of the run.
 constexpr double kFreeShare = 0.02;
-
-constexpr std::size_t kFewest = 3;
-constexpr double kLargestSpread = 0.4;
 
 }  // namespace
 
@@ -44,7 +39,7 @@ bool Series::goes_on(const std::vector<TimedRun>& runs) const {
 std::vector<TimedRun> with_some_kept(std::vector<TimedRun> runs) {
   const auto kept = static_cast<std::size_t>(
       std::count_if(runs.begin(), runs.end(), [](const TimedRun& run) { return !run.disturbed; }));
-  if (kept >= kFewest) return runs;
+  if (kept >= kFewestKept) return runs;
   std::vector<double> times;
   for (const TimedRun& run : runs) times.push_back(run.milliseconds);
   const double limit = quantile(times, 0.25);
@@ -58,7 +53,7 @@ Measured summary_of(const std::vector<TimedRun>& runs) {
     if (!run.disturbed) times.push_back(run.milliseconds);
   }
   const std::size_t kept = times.size();
-  if (kept < kFewest) {
+  if (kept < kFewestKept) {
     times.clear();
     for (const TimedRun& run : runs) {
       times.push_back(std::max(0.0, run.milliseconds - run.lost.value_or(0)));
@@ -69,16 +64,6 @@ Measured summary_of(const std::vector<TimedRun>& runs) {
   summary.watched = std::all_of(runs.begin(), runs.end(),
                                 [](const TimedRun& run) { return run.lost.has_value(); });
   return summary;
-}
-
-std::string doubt_of(const Measured& runs) {
-  if (runs.kept < kFewest || runs.kept < runs.rejected) {
-    return fmt::format("{} of {} runs were disturbed", runs.rejected, runs.kept + runs.rejected);
-  }
-  if (runs.spread() > kLargestSpread) {
-    return fmt::format("the undisturbed runs differ by {:.0f} %", 100 * runs.spread());
-  }
-  return {};
 }
 
 }  // namespace placewright

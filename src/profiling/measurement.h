@@ -88,8 +88,4 @@ std::vector<TimedRun> with_some_kept(std::vector<TimedRun> runs);
 // time of others, but not what they did to the caches).
 Measured summary_of(const std::vector<TimedRun>& runs);
 
-// Why a measurement should not be believed: too few undisturbed runs, or too much spread. Empty: it
-// may be.
-std::string doubt_of(const Measured& runs);
-
 }  // namespace placewright

@@ -7,8 +7,6 @@
 
 #include "backends/part_inputs.h"
 #include "backends/target_devices.h"
-#include "machine/workers.h"
-#include "profiling/fused_ops.h"
 
 namespace placewright {
 namespace {
@@ -63,6 +61,88 @@ std::vector<double> spread_of(const CounterReadings& readings, const std::vector
   return spread;
 }
 
+// Ops compiled with counters, which go on from one series of runs to the next.
+class CountedPart {
+ public:
+  CountedPart(const NeuralModel& model, std::span<const std::size_t> ops, const Target& target)
+      : graph_(model.graph()),
+        target_(target),
+        part_(model.compile(ops, options_for(target))),
+        executed_(part_->executed()),
+        counters_(executed_),
+        inputs_(seeded_inputs(graph_, *part_, target)),
+        request_(request_with(*part_, inputs_)) {}
+
+  MeasuredOps measure(BusyDevices& busy, const MeasureOptions& options) {
+    std::vector<TimedRun> runs;
+    CounterReadings readings;
+    const auto series_of_runs = [&] {
+      for (std::size_t i = 0; i < options.warm_up; ++i) {
+        options.check();
+        run();
+      }
+      readings.runs_before = runs_;
+      readings.means_before = counters_.read(*request_);
+      RunWatch watch(target_);
+      const Series series(options);
+      while (series.goes_on(runs)) {
+        watch.begin();
+        run();
+        runs.push_back(watch.end());
+        readings.means.push_back(counters_.read(*request_));
+      }
+    };
+    busy.beside(target_, series_of_runs, options);
+    return times_of(readings, std::move(runs));
+  }
+
+ private:
+  static CompileOptions options_for(const Target& target) {
+    CompileOptions options = compile_options(target);
+    options.counters = true;
+    return options;
+  }
+
+  void run() {
+    request_->run();
+    ++runs_;
+  }
+
+  // Scaled so that they sum up to the latency.
+  [[nodiscard]] MeasuredOps times_of(const CounterReadings& readings,
+                                     std::vector<TimedRun> runs) const {
+    MeasuredOps result;
+    result.executed = executed_;
+    result.latency = summary_of(runs);
+    runs = with_some_kept(std::move(runs));
+    std::vector<double> means = undisturbed_means(readings, runs);
+    const std::vector<double> spread = spread_of(readings, runs, means);
+    result.counted = sum(means);
+    if (result.counted <= 0) means = equal_shares(ops_of_nodes(graph_, executed_));
+    const double total = sum(means);
+    std::vector<double> deviation(means.size(), 0);
+    for (std::size_t node = 0; node < means.size(); ++node) {
+      if (total > 0) means[node] *= result.latency.median / total;
+      deviation[node] = means[node] * spread[node];
+    }
+    result.milliseconds = times_of_ops(graph_, executed_, means);
+    result.spread = times_of_ops(graph_, executed_, deviation);
+    for (std::size_t op = 0; op < result.spread.size(); ++op) {
+      if (result.milliseconds[op] > 0) result.spread[op] /= result.milliseconds[op];
+    }
+    return result;
+  }
+
+  const ModelGraph& graph_;
+  const Target& target_;
+  std::unique_ptr<CompiledPart> part_;
+  std::vector<ExecutedNode> executed_;
+  Counters counters_;
+  Buffers inputs_;
+  std::unique_ptr<Request> request_;  // gone before the part
+  std::size_t runs_ = 0;
+};
+
 }  // namespace
 
 std::vector<double> undisturbed_means(const CounterReadings& readings,
@@ -96,56 +176,29 @@ std::vector<double> undisturbed_means(const CounterReadings& readings,
   return total;
 }
 
-MeasuredOps measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
-                        const Target& target, const MeasureOptions& options) {
-  const ModelGraph& graph = model.graph();
-  CompileOptions compiled = compile_options(target);
-  compiled.counters = true;
-  const auto part = model.compile(ops, compiled);
-  MeasuredOps result;
-  result.executed = part->executed();
-  const Counters counters(result.executed);
-  const Buffers inputs = seeded_inputs(graph, *part, target);
-  const auto request = request_with(*part, inputs);
-
-  std::vector<TimedRun> runs;
-  CounterReadings readings;
-  Workers workers({target});
-  workers.run([&](std::size_t) {
-    for (std::size_t i = 0; i < options.warm_up; ++i) {
-      options.check();
-      request->run();
-    }
-    readings.runs_before = options.warm_up;
-    readings.means_before = counters.read(*request);
-    RunWatch watch(target);
-    const Series series(options);
-    while (series.goes_on(runs)) {
-      watch.begin();
-      request->run();
-      runs.push_back(watch.end());
-      readings.means.push_back(counters.read(*request));
-    }
-  });
-
-  result.latency = summary_of(runs);
-  runs = with_some_kept(std::move(runs));
-  std::vector<double> means = undisturbed_means(readings, runs);
-  const std::vector<double> spread = spread_of(readings, runs, means);
-  result.counted = sum(means);
-  if (result.counted <= 0) means = equal_shares(ops_of_nodes(graph, result.executed));
-  const double total = sum(means);
-  std::vector<double> deviation(means.size(), 0);
-  for (std::size_t node = 0; node < means.size(); ++node) {
-    if (total > 0) means[node] *= result.latency.median / total;
-    deviation[node] = means[node] * spread[node];
-  }
-  result.milliseconds = times_of_ops(graph, result.executed, means);
-  result.spread = times_of_ops(graph, result.executed, deviation);
-  for (std::size_t op = 0; op < result.spread.size(); ++op) {
-    if (result.milliseconds[op] > 0) result.spread[op] /= result.milliseconds[op];
-  }
+LoadedOps measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
+                      const Target& target, BusyDevices& busy, const MeasureOptions& options) {
+  CountedPart part(model, ops, target);
+  BusyDevices nobody;
+  LoadedOps result{part.measure(nobody, options), {}};
+  if (busy.count() > 0) result.loaded = part.measure(busy, options);
   return result;
+}
+
+void gather_times(const ModelGraph& graph, const std::vector<OpGroup>& groups, MeasuredOps& times) {
+  const std::vector<std::optional<std::size_t>> gates = gates_of(graph, groups);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (!gates[group]) continue;
+    double sum = 0;
+    double deviation = 0;
+    for (const std::size_t op : groups[group]) {
+      sum += times.milliseconds[op];
+      deviation += times.milliseconds[op] * times.spread[op];
+      times.milliseconds[op] = times.spread[op] = 0;
+    }
+    times.milliseconds[*gates[group]] = sum;
+    if (sum > 0) times.spread[*gates[group]] = deviation / sum;
+  }
 }
 
 }  // namespace placewright

@@ -10,11 +10,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "backends/runtime.h"
 #include "machine/targets.h"
+#include "profiling/crowding.h"
+#include "profiling/fused_ops.h"
 #include "profiling/measurement.h"
 
 namespace placewright {
@@ -38,8 +41,17 @@ struct MeasuredOps {
   double counted = 0;                // sum of the counters: latency / counted is the scale
 };
 
-// `ops`: those that the target can run.
-MeasuredOps measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
-                        const Target& target, const MeasureOptions& options);
+struct LoadedOps {
+  MeasuredOps alone;
+  std::optional<MeasuredOps> loaded;  // while other devices are busy; nullopt: there are none
+};
+
+// `ops`: those that the target can run. The part is compiled once for both: compiled once more, it is 1 %
+// faster or slower.
+LoadedOps measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
+                      const Target& target, BusyDevices& busy, const MeasureOptions& options);
+
+// Moves the times of each group to the op that bears them (fused_ops.h).
+void gather_times(const ModelGraph& graph, const std::vector<OpGroup>& groups, MeasuredOps& times);
 
 }  // namespace placewright

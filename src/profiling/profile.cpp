@@ -1,8 +1,8 @@
 #include "profiling/profile.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include "formats/input_error.h"
 #include "machine/target_cluster.h"
 #include "problem/cost_source.h"
-#include "profiling/crowding.h"
+#include "profiling/cut_widths.h"
 #include "profiling/op_times.h"
 
 namespace placewright {
@@ -93,6 +93,17 @@ std::string runs_text(const Measured& runs) {
                      100 * runs.spread());
 }
 
+std::string loading_text(const std::string& model, const KindProfile& kind) {
+  constexpr const char* kOne = "one factor for all ops";
+  constexpr const char* kOwn = "a factor for each fused group";
+  const Loading& loading = *kind.beside_busy_cores;
+  return fmt::format(
+      "{} on {}: {:.3f} times as long while the other cores work, {}; {}, off by {:.1f} % for the "
+      "model in {} segments beside them ({} would be off by {:.1f} %)",
+      model, kind.kind, loading.factor, runs_text(loading.latency), loading.by_op ? kOwn : kOne,
+      100 * loading.error, loading.segments, loading.by_op ? kOne : kOwn, 100 * loading.rejected);
+}
+
 class Profiler {
  public:
   explicit Profiler(const ProfileRequest& request)
@@ -109,6 +120,8 @@ class Profiler {
     if (shares_cores()) draft.rules.max_replicas = static_cast<int>(cluster_.resources.size());
     draft.origin.push_back(fmt::format("measured by placewright profile with {} on {}",
                                        runtime_.version(), processor_name()));
+    read_models();
+    for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) measure_kind(kind);
     for (std::size_t file = 0; file < request_.files.size(); ++file) add_model(file);
     std::vector<std::string> names;
     for (const Model& model : draft.models) names.push_back(model.name);
@@ -117,11 +130,7 @@ class Profiler {
       draft.origin.emplace_back("models stay whole: what cuts and links cost was not measured");
     } else {
       add_links();
-      if (shares_cores()) {
-        add_tensor_cuts();
-      } else {
-        add_cut_overheads();
-      }
+      if (shares_cores()) add_hand_overs();
     }
     draft.cluster = cluster_;
     for (const std::string& doubt : profile_.doubts)
@@ -135,6 +144,7 @@ class Profiler {
   }
 
   [[nodiscard]] bool shares_cores() const { return !cluster_.resources.empty(); }
+  [[nodiscard]] bool several() const { return request_.files.size() > 1; }
 
   // Two models of one name would give two ops of one name.
   std::string unique_name(const std::string& path) {
@@ -144,25 +154,64 @@ class Profiler {
     return name;
   }
 
+  void read_models() {
+    times_.resize(request_.files.size());
+    for (const ModelFile& file : request_.files) {
+      request_.measure.check();
+      models_.push_back(runtime_.read(file.path, shapes_named(file.shapes)));
+      read_.push_back(models_.back().get());
+      const ModelGraph& graph = models_.back()->graph();
+      require_no_text_inputs(graph, file.path);
+      ModelProfile& entry = profile_.models.emplace_back();
+      entry.name = unique_name(file.path);
+      entry.ops = graph.ops.size();
+    }
+  }
+
+  // All models on one kind, so that the busy devices beside it are made ready once.
+  void measure_kind(std::size_t kind) {
+    const Target& target = target_of(kind);
+    const bool complete = std::ranges::all_of(
+        read_, [&](const NeuralModel* model) { return model->unsupported(target.device).empty(); });
+    BusyDevices busy(read_, complete ? busy_beside(kind) : std::vector<Target>{}, request_.measure);
+    for (std::size_t model = 0; model < models_.size(); ++model) {
+      times_[model].push_back(measured_times(model, kind, busy));
+    }
+    if (!several() || !complete) return;
+    request_.measure.tell(fmt::format("the models in turn on {}", name_of(target)));
+    const std::vector<TurnTimes> turns = measure_turns(read_, target, busy, request_.measure);
+    for (std::size_t model = 0; model < models_.size(); ++model) {
+      ModelProfile& entry = profile_.models[model];
+      entry.kinds[kind].in_turn = turns[model];
+      doubt(fmt::format("{} in turn with the others on {}", entry.name, name_of(target)),
+            doubt_of(turns[model].first));
+    }
+  }
+
+  // The devices that work while this one does, as far as plans can be expected to use them.
+  [[nodiscard]] std::vector<Target> busy_beside(std::size_t kind) const {
+    if (target_of(kind).cores.empty() || !(shares_cores() || several())) return {};
+    std::vector<Target> targets = side_by_side(request_.targets, first_[kind]);
+    targets.erase(targets.begin());
+    return targets;
+  }
+
   void add_model(std::size_t number) {
     const ModelFile& file = request_.files[number];
     request_.measure.check();
-    const auto model = runtime_.read(file.path, shapes_named(file.shapes));
-    require_no_text_inputs(model->graph(), file.path);
-    const std::string name = unique_name(file.path);
+    const NeuralModel& model = *models_[number];
+    ModelProfile& entry = profile_.models[number];
     ProblemDraft part =
-        draft_of(model->graph(), name, source_of(file.path, file.shapes, request_.folder));
-    ModelProfile& entry = profile_.models.emplace_back();
-    entry.name = name;
-    entry.ops = part.ops.size();
+        draft_of(model.graph(), entry.name, source_of(file.path, file.shapes, request_.folder));
 
+    std::vector<MeasuredOps>& times = times_[number];
     std::vector<std::vector<ExecutedNode>> executed;
-    std::vector<MeasuredOps> times;
+    for (const MeasuredOps& kind : times) executed.push_back(kind.executed);
+    const std::vector<OpGroup> groups = fused_groups(model.graph(), executed);
     for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) {
-      times.push_back(add_kind(*model, entry, kind, part));
-      executed.push_back(times.back().executed);
+      add_times(model, entry, kind, groups, times[kind], part);
+      gather_times(model.graph(), groups, times[kind]);
     }
-    const std::vector<OpGroup> groups = fused_groups(model->graph(), executed);
     entry.fused = entry.ops;
     for (const OpGroup& group : groups) {
       entry.fused -= group.size() - 1;
@@ -173,14 +222,17 @@ class Profiler {
       part.colocated.assign(1, {});
       for (std::size_t op = 0; op < part.ops.size(); ++op) part.colocated[0].emplace_back(op);
     } else {
-      measure_cut_costs(*model, entry, groups, times);
+      measure_cut_costs(model, entry, groups, times);
+      add_cuts(model.graph(), entry, part);
     }
-    append(profile_.draft, std::move(part), request_.files.size() > 1);
+    append(profile_.draft, std::move(part), several());
     state_origin(entry);
   }
 
-  MeasuredOps add_kind(const NeuralModel& model, ModelProfile& entry, std::size_t kind,
-                       ProblemDraft& part) {
+  // Of the kind alone; what others do to it is noted.
+  MeasuredOps measured_times(std::size_t number, std::size_t kind, BusyDevices& busy) {
+    const NeuralModel& model = *models_[number];
+    ModelProfile& entry = profile_.models[number];
     const Target& target = target_of(kind);
     request_.measure.tell(fmt::format("{}: {} ops on {}", entry.name, entry.ops, name_of(target)));
     const std::vector<std::size_t> unsupported = model.unsupported(target.device);
@@ -188,67 +240,111 @@ class Profiler {
     found.kind = cluster_.kinds[kind].name;
     found.device = name_of(target);
     found.unsupported = unsupported.size();
-    MeasuredOps times;
-    times.milliseconds.assign(part.ops.size(), 0);
-    times.spread = times.milliseconds;
+    LoadedOps times;
+    times.alone.milliseconds.assign(entry.ops, 0);
+    times.alone.spread = times.alone.milliseconds;
     const std::vector<std::size_t> ops = supported_ops(model.graph(), unsupported);
-    if (!ops.empty()) times = measure_ops(model, ops, target, request_.measure);
-    found.latency = times.latency;
-    found.scale = times.counted > 0 ? times.latency.median / times.counted : 1;
-    for (const OpGroup& node : ops_of_nodes(model.graph(), times.executed)) {
+    if (!ops.empty()) times = measure_ops(model, ops, target, busy, request_.measure);
+    const MeasuredOps& alone = times.alone;
+    found.latency = alone.latency;
+    found.scale = alone.counted > 0 ? alone.latency.median / alone.counted : 1;
+    for (const OpGroup& node : ops_of_nodes(model.graph(), alone.executed)) {
       if (!node.empty()) ++found.executed;
     }
-    found.beside_busy_cores = measured_beside_busy_cores(model, kind, times.latency);
-    if (found.beside_busy_cores) {
-      found.crowded = std::max(1.0, found.beside_busy_cores->median / times.latency.median);
+    doubt(fmt::format("{} on {}", entry.name, found.device), doubt_of(alone.latency));
+    if (times.loaded) {
+      found.beside_busy_cores = measured_loading(model, times, target, busy);
+      doubt(fmt::format("{} on {} beside busy cores", entry.name, found.device),
+            found.beside_busy_cores->doubt());
     }
-    for (std::size_t op = 0; op < part.ops.size(); ++op) {
-      part.ops[op].time.push_back(times.milliseconds[op] * found.crowded);
-      part.ops[op].spread = std::max(part.ops[op].spread, times.spread[op]);
-    }
-    for (const std::size_t op : unsupported) part.ops[op].time.back() = kUnsupported;
-    if (!unsupported.empty()) {
-      profile_.notes.push_back(fmt::format("{}: {} does not support {} of {} ops, '{}' for one",
-                                           entry.name, found.device, unsupported.size(),
-                                           part.ops.size(), part.ops[unsupported.front()].name));
-    }
-    doubt(fmt::format("{} on {}", entry.name, found.device), doubt_of(times.latency));
-    return times;
+    return std::move(times.alone);
   }
 
-  std::optional<Measured> measured_beside_busy_cores(const NeuralModel& model, std::size_t kind,
-                                                     const Measured& alone) {
-    if (!shares_cores() || target_of(kind).cores.empty() || alone.median <= 0) return {};
-    const std::vector<Target> targets = side_by_side(request_.targets, first_[kind]);
-    if (targets.size() < 2) return {};
-    request_.measure.tell(
-        fmt::format("{} sets of {} side by side", targets.size(), cluster_.kinds[kind].name));
-    const Measured crowded = measure_crowded(model, targets, request_.measure);
-    doubt(fmt::format("{} beside busy cores", name_of(targets.front())), doubt_of(crowded));
-    return crowded;
+  Loading measured_loading(const NeuralModel& model, const LoadedOps& times, const Target& target,
+                           BusyDevices& busy) {
+    request_.measure.tell(fmt::format("{} beside {} that are busy", name_of(target), busy.count()));
+    const ModelGraph& graph = model.graph();
+    return loading_of(
+        {.model = model,
+         .ordered = ordered_groups(graph, fused_groups(graph, {times.alone.executed})),
+         .target = target,
+         .whole = request_.whole,
+         .options = request_.measure},
+        times, busy);
+  }
+
+  void add_times(const NeuralModel& model, const ModelProfile& entry, std::size_t kind,
+                 const std::vector<OpGroup>& groups, MeasuredOps times, ProblemDraft& part) {
+    const KindProfile& found = entry.kinds[kind];
+    const double turn = found.in_turn ? found.in_turn->factor() : 1;
+    for (std::size_t op = 0; op < part.ops.size(); ++op) {
+      times.milliseconds[op] *= turn;
+      if (found.beside_busy_cores) times.milliseconds[op] *= found.beside_busy_cores->factors[op];
+    }
+    gather_times(model.graph(), groups, times);
+    for (std::size_t op = 0; op < part.ops.size(); ++op) {
+      part.ops[op].time.push_back(times.milliseconds[op]);
+      part.ops[op].spread = std::max(part.ops[op].spread, times.spread[op]);
+    }
+    if (found.unsupported == 0) return;
+    const std::vector<std::size_t> unsupported = model.unsupported(target_of(kind).device);
+    for (const std::size_t op : unsupported) part.ops[op].time.back() = kUnsupported;
+    profile_.notes.push_back(fmt::format("{}: {} does not support {} of {} ops, '{}' for one",
+                                         entry.name, found.device, unsupported.size(),
+                                         part.ops.size(), part.ops[unsupported.front()].name));
+  }
+
+  // Kinds of one device, or the sizes of sets of cores that take turns on the same ones.
+  [[nodiscard]] std::vector<std::vector<std::size_t>> kinds_by_width(
+      const ModelProfile& entry) const {
+    std::vector<std::vector<std::size_t>> lists;
+    std::vector<std::size_t> widths;
+    for (std::size_t kind = 0; kind < entry.kinds.size(); ++kind) {
+      if (entry.kinds[kind].unsupported > 0 || entry.ops < 2) continue;
+      if (shares_cores() && !target_of(kind).cores.empty() && !target_of(kind).pinned) {
+        widths.push_back(kind);
+      } else {
+        lists.push_back({kind});
+      }
+    }
+    std::ranges::sort(widths, {}, [&](std::size_t kind) { return target_of(kind).cores.size(); });
+    if (!widths.empty()) lists.push_back(std::move(widths));
+    return lists;
   }
 
   void measure_cut_costs(const NeuralModel& model, ModelProfile& entry,
                          const std::vector<OpGroup>& groups,
                          const std::vector<MeasuredOps>& times) {
     const std::vector<OpGroup> ordered = ordered_groups(model.graph(), groups);
-    for (std::size_t kind = 0; kind < entry.kinds.size(); ++kind) {
-      KindProfile& found = entry.kinds[kind];
-      if (found.unsupported > 0 || entry.ops < 2) continue;
-      request_.measure.tell(fmt::format("{}: cuts on {}", entry.name, found.device));
-      found.cut =
-          measure_cuts(model, ordered, times[kind].milliseconds, target_of(kind), request_.measure);
-      const std::string why = found.cut.doubt();
-      found.cuts_disturbed = !why.empty();
-      doubt(fmt::format("cuts of {} on {}", entry.name, found.device), why);
+    for (const std::vector<std::size_t>& kinds : kinds_by_width(entry)) {
+      const auto cutting = [&](std::size_t place) -> Cutting {
+        const std::size_t kind = kinds[place];
+        request_.measure.tell(fmt::format("{}: cuts on {}", entry.name, entry.kinds[kind].device));
+        return {model, ordered, times[kind].milliseconds, target_of(kind), request_.measure};
+      };
+      std::vector<std::size_t> cores;
+      for (const std::size_t kind : kinds) cores.push_back(target_of(kind).cores.size());
+      std::vector<CutCost> costs = cuts_of_widths(
+          cores, {.measure = [&](std::size_t place) { return measure_cuts(cutting(place)); },
+                  .attempt =
+                      [&](std::size_t place, GroupEntries supposed) {
+                        return try_cuts(cutting(place), std::move(supposed));
+                      }});
+      for (std::size_t i = 0; i < kinds.size(); ++i) {
+        KindProfile& found = entry.kinds[kinds[i]];
+        found.cut = std::move(costs[i]);
+        const std::string why = found.cut.doubt();
+        found.cuts_disturbed = !why.empty();
+        doubt(fmt::format("cuts of {} on {}", entry.name, found.device), why);
+      }
     }
   }
 
   void state_origin(const ModelProfile& entry) {
     auto& origin = profile_.draft.origin;
     origin.push_back(fmt::format(
-        "{}: {} ops, {} after what the backend fused; a fused group's time is at its last op that "
-        "reads from outside the group",
+        "{}: {} ops, {} after what the backend fused; the time of a fused group is at the "
+        "last of its ops that all it hands on depends on",
         entry.name, entry.ops, entry.fused));
     for (const KindProfile& kind : entry.kinds) {
       origin.push_back(
@@ -257,91 +353,103 @@ class Profiler {
                       entry.name, kind.kind, kind.latency.median, kind.device,
                       runs_text(kind.latency), kind.scale));
       if (kind.beside_busy_cores) {
+        origin.push_back(loading_text(entry.name, kind));
+      }
+      if (kind.in_turn) {
         origin.push_back(fmt::format(
-            "{} on {}: {:.3f} times as long while the other cores work, {}; one factor for all "
-            "ops, off by {:.1f} % as far as the deciles with and without them tell",
-            entry.name, kind.kind, kind.crowded, runs_text(*kind.beside_busy_cores),
-            100 * error_of_factor(kind.latency, *kind.beside_busy_cores)));
+            "{} on {}: {:.3f} times as long after another model as after itself, {}; one factor "
+            "for "
+            "all ops",
+            entry.name, kind.kind, kind.in_turn->factor(), runs_text(kind.in_turn->first)));
       }
       if (kind.unsupported > 0) {
         origin.push_back(fmt::format("{} on {}: {} ops are not supported", entry.name, kind.kind,
                                      kind.unsupported));
       }
+      if (kind.cut.trials.empty()) continue;
+      origin.push_back(fmt::format(
+          "cuts of {} on {}: {:.4g} ms in one piece, {}; a segment more costs {:.4g} ms and what "
+          "the "
+          "group that begins it takes longer by itself",
+          entry.name, kind.kind, kind.cut.whole.median,
+          kind.cut.apart
+              ? fmt::format("{:.4g} ms with every fused group by itself", kind.cut.apart->median)
+              : "costs interpolated between the smallest and the largest set",
+          kind.cut.groups.call));
       for (const CutTrial& trial : kind.cut.trials) {
         origin.push_back(fmt::format(
-            "{} on {} in {} segments with {} transfers of {:.0f} KiB: {:.4g} ms, in one piece "
-            "{:.4g} ms",
+            "{} on {} in {} segments with {} transfers of {:.0f} KiB: {:.4g} ms, by these "
+            "costs {:.4g} ms, off by {:.1f} %",
             entry.name, kind.kind, trial.segments, trial.transfers, trial.bytes / 1024,
-            trial.time.median, kind.cut.whole.median));
+            trial.time.median, trial.predicted, 100 * trial.error()));
       }
     }
   }
 
-  // The cost of a cut on a kind: the mean over the models.
-  void add_cut_overheads() {
-    for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) {
-      std::vector<double> costs;
-      for (const ModelProfile& model : profile_.models) {
-        const CutCost& cut = model.kinds[kind].cut;
-        if (!cut.trials.empty()) costs.push_back(cut.per_transfer);
+  // What a cut costs each tensor on each kind.
+  void add_cuts(const ModelGraph& graph, const ModelProfile& entry, ProblemDraft& part) {
+    const bool measured = std::ranges::any_of(
+        entry.kinds, [](const KindProfile& kind) { return !kind.cut.trials.empty(); });
+    if (!measured) return;
+    const std::vector<TensorKey> keys = tensors_of_draft(graph);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      for (std::size_t kind = 0; kind < entry.kinds.size(); ++kind) {
+        part.tensors[i].cuts.push_back(cut_of(entry, kind, keys[i]));
       }
-      if (costs.empty()) continue;
-      const double cost =
-          std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
-      for (Device& device : cluster_.devices) {
-        if (device.kind.index() != kind) continue;
-        device.send_overhead = cost / 2;
-        device.receive_overhead = cost / 2;
-      }
-      profile_.draft.origin.push_back(
-          fmt::format("cut overhead on {}: {:.4g} ms for each tensor that crosses a border, half "
-                      "to the sender and half to the receiver",
-                      cluster_.kinds[kind].name, cost));
     }
   }
 
-  // What a cut costs each tensor on each kind: half to who sends, half to who receives, who also
-  // bears the hand-over.
-  void add_tensor_cuts() {
+  // Where the trials were disturbed, the most of all kinds whose trials were not (of all kinds if there
+  // are none).
+  static CutOverhead cut_of(const ModelProfile& model, std::size_t kind, const TensorKey& tensor) {
+    const bool some_undisturbed = std::ranges::any_of(
+        model.kinds, [](const KindProfile& each) { return !each.cuts_disturbed; });
+    CutOverhead most{KindId{kind}, 0, 0};
+    for (std::size_t other = 0; other < model.kinds.size(); ++other) {
+      const KindProfile& each = model.kinds[other];
+      const bool own = other == kind && !each.cuts_disturbed;
+      const bool instead =
+          model.kinds[kind].cuts_disturbed && each.cuts_disturbed != some_undisturbed;
+      if (!own && !instead) continue;
+      most.send = std::max(most.send, each.cut.send());
+      most.receive = std::max(most.receive, each.cut.receive(tensor));
+    }
+    return most;
+  }
+
+  // Between sets of cores nothing travels: who receives a tensor bears the hand-over, and slept while
+  // others had its cores.
+  void add_hand_overs() {
     const HandOver hand_over = hand_over_of_cores();
+    const double wake_up = wake_up_of_cores();
     for (Tensor& tensor : profile_.draft.tensors) {
-      const std::size_t model = profile_.draft.ops[tensor.producer.index()].model.index();
-      for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) {
-        const double half = cut_cost(profile_.models[model], kind, tensor.bytes) / 2;
-        const double moved =
-            hand_over.points.empty() ? 0 : hand_over.latency + tensor.bytes / hand_over.bandwidth;
-        tensor.cuts.push_back({KindId{kind}, half, half + moved});
-      }
-    }
-    for (const ModelProfile& model : profile_.models) {
-      for (const KindProfile& kind : model.kinds) {
-        if (kind.cut.trials.empty()) continue;
-        profile_.draft.origin.push_back(fmt::format(
-            "cuts of {} on {}: {:.4g} ms and {:.4g} ms for each MiB of a tensor that crosses a "
-            "border, off by {:.0f} % in the median",
-            model.name, kind.kind, kind.cut.fixed, kind.cut.per_byte * 1024 * 1024,
-            100 * kind.cut.error));
+      for (CutOverhead& cut : tensor.cuts) {
+        if (target_of(cut.kind.index()).cores.empty()) continue;  // tensors travel there, by links
+        cut.receive += wake_up;
+        if (hand_over.points.empty()) continue;
+        cut.receive += hand_over.latency + tensor.bytes / hand_over.bandwidth;
       }
     }
   }
 
-  // As the fit says, and its error beyond it: a plan must not be cut for a gain that may not be
-  // there. Where the trials were disturbed, the most of all kinds whose trials were not (of all
-  // kinds if there are none).
-  static double cut_cost(const ModelProfile& model, std::size_t kind, double bytes) {
-    const auto cost = [&](const KindProfile& each) {
-      return each.cut.of(bytes) * (1 + each.cut.error);
+  // Of the smallest set, by the first one that has its cores and more; none: nothing.
+  double wake_up_of_cores() {
+    const auto narrow = [](const Target& target) {
+      return target.cores.empty() ? SIZE_MAX : target.cores.size();
     };
-    const auto most_of = [&](bool undisturbed) {
-      double most = 0;
-      for (const KindProfile& each : model.kinds) {
-        if (!undisturbed || !each.cuts_disturbed) most = std::max(most, cost(each));
-      }
-      return most;
-    };
-    if (!model.kinds[kind].cuts_disturbed) return cost(model.kinds[kind]);
-    const double most = most_of(true);
-    return most > 0 ? most : most_of(false);
+    const Target& woken = *std::ranges::min_element(request_.targets, {}, narrow);
+    const auto all = std::ranges::find_if(request_.targets, [&](const Target& target) {
+      return target.cores.size() > woken.cores.size() && share_a_core(target, woken);
+    });
+    if (all == request_.targets.end()) return 0;
+    const std::string what =
+        fmt::format("a thread of {} that slept while {} computed", name_of(woken), name_of(*all));
+    request_.measure.tell(what);
+    const Measured time = measure_wake_up(*all, woken, request_.measure);
+    doubt(what, doubt_of(time));
+    profile_.draft.origin.push_back(
+        fmt::format("{} runs {:.4g} ms later, {}", what, time.median, runs_text(time)));
+    return time.median;
   }
 
   // Between the first two sets that have no core in common; none: without points.
@@ -405,10 +513,17 @@ class Profiler {
   Cluster cluster_;
   std::vector<std::size_t> first_;  // by kind, the device that is measured
   std::set<std::string> names_;
+  std::vector<std::unique_ptr<NeuralModel>> models_;
+  std::vector<const NeuralModel*> read_;         // the same
+  std::vector<std::vector<MeasuredOps>> times_;  // by model, kind
   Profile profile_;
 };
 
 }  // namespace
+
+double KindProfile::loaded() const {
+  return (beside_busy_cores ? beside_busy_cores->factor : 1) * (in_turn ? in_turn->factor() : 1);
+}
 
 std::optional<Profile> profile_models(const ProfileRequest& request) {
   require_one_backend(request);

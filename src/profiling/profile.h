@@ -1,13 +1,15 @@
 // Models measured on the devices of this machine, as one problem.
 //
 // Devices of one kind are measured once, on the first of them. For each model and kind: the times
-// of the ops (op_times.h), what the backend fused (fused_ops.h: colocation groups) and the cost of
-// a cut (cut_cost.h; half of it to who sends and half to who receives). For each pair of kinds: the
-// hand-over of tensors (hand_over.h).
+// of the ops (op_times.h), what the backend fused (fused_ops.h: colocation groups) and what cutting
+// at each tensor costs (cut_cost.h). For each pair of kinds: the hand-over of tensors (hand_over.h).
 //
-// Where sets of cores overlap (machine/target_cluster.h), tensors do not travel between them: what a
-// cut and the hand-over cost is stated for each tensor. A plan that uses a part of the cores uses
-// the others too, so there the times of a set are those beside busy ones (crowding.h).
+// Where sets of cores overlap (machine/target_cluster.h), tensors do not travel between them: who
+// receives one bears the hand-over, and the time to wake up. A plan that uses a part of the cores uses
+// the others too, so there the times of a set are those beside busy ones (loading.h). So they are where
+// several models share the devices, and each model then also finds the caches as the one before it left them
+// (crowding.h). One model on devices that share no core has the times of a device alone: most of its
+// plans leave the others idle most of the time, and one device alone is the plan to beat.
 //
 // Cuts take most of the time of a profile. Whoever wants to know which cores a whole model gets and
 // when, as with several models at once, leaves them out (ProfileRequest::whole).
@@ -25,8 +27,10 @@
 #include "backends/runtime.h"
 #include "machine/targets.h"
 #include "problem/draft.h"
+#include "profiling/crowding.h"
 #include "profiling/cut_cost.h"
 #include "profiling/hand_over.h"
+#include "profiling/loading.h"
 #include "profiling/measurement.h"
 
 namespace placewright {
@@ -37,13 +41,16 @@ struct KindProfile {
   std::string device;  // that was measured
   Measured latency;    // of the whole model
   double scale = 1;    // of the counters to the latency
-  double crowded = 1;  // times the latency while the other cores work too
-  // Those runs; nothing where no other set of that size is beside it.
-  std::optional<Measured> beside_busy_cores;
-  std::size_t executed = 0;  // nodes of the backend that stand for ops
+  std::optional<Loading>
+      beside_busy_cores;             // nullopt: nothing is beside it, or its plans leave that idle
+  std::optional<TurnTimes> in_turn;  // with the other models; nullopt: there are none
+  std::size_t executed = 0;          // nodes of the backend that stand for ops
   std::size_t unsupported = 0;
   CutCost cut;
   bool cuts_disturbed = true;  // its trials are not to be believed, or there are none
+
+  // The times of all ops in the problem, relative to the latency.
+  [[nodiscard]] double loaded() const;
 };
 
 struct ModelProfile {

@@ -75,6 +75,51 @@ TEST(FusedOps, ARemovedOpGoesWithWhatFeedsIt) {
               ElementsAre(ElementsAre(0, 1)));
 }
 
+TEST(FusedOps, AnOpThatNobodyNamesIsKnownByItsWeights) {
+  // b multiplies by its weights and c adds a bias: executed as one node that is called c.
+  ModelGraph graph = graph_of({{}, {0}, {1}, {0}});
+  graph.weights.push_back({"weights of b", 4, {1}});
+  const std::vector<ExecutedNode> nodes{node("a", {"a"}), node("weights of b", {"weights of b"}),
+                                        node("packed", {}, {"weights of b"}),
+                                        node("c", {"c"}, {"a", "packed"}), node("d", {"d"}, {"a"})};
+  EXPECT_THAT(fused_groups(graph, {nodes}), ElementsAre(ElementsAre(1, 2)));
+  EXPECT_THAT(times_of_ops(graph, nodes, {1, 0, 0, 5, 2}), ElementsAre(1, 5, 0, 2));
+  // Another op with these weights is not meant.
+  graph.weights.front().ops = {3};
+  EXPECT_THAT(ops_of_nodes(graph, nodes)[3], ElementsAre(2));
+}
+
+TEST(FusedOps, WhatLiesBetweenTheOpsOfANodeBelongsToIt) {
+  // a and c are one node; b, which nobody names, reads a and another op, and c reads b.
+  const ModelGraph graph = graph_of({{}, {0, 3}, {1}, {}});
+  const std::vector<ExecutedNode> nodes{node("ac", {"a", "c"}, {"d"}), node("d", {"d"})};
+  EXPECT_THAT(ops_of_nodes(graph, nodes)[0], ElementsAre(0, 1, 2));
+}
+
+TEST(FusedOps, ANodeThatMakesOtherSizesThanTheModelGoesWithItsReaders) {
+  // b is executed with the stride of c, which reads it, and of d.
+  ModelGraph graph = graph_of({{}, {0}, {1}, {1}, {2}});
+  graph.ops[1].outputs.front().shape = {1, 16, 8, 8};
+  std::vector<ExecutedNode> nodes{node("a", {"a"}), node("b", {"b"}, {"a"}),
+                                  node("c", {"c"}, {"b"}), node("d", {"d"}, {"b"}),
+                                  node("e", {"e"}, {"c"})};
+  nodes[1].elements = std::size_t{16} * 4 * 4;
+  EXPECT_THAT(fused_groups(graph, {nodes}), ElementsAre(ElementsAre(1, 2, 3)));
+  nodes[1].elements = std::size_t{16} * 8 * 8;
+  EXPECT_TRUE(fused_groups(graph, {nodes}).empty());
+  nodes[1].elements = 0;  // nobody says
+  EXPECT_TRUE(fused_groups(graph, {nodes}).empty());
+}
+
+TEST(FusedOps, AGroupIsTimedWhereAllThatLeavesItDependsOn) {
+  // a ─► b ─► c, d: c and d leave the group, both depend on b; then only d leaves.
+  ModelGraph graph = graph_of({{}, {0}, {1}, {1}, {2}, {3}});
+  EXPECT_THAT(gates_of(graph, {{0, 1, 2, 3}}), ElementsAre(std::optional<std::size_t>{1}));
+  EXPECT_THAT(gates_of(graph, {{3, 5}}), ElementsAre(std::optional<std::size_t>{5}));
+  // c and d alone have nothing in common.
+  EXPECT_THAT(gates_of(graph, {{2, 3}}), ElementsAre(std::optional<std::size_t>{}));
+}
+
 TEST(FusedOps, OrderedGroupsHoldEveryOpOnceAndReadOnlyEarlierOnes) {
   const ModelGraph graph = graph_of({{}, {0}, {0}, {1, 2}, {3}, {2}});
   const auto ordered = ordered_groups(graph, {{1, 3}, {2, 5}});

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "profiling/crowding.h"
 #include "profiling/cut_cost.h"
 #include "profiling/hand_over.h"
 #include "profiling/op_times.h"
@@ -39,15 +38,6 @@ TEST(Measurement, TooManyDisturbedRunsOrTooMuchSpreadAreNotValid) {
   EXPECT_FALSE(doubt_of(summary_of({})).empty());
   const Measured wide = summary_of({run_of(10), run_of(14), run_of(20), run_of(26), run_of(30)});
   EXPECT_FALSE(doubt_of(wide).empty());
-}
-
-TEST(Measurement, TheFactorOfTwoSeriesIsOffByHalfOfTheirSpreads) {
-  const Measured steady = summary_of({run_of(10), run_of(10), run_of(10)});
-  const Measured spread = summary_of({run_of(18), run_of(20), run_of(22)});
-  EXPECT_EQ(error_of_factor(steady, steady), 0);
-  EXPECT_GT(spread.spread(), 0);
-  EXPECT_EQ(error_of_factor(steady, spread), spread.spread() / 2);
-  EXPECT_EQ(error_of_factor(spread, spread), spread.spread());
 }
 
 // Counters as the backend gives them: means since it was compiled, cut to whole microseconds.

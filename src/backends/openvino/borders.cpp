@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <openvino/op/ops.hpp>
 
 namespace placewright::openvino {
@@ -17,11 +18,11 @@ enum class Role { makes_images, passes_images_on, other };
 Role role_of(const std::string& type) {
   constexpr std::array<std::string_view, 4> kMakers{"Convolution", "GroupConvolution", "MaxPool",
                                                     "AvgPool"};
-  constexpr std::array<std::string_view, 15> kOthers{
+  constexpr std::array<std::string_view, 15> kPassers{
       "Add",     "Clamp", "Concat",   "Elu",   "Gelu", "HSigmoid", "HSwish", "Maximum",
       "Minimum", "Mish",  "Multiply", "PRelu", "Relu", "Sigmoid",  "Swish"};
   if (std::ranges::find(kMakers, type) != kMakers.end()) return Role::makes_images;
-  if (std::ranges::find(kOthers, type) != kOthers.end()) return Role::passes_images_on;
+  if (std::ranges::find(kPassers, type) != kPassers.end()) return Role::passes_images_on;
   return Role::other;
 }
 
@@ -29,10 +30,18 @@ bool has_shape_of_image(const TensorType& type) {
   return type.element == "f32" && type.shape.size() == 4 && type.shape[1] % kVector == 0;
 }
 
+// Named after what it changes nothing of: what the backend calls it must not be the name of an op.
+ov::Output<ov::Node> named(const std::shared_ptr<ov::Node>& node, const char* what) {
+  node->set_friendly_name(
+      fmt::format("{} {}", node->get_input_node_ptr(0)->get_friendly_name(), what));
+  return node->output(0);
+}
+
 ov::Output<ov::Node> transposed(const ov::Output<ov::Node>& tensor,
-                                const std::vector<std::size_t>& order) {
+                                const std::vector<std::size_t>& order,
+                                const char* what = "transposed") {
   const auto axes = ov::op::v0::Constant::create(ov::element::i64, {order.size()}, order);
-  return std::make_shared<ov::op::v1::Transpose>(tensor, axes)->output(0);
+  return named(std::make_shared<ov::op::v1::Transpose>(tensor, axes), what);
 }
 
 bool takes_any_layout(const std::string& type) {
@@ -53,10 +62,10 @@ bool has_channels_last(const ov::CompiledModel& compiled) {
 ov::Output<ov::Node> unchanged(const ov::Output<ov::Node>& image) {
   const ov::Shape shape{image.get_shape()[1], 1, 1, 1, 1};
   const auto ones = ov::op::v0::Constant::create(image.get_element_type(), shape, {1});
-  return std::make_shared<ov::op::v1::GroupConvolution>(image, ones, ov::Strides{1, 1},
-                                                        ov::CoordinateDiff{0, 0},
-                                                        ov::CoordinateDiff{0, 0}, ov::Strides{1, 1})
-      ->output(0);
+  return named(std::make_shared<ov::op::v1::GroupConvolution>(
+                   image, ones, ov::Strides{1, 1}, ov::CoordinateDiff{0, 0},
+                   ov::CoordinateDiff{0, 0}, ov::Strides{1, 1}),
+               "unchanged");
 }
 
 // Whether two images are added here, or before what is done with each value by itself: a convolution
@@ -126,7 +135,8 @@ ov::Output<ov::Node> ImageInput::read_by(const ov::Node& op) {
   const bool any = takes_any_layout(op.get_type_name());
   ov::Output<ov::Node>& view = views_[any];
   if (view.get_node() == nullptr) {
-    view = transposed(parameter_->output(0), {0, 3, 1, 2});
+    // One for each: the backend joins a change of layout with the only op that reads it.
+    view = transposed(parameter_->output(0), {0, 3, 1, 2}, any ? "transposed again" : "transposed");
     if (any) view = unchanged(view);
   }
   return view;

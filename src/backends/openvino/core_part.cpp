@@ -87,6 +87,9 @@ std::vector<ExecutedNode> CorePart::executed() const {
     for (const auto& input : node->input_values()) {
       executed.inputs.push_back(input.get_node()->get_friendly_name());
     }
+    if (node->get_output_size() == 1 && node->get_output_partial_shape(0).is_static()) {
+      executed.elements = ov::shape_size(node->get_output_shape(0));
+    }
   }
   return nodes;
 }
