@@ -7,6 +7,8 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <numeric>
+#include <ranges>
 #include <set>
 #include <thread>
 #include <utility>
@@ -24,10 +26,9 @@
 namespace placewright {
 namespace {
 
-// A model compiled for a device.
+// A copy of a model compiled for a device.
 struct Instance {
   std::size_t model = 0;
-  DeviceId device;
   Target target;
   std::unique_ptr<CompiledPart> part;
   Buffers inputs;
@@ -40,6 +41,7 @@ struct Task {
   std::size_t arrival = 0;
   Clock::time_point start;
   Clock::time_point end;
+  double lost = 0;  // to others, if the device is a single core
   bool stopped = false;
 };
 
@@ -80,6 +82,11 @@ class InstanceThreads {
   InstanceThreads(const InstanceThreads&) = delete;
   InstanceThreads& operator=(const InstanceThreads&) = delete;
 
+  // How many tasks it has.
+  [[nodiscard]] std::size_t load(std::size_t instance) const {
+    return seats_[instance].queue.size() + (seats_[instance].running ? 1 : 0);
+  }
+
   void start(std::size_t instance, std::size_t arrival) {
     seats_[instance].queue.push_back(arrival);
     seats_[instance].bell.notify_one();
@@ -116,6 +123,8 @@ class InstanceThreads {
   void serve(Instance& instance, Seat& seat) {
     try {
       if (!instance.target.cores.empty()) bind_this_thread(instance.target.cores);
+      std::unique_ptr<DisturbanceProbe> probe;
+      if (instance.target.cores.size() == 1) probe = probe_of(instance.target);
       std::unique_lock lock(mutex_);
       while (true) {
         seat.bell.wait(lock, [&] { return closed_ || !seat.queue.empty(); });
@@ -124,9 +133,11 @@ class InstanceThreads {
         seat.queue.pop_front();
         seat.running = task.arrival;
         lock.unlock();
+        if (probe) probe->begin();
         task.start = Clock::now();
         task.stopped = !runs_to_its_end(*instance.request);
         task.end = Clock::now();
+        if (probe) task.lost = probe->lost();
         lock.lock();
         seat.running.reset();
         instance.ran = !task.stopped;
@@ -149,19 +160,73 @@ class InstanceThreads {
   std::vector<std::jthread> threads_;  // last, so that they end first
 };
 
-class ArrivalExecution {
+// Whether others took time from a round: asked by the thread that looks after it.
+//
+// An inference on a single core knows it itself. Of several cores it is the time for which threads of ours waited
+// for one, if all inferences have equally many: helpers of a wider one would wait for those that are not theirs.
+class RoundWatch {
  public:
-  ArrivalExecution(const Problem& problem, const std::vector<std::unique_ptr<NeuralModel>>& models,
-                   std::span<const ArrivingModel> arrivals, const ArrivalRunOptions& options)
-      : problem_(problem), models_(models), arrivals_(arrivals), options_(options) {
-    prepare();
+  RoundWatch() : threads_(probe_of_other_threads()) { threads_->begin(); }
+
+  // By arrival `asked` is when it was started and `lost` what it lost on a single core; `targets` are those of the
+  // devices.
+  void judge(ArrivalRound& round, std::span<const double> asked, std::span<const double> lost,
+             const std::map<DeviceId, Target>& targets) const {
+    constexpr double kFree = 0.02;  // milliseconds for each inference: a thread has to wake up
+    const double waited = threads_->lost();
+    std::set<std::size_t> widths;
+    double taken = 0;
+    double free = 0;
+    for (const ArrivalState& state : round.states) {
+      if (!state.device.valid()) continue;
+      taken += state.end - state.start;
+      free += kFree;
+      widths.insert(targets.at(state.device).cores.size());
+    }
+    // What is no set of cores would need a probe of its own.
+    round.watched = widths.size() <= 1 && !widths.contains(0) &&
+                    !cores_were_shared(round.states, asked, targets);
+    const double all = widths.contains(1) ? std::accumulate(lost.begin(), lost.end(), 0.0) : waited;
+    round.disturbed = round.watched && all - free > kDisturbed * taken;
+  }
+
+ private:
+  // Also by one that was asked to start and had to wait until another one let it.
+  static bool cores_were_shared(std::span<const ArrivalState> states, std::span<const double> asked,
+                                const std::map<DeviceId, Target>& targets) {
+    const auto at_once = [&](std::size_t some, std::size_t other) {
+      return asked[some] < states[other].end && asked[other] < states[some].end;
+    };
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      for (std::size_t other = 0; other < i; ++other) {
+        if (!states[i].device.valid() || !states[other].device.valid()) continue;
+        const Target& target = targets.at(states[i].device);
+        if (at_once(i, other) && share_a_core(target, targets.at(states[other].device))) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  std::unique_ptr<DisturbanceProbe> threads_;
+};
+
+}  // namespace
+
+class ArrivalRunner::State {
+ public:
+  State(const Problem& problem, const std::vector<std::unique_ptr<NeuralModel>>& models,
+        std::span<const ArrivingModel> arrivals, const std::vector<ArrivalPlace>& places,
+        ArrivalRunOptions options)
+      : problem_(problem), models_(models), arrivals_(arrivals), options_(std::move(options)) {
+    prepare(places);
     compile();
     threads_ = std::make_unique<InstanceThreads>(instances_);
     warm_up();
   }
 
-  // Nullopt: interrupted.
-  std::optional<std::vector<ArrivalState>> run(const ArrivalRule& rule);
+  std::optional<ArrivalRound> run(const ArrivalRule& rule);
   OutputCheck check_outputs();
 
  private:
@@ -174,6 +239,9 @@ class ArrivalExecution {
   struct Round {
     const ArrivalRule& rule;
     std::vector<ArrivalState> states;
+    std::vector<std::size_t> instance;  // by arrival, from its start on
+    std::vector<double> asked;          // by arrival: when it was started
+    std::vector<double> lost;           // by arrival, on a single core
     std::size_t running = 0;
     bool ending = false;  // nothing is started any more
     Clock::time_point begin = Clock::now();
@@ -186,9 +254,17 @@ class ArrivalExecution {
     }
   };
 
-  void prepare();
+  [[nodiscard]] Buffers inputs_of(std::size_t model, const Target& target) const {
+    static const NamedArrays kNone;
+    return model_inputs(models_[model]->graph(),
+                        model < options_.inputs.size() ? options_.inputs[model] : kNone,
+                        options_.seed, target);
+  }
+
+  void prepare(const std::vector<ArrivalPlace>& places);
   void compile();
   void warm_up();
+  bool play(Round& round);
   bool take_events(Round& round);
   void decide(Round& round);
   void end(Round& round, const Task& task) const;
@@ -197,29 +273,27 @@ class ArrivalExecution {
   const Problem& problem_;
   const std::vector<std::unique_ptr<NeuralModel>>& models_;
   std::span<const ArrivingModel> arrivals_;
-  const ArrivalRunOptions& options_;
+  ArrivalRunOptions options_;
+  std::map<DeviceId, Target> targets_;
   std::vector<Instance> instances_;
-  std::map<std::pair<std::size_t, DeviceId>, std::size_t> number_;  // by model and device
+  std::map<std::pair<std::size_t, DeviceId>, std::vector<std::size_t>> copies_;  // by model, device
   std::unique_ptr<InstanceThreads> threads_;
 };
 
-void ArrivalExecution::prepare() {
-  std::set<std::size_t> used;
-  for (const ArrivingModel& arrival : arrivals_) used.insert(arrival.model);
-  for (const std::size_t model : used) {
-    for (const DeviceId device : devices_for(problem_, ModelId{model})) {
-      Instance instance;
-      instance.model = model;
-      instance.device = device;
-      instance.target = target_named(problem_.device(device).name);
-      number_.emplace(std::pair{model, device}, instances_.size());
-      instances_.push_back(std::move(instance));
+void ArrivalRunner::State::prepare(const std::vector<ArrivalPlace>& places) {
+  for (const ArrivalPlace& place : places) {
+    targets_.emplace(place.device, place.target);
+    for (std::size_t copy = 0; copy < place.copies; ++copy) {
+      copies_[{place.model, place.device}].push_back(instances_.size());
+      Instance& instance = instances_.emplace_back();
+      instance.model = place.model;
+      instance.target = place.target;
     }
   }
 }
 
 // Several at a time: compiling uses one core.
-void ArrivalExecution::compile() {
+void ArrivalRunner::State::compile() {
   tell(fmt::format("compiling {} models for their devices", instances_.size()));
   const FanOut fan_out{.threads = static_cast<int>(allowed_cores().size())};
   fan_out.run(instances_.size(), [&](std::size_t number) {
@@ -227,13 +301,13 @@ void ArrivalExecution::compile() {
     Instance& instance = instances_[number];
     const NeuralModel& model = *models_[instance.model];
     instance.part = model.compile_whole(compile_options(instance.target));
-    instance.inputs = seeded_inputs(model.graph(), options_.seed, instance.target);
+    instance.inputs = inputs_of(instance.model, instance.target);
     instance.request = request_with(*instance.part, instance.inputs);
   });
 }
 
 // Once on every device; those that share no core at the same time.
-void ArrivalExecution::warm_up() {
+void ArrivalRunner::State::warm_up() {
   tell("warming up");
   std::vector<std::size_t> left(instances_.size());
   for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
@@ -242,7 +316,7 @@ void ArrivalExecution::warm_up() {
     std::vector<std::size_t> later;
     for (const std::size_t instance : left) {
       const bool free = std::ranges::none_of(together, [&](std::size_t other) {
-        return instances_[instance].device == instances_[other].device ||
+        return name_of(instances_[instance].target) == name_of(instances_[other].target) ||
                share_a_core(instances_[instance].target, instances_[other].target);
       });
       (free ? together : later).push_back(instance);
@@ -259,7 +333,7 @@ void ArrivalExecution::warm_up() {
 }
 
 // Arrivals and cancellations up to now; whether there was one.
-bool ArrivalExecution::take_events(Round& round) {
+bool ArrivalRunner::State::take_events(Round& round) {
   const double now = round.now();
   bool changed = false;
   for (std::size_t i = 0; i < arrivals_.size(); ++i) {
@@ -274,9 +348,8 @@ bool ArrivalExecution::take_events(Round& round) {
       state.start = state.end = now;
       changed = true;
     } else if (state.stage == ArrivalStage::started) {
-      const std::size_t instance = number_.at({arrivals_[i].model, state.device});
-      if (!threads_->take_back(instance, i)) {
-        threads_->stop(instance, i);
+      if (!threads_->take_back(round.instance[i], i)) {
+        threads_->stop(round.instance[i], i);
         continue;
       }
       state.stage = ArrivalStage::cancelled;
@@ -288,7 +361,7 @@ bool ArrivalExecution::take_events(Round& round) {
   return changed;
 }
 
-double ArrivalExecution::next_event(std::span<const ArrivalState> states) const {
+double ArrivalRunner::State::next_event(std::span<const ArrivalState> states) const {
   double next = kInfinity;
   for (std::size_t i = 0; i < arrivals_.size(); ++i) {
     const ArrivalStage stage = states[i].stage;
@@ -301,32 +374,37 @@ double ArrivalExecution::next_event(std::span<const ArrivalState> states) const 
   return next;
 }
 
-void ArrivalExecution::decide(Round& round) {
+void ArrivalRunner::State::decide(Round& round) {
   if (round.ending) return;
   for (const auto& [arrival, device] : round.rule(round.now(), round.states)) {
     round.states[arrival].stage = ArrivalStage::started;
     round.states[arrival].device = device;
-    round.states[arrival].start = round.now();
-    threads_->start(number_.at({arrivals_[arrival].model, device}), arrival);
+    round.states[arrival].start = round.asked[arrival] = round.now();
+    round.instance[arrival] =
+        std::ranges::min(copies_.at({arrivals_[arrival].model, device}), {},
+                         [&](std::size_t instance) { return threads_->load(instance); });
+    threads_->start(round.instance[arrival], arrival);
     ++round.running;
   }
 }
 
-void ArrivalExecution::end(Round& round, const Task& task) const {
+void ArrivalRunner::State::end(Round& round, const Task& task) const {
   ArrivalState& state = round.states[task.arrival];
   state.start = milliseconds(task.start - round.begin);
   state.end = milliseconds(task.end - round.begin);
+  round.lost[task.arrival] = task.lost;
   const auto& cancelled = arrivals_[task.arrival].cancelled;
   state.stage = task.stopped || (cancelled && *cancelled < state.end) ? ArrivalStage::cancelled
                                                                       : ArrivalStage::complete;
   --round.running;
 }
 
-std::optional<std::vector<ArrivalState>> ArrivalExecution::run(const ArrivalRule& rule) {
+// False: interrupted.
+bool ArrivalRunner::State::play(Round& round) {
   constexpr double kLongestSleep = 20;  // milliseconds, to see whether it was interrupted
   constexpr double kShortestSleep = 0.5;
   auto lock = threads_->lock();
-  Round round{.rule = rule, .states = std::vector<ArrivalState>(arrivals_.size())};
+  round.begin = Clock::now();
   // However it ends: nobody must be told of a round that is gone.
   const std::shared_ptr<void> listening(nullptr, [&](void*) { threads_->listen({}); });
   threads_->listen([&](const Task& task) {
@@ -337,7 +415,7 @@ std::optional<std::vector<ArrivalState>> ArrivalExecution::run(const ArrivalRule
   });
   while (!round.over()) {
     round.ending = stopped();
-    if (round.ending && round.running == 0) return std::nullopt;
+    if (round.ending && round.running == 0) return false;
     if (take_events(round)) decide(round);
     const double sleep =
         std::clamp(next_event(round.states) - round.now(), kShortestSleep, kLongestSleep);
@@ -345,17 +423,30 @@ std::optional<std::vector<ArrivalState>> ArrivalExecution::run(const ArrivalRule
                                           std::chrono::duration<double, std::milli>(sleep));
     threads_->wait(lock, until, [&] { return round.over(); });
   }
-  return std::move(round.states);
+  return true;
+}
+
+std::optional<ArrivalRound> ArrivalRunner::State::run(const ArrivalRule& rule) {
+  Round round{.rule = rule,
+              .states = std::vector<ArrivalState>(arrivals_.size()),
+              .instance = std::vector<std::size_t>(arrivals_.size()),
+              .asked = std::vector<double>(arrivals_.size()),
+              .lost = std::vector<double>(arrivals_.size())};
+  const RoundWatch watch;
+  if (!play(round)) return std::nullopt;
+  ArrivalRound result{.states = std::move(round.states)};
+  watch.judge(result, round.asked, round.lost, targets_);
+  return result;
 }
 
 // Of every instance that ran: all had the same inputs.
-OutputCheck ArrivalExecution::check_outputs() {
+OutputCheck ArrivalRunner::State::check_outputs() {
   OutputCheck check{.compared = true, .tolerance = 0, .worst_output = {}};
   for (std::size_t model = 0; model < models_.size(); ++model) {
     const ModelGraph& graph = models_[model]->graph();
     const Target reference = reference_target(backend_of(problem_.model(ModelId{model})).name);
     const auto whole = models_[model]->compile_whole({.device = reference.device});
-    const Buffers inputs = seeded_inputs(graph, options_.seed, reference);
+    const Buffers inputs = inputs_of(model, reference);
     const auto expected = request_with(*whole, inputs);
     expected->run();
     for (Instance& instance : instances_) {
@@ -376,42 +467,78 @@ OutputCheck ArrivalExecution::check_outputs() {
   return check;
 }
 
-}  // namespace
+ArrivalRunner::ArrivalRunner(const Problem& problem,
+                             const std::vector<std::unique_ptr<NeuralModel>>& models,
+                             std::span<const ArrivingModel> arrivals,
+                             const std::vector<ArrivalPlace>& places, ArrivalRunOptions options)
+    : state_(std::make_unique<State>(problem, models, arrivals, places, std::move(options))) {}
+ArrivalRunner::~ArrivalRunner() = default;
 
-std::vector<DeviceId> devices_for(const Problem& problem, ModelId model) {
-  std::vector<DeviceId> devices;
-  for (const DeviceId device : problem.devices()) {
-    const bool able = std::ranges::all_of(problem.ops(), [&](OpId op) {
-      return problem.op(op).model != model || problem.allowed(op, device);
-    });
-    if (able) devices.push_back(device);
-  }
-  return devices;
+std::optional<ArrivalRound> ArrivalRunner::run(const ArrivalRule& rule) {
+  return state_->run(rule);
 }
 
-ArrivalRuns run_arrivals(const Problem& problem,
-                         const std::vector<std::unique_ptr<NeuralModel>>& models,
-                         std::span<const ArrivingModel> arrivals, std::size_t rules,
-                         const std::function<ArrivalRule(std::size_t rule)>& rule,
-                         const ArrivalRunOptions& options) {
-  ArrivalExecution execution(problem, models, arrivals, options);
-  ArrivalRuns runs;
-  runs.states.resize(rules);
-  for (std::size_t repetition = 0; repetition < options.repeat; ++repetition) {
-    if (options.progress) {
-      options.progress(fmt::format("running {:.0f} %", 100.0 * static_cast<double>(repetition) /
-                                                           static_cast<double>(options.repeat)));
+OutputCheck ArrivalRunner::check_outputs() {
+  return state_->check_outputs();
+}
+
+std::vector<ArrivalPlace> places_of(const Problem& problem,
+                                    std::span<const ArrivingModel> arrivals) {
+  std::set<std::size_t> used;
+  for (const ArrivingModel& arrival : arrivals) used.insert(arrival.model);
+  std::vector<ArrivalPlace> places;
+  for (const std::size_t model : used) {
+    for (const DeviceId device : problem.devices()) {
+      const bool able = std::ranges::all_of(problem.ops(), [&](OpId op) {
+        return problem.op(op).model.index() != model || problem.allowed(op, device);
+      });
+      if (able) places.push_back({model, device, target_named(problem.device(device).name)});
     }
+  }
+  return places;
+}
+
+ArrivalRule all_at_once(std::vector<DeviceId> devices) {
+  return [devices = std::move(devices)](double, std::span<const ArrivalState> states) {
+    std::vector<ArrivalStart> starts;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (states[i].stage == ArrivalStage::waiting) starts.push_back({i, devices[i]});
+    }
+    return starts;
+  };
+}
+
+ArrivalRule shortest_first(std::vector<DeviceId> devices, std::vector<double> times) {
+  return [devices = std::move(devices), times = std::move(times)](
+             double, std::span<const ArrivalState> states) -> std::vector<ArrivalStart> {
+    std::optional<std::size_t> next;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (states[i].stage == ArrivalStage::started) return {};
+      if (states[i].stage != ArrivalStage::waiting) continue;
+      if (!next || times[i] < times[*next]) next = i;
+    }
+    if (!next) return {};
+    return {{*next, devices[*next]}};
+  };
+}
+
+ArrivalRuns run_arrivals(ArrivalRunner& runner, std::size_t rules,
+                         const std::function<ArrivalRule(std::size_t rule)>& rule,
+                         std::size_t repeat, const std::function<void(double done)>& progress) {
+  ArrivalRuns runs;
+  runs.rounds.resize(rules);
+  for (std::size_t repetition = 0; repetition < repeat; ++repetition) {
+    if (progress) progress(static_cast<double>(repetition) / static_cast<double>(repeat));
     for (const std::size_t number : order_in_turn(static_cast<int>(repetition), rules)) {
-      auto states = execution.run(rule(number));
-      if (!states) {
+      auto round = runner.run(rule(number));
+      if (!round) {
         runs.interrupted = true;
         return runs;
       }
-      runs.states[number].push_back(std::move(*states));
+      runs.rounds[number].push_back(std::move(*round));
     }
   }
-  runs.outputs = execution.check_outputs();
+  runs.outputs = runner.check_outputs();
   return runs;
 }
 

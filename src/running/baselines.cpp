@@ -12,6 +12,7 @@
 #include "machine/targets.h"
 #include "machine/workers.h"
 #include "running/turns.h"
+#include "running/unplanned_models.h"
 
 namespace placewright {
 namespace {
@@ -148,12 +149,13 @@ class Setting {
     }
     for (const auto& request : requests_) request->wait();
 
-    // Over stretches of about a tenth, so that a single slow sample does not count for all, in which
-    // every stream has as many samples: streams that began together also end together.
+    // Over stretches of about a tenth, so that a single slow sample does not count for all, of whole rounds
+    // of the streams, from the last one's end to the last one's end: streams that began together also end
+    // together, and the first waits for nobody.
     std::vector<double> per_sample;
     const std::size_t block =
         requests_.size() * std::max<std::size_t>(1, finished.size() / (10 * requests_.size()));
-    for (std::size_t i = block; i < finished.size(); i += block) {
+    for (std::size_t i = 2 * block - 1; i < finished.size(); i += block) {
       per_sample.push_back((finished[i] - finished[i - block]) / static_cast<double>(block));
     }
     latencies_.push_back(measured(std::move(latencies), std::size_t{0}));
@@ -197,12 +199,18 @@ Target all_cores_of(const std::vector<Target>& targets) {
   return all;
 }
 
+bool runs_every_op(const Problem& problem, DeviceId device) {
+  return std::ranges::all_of(problem.ops(),
+                             [&](OpId op) { return problem.time(op, device) < kUnsupported; });
+}
+
 // Streams of several cores each are for pipelines alone: a latency is better with all cores.
 std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& model, bool pipeline) {
   std::vector<Setting> settings;
   std::vector<Target> targets;
   std::set<std::string> kinds;
   for (const DeviceId device : problem.devices()) {
+    if (!runs_every_op(problem, device)) continue;
     Target target = target_named(problem.device(device).name);
     target.pinned = false;
     targets.push_back(target);
@@ -231,6 +239,80 @@ std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& mode
   return settings;
 }
 
+// All cores of the devices, and of those that are no cores one of each kind; none that cannot run every op.
+std::vector<Target> machines_of(const Problem& problem) {
+  std::vector<Target> machines;
+  std::vector<Target> targets;
+  std::set<std::string> kinds;
+  for (const DeviceId device : problem.devices()) {
+    if (!runs_every_op(problem, device)) continue;
+    targets.push_back(target_named(problem.device(device).name));
+    const bool cores = !targets.back().cores.empty();
+    if (!cores && kinds.insert(kind_of(targets.back())).second) machines.push_back(targets.back());
+  }
+  Target all = all_cores_of(targets);
+  all.pinned = false;
+  if (!all.cores.empty()) machines.insert(machines.begin(), std::move(all));
+  return machines;
+}
+
+// The time of a sample: of several models, which come one sample after the other, the latency.
+Baseline baseline_of(const Problem& problem, const UnplannedModels::Policy& policy) {
+  const Measured latency = over_turns(policy.latencies);
+  Baseline baseline{policy.name, latency, latency};
+  if (problem.objective() == Objective::total_completion) {
+    baseline.total_completion = over_turns(policy.values);
+  }
+  return baseline;
+}
+
+// Of a policy that the plan is.
+Baseline baseline_of(const Problem& problem, const UnplannedModels::Policy& policy,
+                     const RunResult& plan) {
+  const Measured latency = std::ranges::max(plan.completions, {}, &Measured::median);
+  Baseline baseline{policy.name, latency, latency, true};
+  if (problem.objective() == Objective::total_completion) baseline.total_completion = plan.value;
+  return baseline;
+}
+
+// What a plan is compared with. `baseline` is given the plan's own measurement.
+struct Rival {
+  bool is_plan = false;
+  Contender contender;
+  std::function<Baseline(const RunResult& plan)> baseline;
+};
+
+// The settings and the options must outlive them.
+std::vector<Rival> rivals_of(std::vector<Setting>& settings, const RunOptions& options,
+                             const Problem& problem, const Plan& plan) {
+  const std::optional<Configuration> own = configuration_of(problem, plan);
+  std::vector<Rival> rivals;
+  for (Setting& setting : settings) {
+    const bool is_plan = own && own->equals(setting.configuration());
+    rivals.push_back({is_plan, contender_of(setting, options, !plan.schedule),
+                      [&setting, is_plan](const RunResult& result) {
+                        return is_plan ? setting.baseline_of(result) : setting.baseline();
+                      }});
+  }
+  return rivals;
+}
+
+// The same of several models.
+std::vector<Rival> rivals_of(UnplannedModels& models, const RunOptions& options,
+                             const Problem& problem, const Plan& plan) {
+  std::vector<Rival> rivals;
+  for (UnplannedModels::Policy& policy : models.policies()) {
+    const bool is_plan = models.is_policy(plan, policy);
+    rivals.push_back({is_plan,
+                      {[&](int) { return models.take_turn(policy, options); }, [] {}},
+                      [&problem, &policy, is_plan](const RunResult& result) {
+                        return is_plan ? baseline_of(problem, policy, result)
+                                       : baseline_of(problem, policy);
+                      }});
+  }
+  return rivals;
+}
+
 }  // namespace
 
 ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
@@ -244,29 +326,30 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
   // A setting of streams has as many for each of them.
   const RunOptions turn_options = plan.schedule ? plan_options : one_turn_of(options, Plan{});
   LoadedPlan loaded(problem, plan, models, plan_options);
-  std::vector<Setting> settings = settings_of(problem, *models.front(), !plan.schedule);
-  const std::optional<Configuration> own = configuration_of(problem, plan);
-  const auto is_plan = [&](const Setting& setting) {
-    return own && own->equals(setting.configuration());
-  };
+  std::vector<Setting> settings;
+  std::optional<UnplannedModels> several;
+  std::vector<Rival> rivals;
+  if (models.size() == 1) {
+    settings = settings_of(problem, *models.front(), !plan.schedule);
+    rivals = rivals_of(settings, turn_options, problem, plan);
+  } else if (const std::vector<Target> machines = machines_of(problem); !machines.empty()) {
+    several.emplace(problem, models, machines, turn_options);
+    rivals = rivals_of(*several, turn_options, problem, plan);
+  }
   std::vector<RunResult> results;
   const auto measure = [&](int number) {
     turn = number;
     return take_turn(loaded, results);
   };
   std::vector<Contender> contenders = {{measure, {}}};
-  for (Setting& setting : settings) {
-    if (is_plan(setting)) continue;
-    contenders.push_back(contender_of(setting, turn_options, !plan.schedule));
+  for (const Rival& rival : rivals) {
+    if (!rival.is_plan) contenders.push_back(rival.contender);
   }
   const bool finished = compare_in_turns(contenders, 0);
   ComparedRun run{over_turns(std::move(results)), {}};
   run.result.interrupted = !finished;
   if (run.result.interrupted) return run;
-  for (const Setting& setting : settings) {
-    run.baselines.push_back(is_plan(setting) ? setting.baseline_of(run.result)
-                                             : setting.baseline());
-  }
+  for (const Rival& rival : rivals) run.baselines.push_back(rival.baseline(run.result));
   return run;
 }
 

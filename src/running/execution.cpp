@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "problem/exclusion.h"
 #include "problem/time_unit.h"
 #include "running/run_log.h"
+#include "running/samples_that_fit.h"
 
 namespace placewright {
 namespace {
@@ -294,14 +296,18 @@ void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers
 }
 
 // One thread for all streams, as a program has that uses the backend by itself: a thread for each would take
-// cores from those that compute whenever a sample ends. What the streams lose to others is asked once a
-// round, since that goes through all threads.
+// cores from those that compute whenever a sample ends. What the streams lose to others is asked now and
+// then, since that goes through all threads, which takes a core some tenths of a millisecond; the samples
+// since the last time share it.
 void Execution::follow_streams(std::size_t samples, Workers& workers, WorkerLog& log) {
   if (!workers.meet(0, 1)) return;
   const PlanWorker& self = plan_.workers().front();
   const std::size_t streams = self.devices.size();
   const std::unique_ptr<DisturbanceProbe> probe = plan_.probe(self, self.devices.front());
   std::queue<Clock::time_point> started;
+  std::vector<std::pair<std::size_t, double>> unwatched;   // samples and their ends
+  constexpr std::chrono::milliseconds kBetweenLooks{100};  // a look takes a core some tenths of one
+  Clock::time_point looked = Clock::now();
   probe->begin();
   for (std::size_t next = 0; next < samples + streams; ++next) {
     if (workers.stopped()) samples = std::min(samples, next);  // what has begun is waited for
@@ -319,9 +325,16 @@ void Execution::follow_streams(std::size_t samples, Workers& workers, WorkerLog&
     const DeviceId device = plan_.device(0, sample % plan_.slots());
     const double end = milliseconds(now - origin_);
     log.add({0, device, sample, milliseconds(start - origin_), end});
+    unwatched.emplace_back(sample, end);
+    const bool last = next + 1 == samples + streams;
     const bool round_ends = (sample + 1) % plan_.round() == 0;
-    log.end_step(sample, end, round_ends ? probe->lost() : 0);
-    if (round_ends) probe->begin();
+    if (last || (round_ends && now - looked >= kBetweenLooks)) {
+      const double lost = probe->lost() / static_cast<double>(unwatched.size());
+      for (const auto& [watched, its_end] : unwatched) log.end_step(watched, its_end, lost);
+      unwatched.clear();
+      looked = now;
+      probe->begin();
+    }
     log.completed(sample + 1);
     progress_.store(sample + 1, std::memory_order_relaxed);
   }
@@ -407,7 +420,7 @@ std::vector<std::vector<NamedArrays>> Execution::run(
   return outputs;
 }
 
-// As many as asked for, or as fit into the time by the speed of the first few; whole rounds.
+// As many as asked for, or as fit into the time; whole rounds.
 std::size_t Execution::samples_to_count(std::size_t warm_up, bool& interrupted) {
   const auto rounds = [&](std::size_t samples) {
     return (samples + plan_.round() - 1) / plan_.round() * plan_.round();
@@ -418,10 +431,14 @@ std::size_t Execution::samples_to_count(std::size_t warm_up, bool& interrupted) 
       timed ? kFirst : static_cast<std::size_t>(std::max(options_.repeat, 1));
   const double seconds = timed ? options_.duration : options_.at_least;
   if (seconds <= 0) return rounds(fewest);
-  const Clock::time_point start = Clock::now();
-  follow(warm_up, warm_up + kFirst, interrupted);
-  const double each = milliseconds(Clock::now() - start) / static_cast<double>(warm_up + kFirst);
-  return rounds(std::max(fewest, static_cast<std::size_t>(seconds * 1000 / std::max(each, 1e-3))));
+  const auto trial = [&](std::size_t samples) {
+    const Clock::time_point start = Clock::now();
+    follow(warm_up, samples, interrupted);
+    return milliseconds(Clock::now() - start);
+  };
+  const std::size_t fit =
+      samples_that_fit(seconds, warm_up + kFirst, trial, [&] { return interrupted; });
+  return rounds(std::max(fewest, fit));
 }
 
 void Execution::state_who_watched(RunResult& result) const {

@@ -79,7 +79,8 @@ struct OutputCheck {
 struct RunResult {
   std::vector<Segment> segments;
   std::vector<TensorCopy> copies;
-  Measured value;                       // latency, time per sample, or total completion
+  Measured value;           // latency, time per sample, or total completion
+  std::size_t samples = 0;  // that were measured: of a pipeline in blocks, which `value` counts
   std::vector<Measured> segment_times;  // by segment
   std::vector<Measured> copy_times;     // by copy
   std::vector<Measured> completions;    // by model; schedules only

@@ -119,22 +119,6 @@ std::map<std::size_t, SampleTimes> samples_of(const Problem& problem,
   return samples;
 }
 
-double value_of(const Problem& problem, const std::vector<double>& ends) {
-  const double unit = milliseconds_in(problem.unit());
-  double value = 0;
-  for (const ModelId id : problem.models()) {
-    const Model& model = problem.model(id);
-    const double arrival = model.arrival * unit;
-    const double end = std::max(ends[id.index()], arrival);
-    if (problem.objective() == Objective::total_completion) {
-      value += model.weight * (end - arrival);
-    } else {
-      value = std::max(value, end);
-    }
-  }
-  return value;
-}
-
 // What became of a sample.
 enum class Standing { counts, disturbed, outside };
 
@@ -207,6 +191,22 @@ std::size_t middle_stretch(const Remembered& remembered, std::size_t first, std:
 
 }  // namespace
 
+double value_of_ends(const Problem& problem, const std::vector<double>& ends) {
+  const double unit = milliseconds_in(problem.unit());
+  double value = 0;
+  for (const ModelId id : problem.models()) {
+    const Model& model = problem.model(id);
+    const double arrival = model.arrival * unit;
+    const double end = std::max(ends[id.index()], arrival);
+    if (problem.objective() == Objective::total_completion) {
+      value += model.weight * (end - arrival);
+    } else {
+      value = std::max(value, end);
+    }
+  }
+  return value;
+}
+
 RunResult summarise_schedule(const Problem& problem, const std::vector<Segment>& segments,
                              std::size_t copies, const std::vector<WorkerLog>& logs,
                              std::size_t first) {
@@ -224,14 +224,15 @@ RunResult summarise_schedule(const Problem& problem, const std::vector<Segment>&
     }
     return measured(std::move(counting), disturbed);
   };
-  result.value = summary([&](const auto& times) { return value_of(problem, times.ends); });
+  result.samples = samples.size();
+  result.value = summary([&](const auto& times) { return value_of_ends(problem, times.ends); });
   for (const ModelId model : problem.models()) {
     result.completions.push_back(
         summary([&](const auto& times) { return times.ends[model.index()]; }));
   }
   std::vector<std::pair<double, std::size_t>> kept;  // value, sample
   for (const auto& [number, times] : samples) {
-    if (!times.disturbed) kept.emplace_back(value_of(problem, times.ends), number);
+    if (!times.disturbed) kept.emplace_back(value_of_ends(problem, times.ends), number);
   }
   const auto standing = [&](std::size_t sample) {
     const auto found = samples.find(sample);
@@ -253,6 +254,7 @@ RunResult summarise_pipeline(const Problem& problem, const std::vector<Segment>&
   RunResult result;
   const std::size_t complete = complete_samples(logs);
   first = std::min(first, complete);
+  result.samples = complete - first;
   std::vector<SampleBlocks> blocks;
   std::size_t size = 1;  // the largest: the others' times a power of two
   double before = 0;

@@ -106,6 +106,9 @@ class WorkerLog {
 // The number of samples, from the first on, of which every step has run.
 std::size_t complete_samples(const std::vector<WorkerLog>& logs);
 
+// The value of a schedule whose models end at these milliseconds after its begin.
+double value_of_ends(const Problem& problem, const std::vector<double>& ends);
+
 // Logs are by worker, steps are the segments and `copies` copies behind them. Samples before
 // `first` do not count. The results have no segments, copies and outputs yet.
 RunResult summarise_schedule(const Problem& problem, const std::vector<Segment>& segments,

@@ -78,6 +78,7 @@ RunFile run_file_of(const Problem& problem, const Plan& plan, const RunResult& r
   file.objective = problem.objective();
   file.predicted = plan.value * unit;
   file.measured = result.value;
+  file.samples = result.samples;
   file.interrupted = result.interrupted;
   file.models = models_of(problem, plan, result);
   file.devices = devices_of(problem, result);
@@ -103,8 +104,8 @@ RunFile run_file_of(const Problem& problem, const Plan& plan, const RunResult& r
     file.timeline.push_back(event_of(event, result.segments.size()));
   }
   for (const Baseline& baseline : baselines) {
-    file.baselines.push_back(
-        {baseline.name, baseline.latency, baseline.per_sample, baseline.is_plan});
+    file.baselines.push_back({baseline.name, baseline.latency, baseline.per_sample,
+                              baseline.is_plan, baseline.total_completion});
   }
   if (result.outputs.compared) file.outputs = outputs_of(result.outputs);
   return file;

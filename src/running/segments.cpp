@@ -447,14 +447,22 @@ class Cutting {
   std::vector<std::size_t> segment_of_;
 };
 
+// When it starts, when it ends, its rank. At one moment what takes no time goes first: the last reshape
+// of a model must not wait for the model that follows it.
+using StartKey = std::tuple<double, double, std::size_t>;
+
 // A fused unit starts when the op that bears its time does.
-std::vector<std::pair<double, std::size_t>> start_keys(const Problem& problem, const Units& units,
-                                                       const Schedule& schedule) {
-  std::vector<std::pair<double, std::size_t>> keys(units.count());
+std::vector<StartKey> start_keys(const Problem& problem, const Units& units,
+                                 const Schedule& schedule) {
+  std::vector<StartKey> keys(units.count());
   for (std::size_t unit = 0; unit < units.count(); ++unit) {
     double start = 0;
-    for (const OpId op : units.ops(unit)) start = std::max(start, schedule.start[op]);
-    keys[unit] = {start, problem.topological_rank(units.ops(unit).front())};
+    double end = 0;
+    for (const OpId op : units.ops(unit)) {
+      start = std::max(start, schedule.start[op]);
+      end = std::max(end, schedule.end[op]);
+    }
+    keys[unit] = {start, end, problem.topological_rank(units.ops(unit).front())};
   }
   return keys;
 }

@@ -163,9 +163,11 @@ Measured over_turns(const std::vector<Measured>& turns) {
 
 RunResult over_turns(std::vector<RunResult> turns) {
   std::vector<Measured> values;
+  std::size_t samples = 0;
   bool interrupted = false;
   for (const RunResult& turn : turns) {
     values.push_back(turn.value);
+    samples += turn.samples;
     interrupted = interrupted || turn.interrupted;
   }
   const Measured value = over_turns(values);
@@ -173,6 +175,7 @@ RunResult over_turns(std::vector<RunResult> turns) {
       turns, {}, [&](const RunResult& turn) { return std::abs(turn.value.median - value.median); });
   RunResult result = *typical;
   result.value = value;
+  result.samples = samples;
   result.outputs = std::move(turns.front().outputs);
   result.results = std::move(turns.front().results);
   result.interrupted = interrupted;

@@ -98,11 +98,15 @@ class Tuner {
     tuning_.finalists = std::move(finalists);
   }
 
+  // Of those whose measurement is valid, if any is: the final measures again.
   [[nodiscard]] const TuningRound* fastest_cut_round() const {
     const TuningRound* fastest = nullptr;
+    const auto rank = [](const TuningRound& round) {
+      return std::pair(!round.valid(), round.measured());
+    };
     for (const TuningRound& round : tuning_.rounds) {
-      if (round.uncut || !round.valid() || !round.result.outputs.equal()) continue;
-      if (fastest == nullptr || round.measured() < fastest->measured()) fastest = &round;
+      if (round.uncut || !round.result.outputs.equal()) continue;
+      if (fastest == nullptr || rank(round) < rank(*fastest)) fastest = &round;
     }
     return fastest;
   }
@@ -157,7 +161,7 @@ class Tuner {
       interrupt();
       return false;
     }
-    round.uncut = round.result.segments.size() == round.problem.model_count();
+    round.uncut = is_uncut(*round.outcome.answer.plan);
     tuning_.rounds.push_back(std::move(round));
     return true;
   }

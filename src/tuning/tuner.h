@@ -55,7 +55,7 @@ struct TuningRound {
   Problem problem;
   PlanOutcome outcome;
   RunResult result;
-  bool uncut = false;  // one segment for each model
+  bool uncut = false;  // no model is cut, and all of them run on one device
   bool out = false;    // of the final: clearly slower than the fastest, and had not all turns
 
   [[nodiscard]] double predicted() const { return outcome.value(); }

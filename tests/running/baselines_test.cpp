@@ -9,6 +9,7 @@
 #include "evaluate/pipeline.h"
 #include "evaluate/placement_plan.h"
 #include "machine/target_cluster.h"
+#include "problem/join.h"
 #include "support/backend_case.h"
 #include "support/folder.h"
 #include "support/random_cuts.h"
@@ -43,6 +44,25 @@ class Baselines : public ::testing::Test {
     draft.rules.max_replicas = static_cast<int>(cores());
     for (Op& op : draft.ops) op.time.resize(2, op.time.front());
     return Problem(std::move(draft));
+  }
+
+  // tiny-branches twice, on the same devices; `arrival`: of the second.
+  [[nodiscard]] Problem two_models(Objective objective, double arrival = 0) const {
+    ProblemDraft second = problem(objective, false).draft();
+    for (Op& op : second.ops) op.name = "second/" + op.name;
+    second.models.front().name = "second";
+    second.models.front().arrival = arrival;
+    std::vector<ProblemDraft> drafts;
+    drafts.push_back(problem(objective, false).draft());
+    drafts.push_back(std::move(second));
+    return Problem(joined(std::move(drafts)));
+  }
+
+  // Each model on a core of its own.
+  static Placement one_core_each(const Problem& problem) {
+    Placement placement(problem.op_count());
+    for (const OpId op : problem.ops()) placement[op] = DeviceId{problem.op(op).model.index()};
+    return placement;
   }
 
   static std::vector<Baseline> baselines_of(const Problem& problem, const Plan& plan) {
@@ -104,6 +124,32 @@ TEST_F(Baselines, ACutPlanIsNoneOfThem) {
   placement[latency.topological_order().back()] = DeviceId{1};
   const auto plan = plan_of_placement(latency, placement);
   EXPECT_THAT(same_as_plan(baselines_of(latency, plan.value())), IsEmpty());
+}
+
+TEST_F(Baselines, OfSeveralModelsAreInTurnAndAtOnce) {
+  const std::string all = name_of(target_of_cores(allowed_cores()));
+  for (const Objective objective : {Objective::total_completion, Objective::latency}) {
+    const Problem models = two_models(objective);
+    const auto cut = plan_of_placement(models, one_core_each(models));
+    const auto baselines = baselines_of(models, cut.value());
+    EXPECT_THAT(names_of(baselines),
+                ElementsAre("in turn on " + all + ", shortest first", "all at once on " + all));
+    EXPECT_THAT(same_as_plan(baselines), IsEmpty());
+    for (const Baseline& baseline : baselines) {
+      EXPECT_EQ(baseline.total_completion.has_value(), objective == Objective::total_completion);
+      if (baseline.total_completion) {
+        EXPECT_GT(baseline.total_completion->median, baseline.latency.median);
+      }
+    }
+  }
+}
+
+TEST_F(Baselines, ModelsOneAfterTheOtherOnAllCoresAreThatBaseline) {
+  constexpr double kAfterTheFirst = 5;  // milliseconds, predicted
+  const Problem models = two_models(Objective::latency, kAfterTheFirst);
+  const auto plan = plan_of_placement(models, Placement(models.op_count(), DeviceId{cores()}));
+  ASSERT_GE(plan->value, kAfterTheFirst);
+  EXPECT_EQ(same_as_plan(baselines_of(models, plan.value())).size(), 1U);
 }
 
 }  // namespace

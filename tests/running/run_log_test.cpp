@@ -68,6 +68,16 @@ TEST(RunLog, SmallRunsAreRememberedWhole) {
   EXPECT_EQ(result.value.median, 2);
 }
 
+TEST(RunLog, SamplesOfReplicasAreCountedAndMeasuredInBlocks) {
+  WorkerLog log(0, 1, 2);
+  for (std::size_t i = 0; i < 60; ++i) log.end_step(i, static_cast<double>(i + 1), 0);
+  log.completed(60);
+  const RunResult result =
+      summarise_pipeline(problem_for(Objective::throughput), kOneSegment, 0, {log}, 0);
+  EXPECT_EQ(result.samples, 60U);
+  EXPECT_EQ(result.value.kept, 30U);
+}
+
 TEST(RunLog, WhatWasDisturbedIsShownThoughNotValid) {
   for (const Objective objective : {Objective::latency, Objective::throughput}) {
     const Problem problem = problem_for(objective);
@@ -87,6 +97,7 @@ TEST(RunLog, WhatWasDisturbedIsShownThoughNotValid) {
                                       : summarise_schedule(problem, kOneSegment, 0, logs, 0);
     EXPECT_FALSE(result.value.valid());
     EXPECT_EQ(result.value.kept, 0U);
+    EXPECT_EQ(result.samples, 50U);
     EXPECT_NEAR(result.value.median, 2, 1e-9);
     EXPECT_NEAR(result.segment_times[0].median, 2, 1e-9);
     EXPECT_NEAR(result.busy[DeviceId{0}], 2, 1e-9);

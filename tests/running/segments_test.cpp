@@ -147,5 +147,30 @@ TEST(SegmentsOfFusedOps, StayTogetherWhereThatClosesNoCycle) {
   EXPECT_EQ(segments[2].ops, (std::vector<OpId>{OpId{2}, OpId{3}}));
 }
 
+TEST(SegmentsOfSeveralModels, WhatTakesNoTimeDoesNotWaitForTheModelThatFollows) {
+  ProblemDraft draft;
+  draft.objective = Objective::total_completion;
+  draft.cluster.kinds = {{.name = "kind"}};
+  draft.cluster.devices = {{.name = "a", .kind = KindId{0}}};
+  draft.models = {{.name = "first", .deadline = {}}, {.name = "second", .deadline = {}}};
+  draft.ops = {{.name = "conv", .time = {1}},
+               {.name = "reshape", .time = {0}},
+               {.name = "other", .model = ModelId{1}, .time = {2}}};
+  draft.tensors = {{.producer = OpId{0}, .consumers = {OpId{1}}}};
+  const Problem problem(std::move(draft));
+  // The reshape comes behind the sources of both models in the topological order.
+  ASSERT_GT(problem.topological_rank(OpId{1}), problem.topological_rank(OpId{2}));
+  Plan plan;
+  plan.placement = Placement(3, DeviceId{0});
+  Schedule& schedule = plan.schedule.emplace();
+  schedule.start = schedule.end = Table<OpId, double>(3, 1);
+  schedule.start[OpId{0}] = 0;
+  schedule.end[OpId{2}] = 3;
+  const std::vector<Segment> segments = segments_of(problem, plan);
+  ASSERT_EQ(segments.size(), 2U);
+  EXPECT_EQ(segments[0].ops, (std::vector<OpId>{OpId{0}, OpId{1}}));
+  EXPECT_EQ(segments[1].ops, std::vector<OpId>{OpId{2}});
+}
+
 }  // namespace
 }  // namespace placewright
