@@ -167,12 +167,6 @@ double factor_filled(const Problem& problem, const Placement& placement, double 
   return filled;
 }
 
-// "device 'a'", or the memory space that it is in.
-std::string space_text(const Problem& problem, DeviceId device) {
-  return fmt::format("{} '{}'", problem.device(device).space.valid() ? "memory space" : "device",
-                     problem.space_name(problem.space(device)));
-}
-
 std::string memory_text(const Problem& problem, DeviceId device) {
   return fmt::format("{} has {} of memory", space_text(problem, device),
                      size_text(problem.space_memory(problem.space(device))));

@@ -5,9 +5,11 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "analysis/generated_cluster.h"
 #include "analysis/graph_sketch.h"
 #include "planners/random_numbers.h"
 
@@ -36,13 +38,42 @@ struct OpCost {
   std::uint64_t nanoseconds;  // on a device of speed 1
   std::uint64_t weight_bytes;
   std::uint64_t output_bytes;
+  std::uint64_t eighths;  // of a GPU, where devices are streams
 };
 
-// How many times slower than a device of speed 1, in 1/1024.
-struct Slowness {
-  std::uint64_t heavy;
-  std::uint64_t light;
-};
+void check_core_sets(const GenerateOptions& asked) {
+  if (asked.sockets < 1) refuse("there is no socket: expected at least one");
+  if (asked.sockets > 1 && asked.shared_cores == 0) {
+    refuse("sockets are those of shared cores: give a number of shared cores");
+  }
+  if (asked.shared_cores % asked.sockets != 0) {
+    refuse(fmt::format("{} cores make no {} sockets of equal size", asked.shared_cores,
+                       asked.sockets));
+  }
+  if (asked.shared_cores == 0) return;
+  if (asked.cores > 0) {
+    refuse("sets of cores and single cores are two ways to use the same CPU: give one of them");
+  }
+  if (asked.sockets > 1 && asked.accelerators > 0) {
+    refuse("accelerators exchange tensors through the memory of one socket, not of several");
+  }
+  if (asked.objective == Objective::call_latency) {
+    refuse("call-latency has one host device, which sets of cores are not");
+  }
+}
+
+void check_cluster(const GenerateOptions& asked) {
+  if (!has_host(asked) && (asked.devices < 1 || asked.kinds < 1)) {
+    refuse("there is no device: expected at least one device and one kind");
+  }
+  check_core_sets(asked);
+  if (asked.streams > 0 && asked.accelerators == 0 && asked.cores + asked.shared_cores > 0) {
+    refuse("streams are those of accelerators: give a number of accelerators beside the cores");
+  }
+  if (asked.objective == Objective::call_latency && !has_host(asked)) {
+    refuse("call-latency needs a host interconnect: give a number of accelerators");
+  }
+}
 
 class Generator {
  public:
@@ -55,38 +86,32 @@ class Generator {
     draft_.unit = TimeUnit::milliseconds;
     draft_.objective = options_.objective;
     draft_.rules = options_.rules;
-    if (options_.shared_cores > 0) {
-      add_core_sets();
-    } else if (through_host()) {
-      add_host_devices();
-    } else {
-      add_linked_devices();
-    }
+    GeneratedCluster made = generate_cluster(options_, random_);
+    draft_.cluster = std::move(made.cluster);
+    kinds_ = std::move(made.kinds);
     for (std::size_t model = 0; model < options_.models; ++model) add_model(ModelId{model});
     limit_memory();
     return std::move(draft_);
   }
 
  private:
-  [[nodiscard]] bool through_host() const { return options_.accelerators + options_.cores > 0; }
-
   void check() const;
-  void add_host_devices();
-  void add_linked_devices();
-  void add_core_sets();
   void add_model(ModelId model);
   std::vector<SketchOp> sketch(std::size_t ops);
   OpCost cost_of(const SketchOp& op);
   Op op_record(const std::string& name, std::string_view type, const OpCost& cost, bool backward,
                ModelId model);
   std::vector<double> times(std::string_view type, std::uint64_t nanoseconds);
+  [[nodiscard]] std::vector<double> shares(std::uint64_t eighths) const;
   void add_tensor(std::size_t producer, std::vector<OpId> readers, std::uint64_t bytes);
+  [[nodiscard]] std::vector<CutOverhead> cuts(std::uint64_t bytes) const;
+  std::vector<double*> limited_memories();
   void limit_memory();
 
   const GenerateOptions& options_;
   RandomNumbers random_;
   ProblemDraft draft_;
-  std::vector<Slowness> slowness_;  // by kind
+  std::vector<GeneratedKind> kinds_;
   std::map<int, OpCost> role_costs_;
 };
 
@@ -100,9 +125,7 @@ void Generator::check() const {
     refuse(fmt::format("{} ops make no {} models of at least {} op(s) each", asked.ops,
                        asked.models, least));
   }
-  if (!through_host() && (asked.devices < 1 || asked.kinds < 1)) {
-    refuse("there is no device: expected at least one device and one kind");
-  }
+  check_cluster(asked);
   if (asked.family != GraphFamily::layered && (asked.edges > 0 || asked.layers > 0)) {
     refuse(
         fmt::format("the edges of a {} graph follow from its ops; layers and edges are chosen "
@@ -122,80 +145,6 @@ void Generator::check() const {
   amount("share of unsupported ops", asked.unsupported);
   if (asked.variation > 1) refuse("op times vary by more than their mean");
   if (asked.communication > 1e6) refuse("the communication factor is above a million");
-  if (asked.shared_cores > 0 && through_host()) {
-    refuse("sets of cores share one memory, so they do not go with accelerators or single cores");
-  }
-  if (asked.objective == Objective::call_latency && !through_host()) {
-    refuse("call-latency needs a host interconnect: give a number of accelerators");
-  }
-}
-
-// As the published inputs: accelerators of one kind, CPU cores several times slower and without a
-// limit of memory. For call-latency the cores are one device.
-void Generator::add_host_devices() {
-  draft_.cluster.interconnect = InterconnectKind::host;
-  draft_.cluster.kinds = {{"accelerator", false}, {"cpu", true}};
-  slowness_ = {{1024, 1024}, {1024 * random_.between(6, 12), 1024 + random_.below(2048)}};
-  for (std::size_t i = 0; i < options_.accelerators; ++i) {
-    draft_.cluster.devices.push_back({.name = fmt::format("acc{}", i), .kind = KindId{0}});
-  }
-  if (options_.objective == Objective::call_latency) {
-    draft_.cluster.devices.push_back({.name = "cpu", .kind = KindId{1}});
-    return;
-  }
-  for (std::size_t i = 0; i < options_.cores; ++i) {
-    draft_.cluster.devices.push_back({.name = fmt::format("cpu{}", i), .kind = KindId{1}});
-  }
-}
-
-// Speeds spread over a factor of 16; a kind may be fast at one sort of op and slow at the other.
-void Generator::add_linked_devices() {
-  draft_.cluster.interconnect = InterconnectKind::links;
-  const std::size_t kinds = std::min(options_.kinds, options_.devices);
-  for (std::size_t kind = 0; kind < kinds; ++kind) {
-    draft_.cluster.kinds.push_back({fmt::format("kind{}", kind), false});
-    slowness_.push_back({random_.spread(256, 4), random_.spread(512, 2)});
-  }
-  for (std::size_t i = 0; i < options_.devices; ++i) {
-    const KindId kind{i % draft_.cluster.kinds.size()};
-    draft_.cluster.devices.push_back({.name = fmt::format("d{}", i), .kind = kind});
-  }
-  for (std::size_t from = 0; from < options_.devices; ++from) {
-    for (std::size_t to = from + 1; to < options_.devices; ++to) {
-      const double latency = milliseconds(1000 * random_.spread(5, 3));
-      const auto bandwidth = static_cast<double>(1000 * random_.spread(1000, 4));
-      draft_.cluster.links.push_back({DeviceId{from}, DeviceId{to}, latency, bandwidth});
-      draft_.cluster.links.push_back({DeviceId{to}, DeviceId{from}, latency, bandwidth});
-    }
-  }
-}
-
-// Each core, then neighbours by two, four and so on, then all: the times of a wider set are shorter,
-// but not in proportion, and less so for light ops.
-void Generator::add_core_sets() {
-  Cluster& cluster = draft_.cluster;
-  const std::size_t cores = options_.shared_cores;
-  cluster.interconnect = InterconnectKind::links;
-  cluster.spaces.push_back({.name = "memory"});
-  for (std::size_t core = 0; core < cores; ++core) {
-    cluster.resources.push_back({.name = fmt::format("core {}", core)});
-  }
-  for (std::size_t width = 1; width <= cores;
-       width = width < cores ? std::min(2 * width, cores) : cores + 1) {
-    const KindId kind{cluster.kinds.size()};
-    cluster.kinds.push_back({fmt::format("cpu-{}", width), false});
-    slowness_.push_back({1024 * (width + 9) / (10 * width), 1024 * (width + 3) / (4 * width)});
-    for (std::size_t first = 0; first + width <= cores; first += width) {
-      Device& device = cluster.devices.emplace_back();
-      device.name = width == 1 ? fmt::format("cpu:{}", first)
-                               : fmt::format("cpu:{}-{}", first, first + width - 1);
-      device.kind = kind;
-      device.space = SpaceId{0};
-      for (std::size_t core = first; core < first + width; ++core) {
-        device.uses.push_back({ResourceId{core}, 1});
-      }
-    }
-  }
 }
 
 std::vector<SketchOp> Generator::sketch(std::size_t ops) {
@@ -242,19 +191,20 @@ OpCost Generator::cost_of(const SketchOp& op) {
   const std::uint64_t bytes = 1024 * random_.spread(64, 5);
   cost.output_bytes =
       static_cast<std::uint64_t>(static_cast<double>(bytes) * options_.communication);
+  if (options_.streams > 0) cost.eighths = heavy ? random_.between(2, 8) : random_.between(1, 4);
   if (op.role >= 0) role_costs_.emplace(op.role, cost);
   return cost;
 }
 
-// The first kind runs every op, so that each has a device.
+// The first kind, or that of a core of the host, runs every op, so that each has a device.
 std::vector<double> Generator::times(std::string_view type, std::uint64_t nanoseconds) {
   std::vector<double> times;
-  times.reserve(slowness_.size());
+  times.reserve(kinds_.size());
   const bool restricted = options_.unsupported > 0 && random_.chance(options_.unsupported);
-  const std::size_t kept = through_host() && options_.cores > 0 ? 1 : 0;
+  const std::size_t kept = has_host(options_) && options_.cores + options_.shared_cores > 0 ? 1 : 0;
   const auto most = static_cast<std::uint64_t>(1024 * options_.variation);
-  for (std::size_t kind = 0; kind < slowness_.size(); ++kind) {
-    const Slowness& slowness = slowness_[kind];
+  for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+    const Slowness& slowness = kinds_[kind].slowness;
     const std::uint64_t mean = nanoseconds * (is_heavy(type) ? slowness.heavy : slowness.light);
     // To whole tenths of a microsecond.
     const std::uint64_t exact = mean / 1024 * (1024 - most + random_.below(2 * most + 1)) / 1024;
@@ -262,6 +212,16 @@ std::vector<double> Generator::times(std::string_view type, std::uint64_t nanose
     times.push_back(runs ? milliseconds(exact / 100 * 100) : kUnsupported);
   }
   return times;
+}
+
+// Of what a device uses: streams take a part of their GPU, others all.
+std::vector<double> Generator::shares(std::uint64_t eighths) const {
+  if (options_.streams == 0) return {};
+  std::vector<double> shares;
+  for (const GeneratedKind& kind : kinds_) {
+    shares.push_back(kind.stream ? static_cast<double>(eighths) / 8 : 1);
+  }
+  return shares;
 }
 
 Op Generator::op_record(const std::string& name, std::string_view type, const OpCost& cost,
@@ -275,7 +235,20 @@ Op Generator::op_record(const std::string& name, std::string_view type, const Op
   op.backward = backward;
   // The backward pass computes gradients of the input and of the weights.
   op.time = times(type, backward ? 2 * cost.nanoseconds : cost.nanoseconds);
+  op.share = shares(cost.eighths);
   return op;
+}
+
+// Of sets of cores: 0.05 ms and a pass over the tensor, half for who hands it out and half for who
+// takes it in.
+std::vector<CutOverhead> Generator::cuts(std::uint64_t bytes) const {
+  std::vector<CutOverhead> cuts;
+  const double half =
+      milliseconds(25'000) + static_cast<double>(bytes) / static_cast<double>(kHostBandwidth) / 2;
+  for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+    if (kinds_[kind].core_set) cuts.push_back({KindId{kind}, half, half});
+  }
+  return cuts;
 }
 
 void Generator::add_tensor(std::size_t producer, std::vector<OpId> readers, std::uint64_t bytes) {
@@ -283,15 +256,8 @@ void Generator::add_tensor(std::size_t producer, std::vector<OpId> readers, std:
   tensor.producer = OpId{producer};
   tensor.consumers = std::move(readers);
   tensor.bytes = static_cast<double>(bytes);
-  if (options_.shared_cores > 0) {
-    // 0.05 ms and a pass over the tensor, half for who hands it out and half for who takes it in.
-    const double half =
-        milliseconds(25'000) + static_cast<double>(bytes) / static_cast<double>(kHostBandwidth) / 2;
-    for (std::size_t kind = 0; kind < slowness_.size(); ++kind) {
-      tensor.cuts.push_back({KindId{kind}, half, half});
-    }
-  }
-  if (through_host()) {
+  tensor.cuts = cuts(bytes);
+  if (has_host(options_)) {
     tensor.host_time = static_cast<double>(bytes) / static_cast<double>(kHostBandwidth);
   }
   draft_.tensors.push_back(std::move(tensor));
@@ -347,25 +313,36 @@ void Generator::add_model(ModelId model) {
   }
 }
 
-// Unequal shares, one to two parts each; host devices keep host memory, which is not limited.
+// Of the spaces, and of the devices in none; host devices keep host memory, which is not limited.
+std::vector<double*> Generator::limited_memories() {
+  std::vector<double*> memories;
+  std::vector<char> known(draft_.cluster.spaces.size(), 0);
+  for (Device& device : draft_.cluster.devices) {
+    if (draft_.cluster.kinds[device.kind.index()].on_host) continue;
+    if (!device.space.valid()) {
+      memories.push_back(&device.memory);
+    } else if (std::exchange(known[device.space.index()], 1) == 0) {
+      memories.push_back(&draft_.cluster.spaces[device.space.index()].memory);
+    }
+  }
+  return memories;
+}
+
+// Unequal shares, one to two parts each.
 void Generator::limit_memory() {
   if (options_.memory_pressure == 0) return;
   double weights = 0;
   for (const Op& op : draft_.ops) weights += op.memory;
-  if (options_.shared_cores > 0) {
-    draft_.cluster.spaces[0].memory = std::floor(weights / options_.memory_pressure);
-    return;
-  }
+  const std::vector<double*> memories = limited_memories();
   std::vector<double> parts;
   double all_parts = 0;
-  for (const Device& device : draft_.cluster.devices) {
-    const bool host = draft_.cluster.kinds[device.kind.index()].on_host;
-    parts.push_back(host ? 0 : static_cast<double>(random_.between(1024, 2048)));
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    parts.push_back(static_cast<double>(random_.between(1024, 2048)));
     all_parts += parts.back();
   }
   const double total = weights / options_.memory_pressure;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i] > 0) draft_.cluster.devices[i].memory = std::floor(total * parts[i] / all_parts);
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    *memories[i] = std::floor(total * parts[i] / all_parts);
   }
 }
 

@@ -13,7 +13,9 @@
 //
 // Costs: an op is heavy (convolution, matrix product: long, with weights) or light (short,
 // without). Each kind of device has a speed for heavy ops and one for light ops, so speed-ups vary
-// from op to op. Times are in milliseconds, bandwidths in bytes per millisecond. O(ops + edges).
+// from op to op. Times are in milliseconds, bandwidths in bytes per millisecond. Where devices are
+// streams of a GPU, an op takes some eighths of it, a heavy op two to eight, a light one one to four.
+// O(ops + edges).
 //
 // A training graph mirrors the forward graph: the backward op of v reads what v made and the
 // gradients of v's readers, and shares v's device (its colour class). There are no optimizer ops.
@@ -53,7 +55,9 @@ struct GenerateOptions {
   std::size_t kinds = 3;         // links: kinds of devices, at most one for each device
   std::size_t accelerators = 0;  // a host interconnect: number of accelerators ...
   std::size_t cores = 0;         // ... and CPU cores
-  std::size_t shared_cores = 0;  // nested sets of this many cores, which share one memory
+  std::size_t shared_cores = 0;  // nested sets of this many cores, which share one memory ...
+  std::size_t sockets = 1;       // ... or this many, each with its part of the cores
+  std::size_t streams = 0;       // of each device or accelerator, which share what it computes with
   double memory_pressure = 0;    // bytes of all weights / memory of all devices; 0: no limit
   double communication = 1;      // multiplies the tensors' sizes
   double variation = 0.25;  // of op times around the mean of their role and kind; 0: equal layers
@@ -65,6 +69,9 @@ struct GenerateOptions {
 
 // The largest number of ops that is made.
 inline constexpr std::size_t kMostGeneratedOps = 10'000'000;
+
+// How many devices the options ask for, where they do not contradict each other.
+std::size_t generated_device_count(const GenerateOptions& options);
 
 // Throws std::invalid_argument with one sentence where the options contradict each other.
 ProblemDraft generate(const GenerateOptions& options);

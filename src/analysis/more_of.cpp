@@ -118,19 +118,15 @@ std::string unit_text(const Problem& problem, const Asset& asset, double step) {
   return asset.kind == AssetKind::device ? "+1" : fmt::format("+{:g} %", 100 * step);
 }
 
-// Where another device needs no links that the problem does not state.
+// Where another device needs no links that the problem does not state, and of sets of resources one
+// goes with one resource more.
 bool can_have_one_more(const Problem& problem) {
-  return are_sets_of_resources(problem.draft().cluster) ||
-         (problem.interconnect() == InterconnectKind::host &&
-          countable_devices(problem.draft()) > 0);
-}
-
-// What there would be one more of: "core", of resources called "core 0", "core 1", ….
-std::string countable_word(const Problem& problem) {
-  if (!are_sets_of_resources(problem.draft().cluster)) return "accelerator";
-  const std::string& name = problem.resource(ResourceId{0}).name;
-  const std::size_t last = name.find_last_not_of("0123456789 ");
-  return last == std::string::npos ? "resource" : name.substr(0, last + 1);
+  const std::size_t there = countable_devices(problem.draft());
+  if (are_sets_of_resources(problem.draft().cluster)) {
+    return are_in_one_memory(problem.draft().cluster) &&
+           countable_devices(with_device_count(problem.draft(), there + 1)) > there;
+  }
+  return problem.interconnect() == InterconnectKind::host && there > 0;
 }
 
 // Better plans travel both ways, so that the luck of one search does not look like a gain.
@@ -169,7 +165,7 @@ std::string text_of(const Problem& problem, const Asset& asset) {
     case AssetKind::speed:
       return fmt::format("speed of {}", problem.device(asset.device).name);
     case AssetKind::device:
-      return fmt::format("one more {}", countable_word(problem));
+      return fmt::format("one more {}", countable_word(problem.draft().cluster));
   }
   return "";
 }

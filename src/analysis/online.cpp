@@ -297,13 +297,18 @@ class ShortestFirstDecisions : public OnlineRule {
   Table<ModelId, char> begun_;
 };
 
+// A model is one op then: what a cut costs is not known before all of its parts are placed.
+bool models_stay_whole(const Problem& problem) {
+  return problem.has_sharing() || problem.has_overheads();
+}
+
 std::vector<std::unique_ptr<OnlineRule>> rules_of(const Problem& problem, OnlineMethod method,
                                                   const OnlineOptions& options) {
   std::vector<std::unique_ptr<OnlineRule>> rules;
   switch (method) {
     case OnlineMethod::talos:
     case OnlineMethod::afresh:
-      if (problem.has_sharing()) {
+      if (models_stay_whole(problem)) {
         rules.push_back(std::make_unique<SharedDecisions>(problem, options.least_gain));
         break;
       }
@@ -450,13 +455,16 @@ namespace {
 
 class OnlineMachine {
  public:
-  OnlineMachine(const Problem& problem, const ArrivalTrace& trace, OnlineMethod method,
+  // `whole`: every model is one op, which can be stopped.
+  OnlineMachine(const Problem& problem, bool whole, const ArrivalTrace& trace, OnlineMethod method,
                 const OnlineOptions& options)
       : problem_(problem),
+        whole_(whole),
         trace_(trace),
         planner_(problem, method, options),
         placement_(problem.op_count()),
-        known_(problem.model_count(), 0) {
+        known_(problem.model_count(), 0),
+        cancelled_(problem.model_count(), 0) {
     schedule_.start.assign(problem.op_count(), 0);
     schedule_.end.assign(problem.op_count(), 0);
   }
@@ -493,6 +501,7 @@ class OnlineMachine {
       const TraceArrival& arrival = trace_.arrivals[i];
       const bool gone = arrival.cancelled && *arrival.cancelled <= moment;
       known_[ModelId{i}] = arrival.time <= moment && !gone;
+      if (arrival.cancelled == moment) cancel(ModelId{i}, moment);
     }
     const auto decision = planner_.decide(placement_, schedule_, moment, known_);
     if (!decision) return false;
@@ -504,7 +513,29 @@ class OnlineMachine {
     return true;
   }
 
+  // Too late for a model whose last op has ended. What has not started never will (OnlinePlanner), what runs is
+  // stopped if the model is whole.
+  void cancel(ModelId model, double moment) {
+    for (const OpId op : problem_.ops()) {
+      if (problem_.op(op).model != model) continue;
+      if (started(op) && schedule_.end[op] <= moment) continue;
+      cancelled_[model] = 1;
+      if (whole_ && started(op)) schedule_.end[op] = moment;
+    }
+  }
+
   [[nodiscard]] bool started(OpId op) const { return placement_[op].valid(); }
+
+  // The op as it ran: one that was stopped took no longer than until then.
+  [[nodiscard]] Op as_run(OpId op) const {
+    Op run = problem_.op(op);
+    if (!whole_ || !cancelled_[run.model]) return run;
+    const double length = schedule_.end[op] - schedule_.start[op];
+    for (double& time : run.time) {
+      if (time != kUnsupported) time = std::min(time, length);
+    }
+    return run;
+  }
 
   // What has run, as a plan of what was there to be run.
   void sum_up() {
@@ -516,17 +547,16 @@ class OnlineMachine {
       if (!started(op)) continue;
       number[op] = OpId{kept.size()};
       kept.push_back(op);
-      draft.ops.push_back(problem_.op(op));
+      draft.ops.push_back(as_run(op));
     }
     keep_only(draft, number);
     result_.models.resize(trace_.arrivals.size());
     for (std::size_t i = 0; i < trace_.arrivals.size(); ++i) {
       OnlineModel& model = result_.models[i];
       model.completion = trace_.arrivals[i].time;
-      model.complete = true;
+      model.complete = cancelled_[ModelId{i}] == 0;
       for (const OpId op : problem_.ops()) {
         if (problem_.op(op).model.index() != i) continue;
-        model.complete = model.complete && started(op);
         if (started(op)) model.completion = std::max(model.completion, schedule_.end[op]);
       }
       // A cancelled model counts for nothing, but what it ran took its time.
@@ -598,11 +628,13 @@ class OnlineMachine {
   }
 
   const Problem& problem_;
+  bool whole_;
   const ArrivalTrace& trace_;
   OnlinePlanner planner_;
   Placement placement_;  // of what has begun, and of what is planned to
   Schedule schedule_;
   Table<ModelId, char> known_;
+  Table<ModelId, char> cancelled_;  // before its last op had ended
   OnlineRun result_;
 };
 
@@ -681,11 +713,11 @@ Coarsening whole_models(const Problem& problem) {
 OnlineRun run_online(const Problem& catalogue, const ArrivalTrace& trace, OnlineMethod method,
                      const OnlineOptions& options) {
   const Problem fine(trace_problem(catalogue, trace));
+  const bool whole = options.whole || models_stay_whole(fine);
   const Coarsening packing =
-      fine.has_sharing()
-          ? whole_models(fine)
-          : Coarsening(fine, packed_chains(fine, options.pack_speedup, options.pack_time));
-  return OnlineMachine(packing.coarse(), trace, method, options).play();
+      whole ? whole_models(fine)
+            : Coarsening(fine, packed_chains(fine, options.pack_speedup, options.pack_time));
+  return OnlineMachine(packing.coarse(), whole, trace, method, options).play();
 }
 
 }  // namespace placewright

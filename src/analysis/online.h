@@ -2,8 +2,9 @@
 //
 // A trace names copies of the models of a problem (the catalogue), each with its time of arrival.
 // The planner knows nothing of later events. At every event all that has started stays as it is,
-// and only the ops that have not started are planned again, to the end. Ops of a cancelled model
-// that have started run on; the others never start, and the model does not count.
+// and only the ops that have not started are planned again, to the end. A model that is cancelled before
+// its last op has ended does not count: ops of it that have started run on, the others never start. A
+// model that runs whole is stopped at that moment, as the run does at the backend's next op.
 //
 //   talos      two plans, of which the one with the lower predicted total is followed: every model
 //              that has not begun whole on the device where it would end first, and Talos's rule
@@ -17,8 +18,8 @@
 //              shortest first
 //
 // Ops are packed beforehand (planners/flow/chain_groups.h), since a packed op runs as one. Where
-// devices share resources or memory a model is one op: what a cut costs is not known before all of
-// its parts are placed, and `talos` gives each waiting model its set of cores and its turn
+// devices share resources or memory, or cuts cost device time, a model is one op: what a cut costs
+// is not known before all of its parts are placed, and `talos` gives each waiting model its set of cores and its turn
 // (planners/flow/model_shares.h) in place of the two plans above, those of shortest first unless
 // others are better by OnlineOptions::least_gain. What was run is checked by the
 // verifier against the problem with all arrivals. A decision takes O(ops not started x (devices + a
@@ -103,6 +104,9 @@ struct OnlineOptions {
   // By which `talos` must be predicted to be better than shortest first where devices share resources:
   // models at once slow each other down, and later arrivals are not known.
   double least_gain = 0.03;
+  // Every model as one op, which is how running/arrival_run.h runs them; always so where devices share
+  // resources.
+  bool whole = false;
 };
 
 // Decides what starts at an event. Made once for all events of a trace.

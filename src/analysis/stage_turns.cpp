@@ -6,6 +6,7 @@
 
 #include "analysis/limits.h"
 #include "evaluate/pipeline.h"
+#include "evaluate/resource_load.h"
 
 namespace placewright {
 namespace {
@@ -47,15 +48,10 @@ std::vector<StageTurn> phased_turns(const Problem& problem, const Plan& plan) {
 
 // What the stage takes of the resource, its replicas together.
 double demand_of(const Problem& problem, const Stage& stage, ResourceId resource) {
-  double share = 0;
-  for (const OpId op : stage.ops) share = std::max(share, problem.share(op, stage.devices.front()));
-  double amount = 0;
-  for (const DeviceId device : stage.devices) {
-    for (const ResourceUse& use : problem.uses(device)) {
-      if (use.resource == resource) amount += use.amount;
-    }
+  for (const ResourceUse& use : held_by(problem, stage.devices, stage.ops)) {
+    if (use.resource == resource) return use.amount;
   }
-  return share * amount;
+  return 0;
 }
 
 // The stages of which no two fit on the resource together.
@@ -87,16 +83,6 @@ std::vector<StageTurn> stage_turns(const Problem& problem, const Plan& plan) {
     if (goes_over) add_turn(turns, {i, 0, end - plan.value});
   }
   return turns;
-}
-
-std::vector<ResourceId> resources_of(const Problem& problem, const Stage& stage) {
-  std::vector<ResourceId> resources;
-  for (const DeviceId device : stage.devices) {
-    for (const ResourceUse& use : problem.uses(device)) resources.push_back(use.resource);
-  }
-  std::ranges::sort(resources);
-  resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
-  return resources;
 }
 
 TakingTurns limiting_turns(const Problem& problem, const Plan& plan) {

@@ -24,9 +24,6 @@ struct StageTurn {
 // Empty where the plan's stages have no offsets.
 std::vector<StageTurn> stage_turns(const Problem& problem, const Plan& plan);
 
-// What the devices of the stage use, in order.
-std::vector<ResourceId> resources_of(const Problem& problem, const Stage& stage);
-
 // Stages that cannot work at the same time, since each needs what the others hold.
 struct TakingTurns {
   std::vector<std::size_t> stages;    // in order of their offsets

@@ -132,12 +132,44 @@ ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& ke
   return draft;
 }
 
+namespace {
+
+// "core" of "core 12".
+std::string word_of(const Resource& resource) {
+  const std::size_t last = resource.name.find_last_not_of("0123456789 ");
+  return last == std::string::npos ? "resource" : resource.name.substr(0, last + 1);
+}
+
+// Whether no resource, as a bus is, belongs to devices of two memories, and all are of one sort.
+bool memories_have_like_resources(const Cluster& cluster) {
+  std::vector<SpaceId> space_of(cluster.resources.size());
+  for (const Device& device : cluster.devices) {
+    for (const ResourceUse& use : device.uses) {
+      SpaceId& space = space_of[use.resource.index()];
+      if (space.valid() && space != device.space) return false;
+      space = device.space;
+    }
+  }
+  const std::string word = word_of(cluster.resources.front());
+  return std::ranges::all_of(cluster.resources,
+                             [&](const Resource& resource) { return word_of(resource) == word; });
+}
+
+}  // namespace
+
+bool are_in_one_memory(const Cluster& cluster) {
+  return std::ranges::all_of(cluster.devices, [&](const Device& device) {
+    return device.space.valid() && device.space == cluster.devices[0].space;
+  });
+}
+
 bool are_sets_of_resources(const Cluster& cluster) {
-  return !cluster.resources.empty() &&
-         std::ranges::all_of(cluster.devices, [&](const Device& device) {
-           return !device.uses.empty() && device.space.valid() &&
-                  device.space == cluster.devices[0].space;
-         });
+  const bool all_in_spaces = std::ranges::all_of(cluster.devices, [](const Device& device) {
+    return !device.uses.empty() && device.space.valid();
+  });
+  if (cluster.resources.empty() || !all_in_spaces) return false;
+  return are_in_one_memory(cluster) ||
+         (cluster.interconnect == InterconnectKind::links && memories_have_like_resources(cluster));
 }
 
 namespace {
@@ -150,9 +182,32 @@ std::size_t used_resources(const Cluster& cluster) {
   return static_cast<std::size_t>(std::ranges::count(used, 1));
 }
 
+[[noreturn]] void refuse_for_links(std::size_t count, std::size_t there, const std::string& what) {
+  throw std::invalid_argument(
+      fmt::format("{} {}s are asked for, but the cluster has only {}, and another one would "
+                  "need links that the problem does not state",
+                  count, what, there));
+}
+
+// Whether the limit of replicas is just the number of resources, each of which one device takes whole:
+// then it forbids nothing, and is not to forbid anything where there are more or fewer of them.
+bool replicas_follow_resources(const ProblemDraft& draft) {
+  const Cluster& cluster = draft.cluster;
+  const auto whole = [&](const ResourceUse& use) {
+    return use.amount == cluster.resources[use.resource.index()].capacity;
+  };
+  return std::cmp_equal(draft.rules.max_replicas, used_resources(cluster)) &&
+         std::ranges::all_of(cluster.devices, [&](const Device& device) {
+           return std::ranges::all_of(device.uses, whole);
+         });
+}
+
 ProblemDraft with_resource_count(ProblemDraft draft, std::size_t count) {
   Cluster& cluster = draft.cluster;
+  const bool replicas_follow = replicas_follow_resources(draft);
   const std::size_t there = cluster.resources.size();
+  if (count > there && !are_in_one_memory(cluster))
+    refuse_for_links(count, there, countable_word(cluster));
   const std::vector<Device> devices = cluster.devices;
   for (std::size_t first = there; first < count; first += there) {
     for (std::size_t i = 0; i < there && first + i < count; ++i) {
@@ -173,7 +228,9 @@ ProblemDraft with_resource_count(ProblemDraft draft, std::size_t count) {
     });
     if (within) kept.push_back(i);
   }
-  return with_devices(std::move(draft), kept);
+  draft = with_devices(std::move(draft), kept);
+  if (replicas_follow) draft.rules.max_replicas = static_cast<int>(used_resources(draft.cluster));
+  return draft;
 }
 
 }  // namespace
@@ -288,15 +345,19 @@ std::size_t countable_devices(const ProblemDraft& draft) {
                     [&](const Device& device) { return !on_host(draft, device); }));
 }
 
+std::string countable_word(const Cluster& cluster) {
+  if (!are_sets_of_resources(cluster)) {
+    return cluster.interconnect == InterconnectKind::host ? "accelerator" : "device";
+  }
+  return word_of(cluster.resources.front());
+}
+
 ProblemDraft with_device_count(ProblemDraft draft, std::size_t count) {
   const std::size_t there = countable_devices(draft);
   if (count == 0) throw std::invalid_argument("at least one device is needed");
   if (are_sets_of_resources(draft.cluster)) return with_resource_count(std::move(draft), count);
   if (count > there && (draft.cluster.interconnect == InterconnectKind::links || there == 0)) {
-    throw std::invalid_argument(
-        fmt::format("{} devices are asked for, but the cluster has only {}, and another one would "
-                    "need links that the problem does not state",
-                    count, there));
+    refuse_for_links(count, there, "device");
   }
   std::vector<std::size_t> kept;
   std::size_t counted = 0;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "problem/draft.h"
@@ -47,17 +48,27 @@ ProblemDraft with_copy_of(ProblemDraft draft, DeviceId device);
 // std::invalid_argument where no transfer time comes from a link.
 ProblemDraft with_links(ProblemDraft draft, double latency, double bandwidth);
 
-// Whether the devices are sets of resources in one memory, so that a copy of one needs no links.
+// Whether the devices share one memory, so that a copy of one needs no links.
+bool are_in_one_memory(const Cluster& cluster);
+
+// Whether the devices are sets of resources, as of cores, in one memory; or in several that are joined by
+// links, where each has resources of its own, of one sort.
 bool are_sets_of_resources(const Cluster& cluster);
 
 // How many devices `with_device_count` counts: the accelerators of a host interconnect, else all.
 // Where every device is a set of shared resources, as of cores, it counts those.
 std::size_t countable_devices(const ProblemDraft& draft);
 
+// What it counts, as people say it: "core" of resources called "core 0", "core 1", …; "accelerator" of a
+// host interconnect; else "device".
+std::string countable_word(const Cluster& cluster);
+
 // The first `count` of them (host devices stay; of resources the sets within the first `count`).
 // More than there are: copies of the last accelerator, behind all devices, where a copy needs no
-// links; of resources copies of the sets that fit, in the same memory, so that the sets do not become
-// wider: nobody knows the times of wider ones.
+// links; of resources in one memory copies of the sets that fit, so that the sets do not become wider:
+// nobody knows the times of wider ones. Where no sets have just that many resources, as many
+// as they have. A limit of replicas that is just the number of resources, as a profile states it,
+// follows their number; another one stays.
 // Throws std::invalid_argument when `count` is 0, too large, or an op is pinned to a device that is
 // gone.
 ProblemDraft with_device_count(ProblemDraft draft, std::size_t count);

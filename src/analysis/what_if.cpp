@@ -17,6 +17,18 @@
 namespace placewright {
 namespace {
 
+// Sets of cores may not be there in every number.
+ProblemDraft with_this_many(ProblemDraft draft, std::size_t count) {
+  ProblemDraft changed = with_device_count(draft, count);
+  if (!are_sets_of_resources(draft.cluster)) return changed;
+  if (const std::size_t there = countable_devices(changed); there != count) {
+    throw std::invalid_argument(
+        fmt::format("no sets of {0}s make {1} {0}s: those within {1} have {2}",
+                    countable_word(draft.cluster), count, there));
+  }
+  return changed;
+}
+
 ProblemDraft varied(ProblemDraft draft, const WhatIfPoint& point) {
   if (const auto& purchase = point.purchase) {
     if (purchase->copy_of) draft = with_copy_of(std::move(draft), *purchase->copy_of);
@@ -25,7 +37,7 @@ ProblemDraft varied(ProblemDraft draft, const WhatIfPoint& point) {
     }
   }
   if (point.set) draft = with_devices(std::move(draft), point.set->devices);
-  if (point.devices > 0) draft = with_device_count(std::move(draft), point.devices);
+  if (point.devices > 0) draft = with_this_many(std::move(draft), point.devices);
   if (point.memory != 1) draft = with_memory(std::move(draft), point.memory);
   if (point.bandwidth != 1) draft = with_bandwidth(std::move(draft), point.bandwidth);
   if (point.speed != 1) draft = with_speed(std::move(draft), point.speed);
@@ -104,12 +116,16 @@ class GridRun {
   void plan(std::size_t i) {
     WhatIfAnswer& answer = answers_[i];
     answer.outcome.planner = request_.planner;
-    if (interrupted()) {
-      answer.outcome.answer.reason = "interrupted";
-      return;
-    }
+    answer.devices = answer.point.devices;
     try {
-      problems_[i].emplace(varied(draft_, answer.point));
+      ProblemDraft changed = varied(draft_, answer.point);
+      // As many as asked for; what is left of the devices may look as if something else were counted.
+      if (answer.devices == 0) answer.devices = countable_devices(changed);
+      if (interrupted()) {
+        answer.outcome.answer.reason = "interrupted";
+        return;
+      }
+      problems_[i].emplace(std::move(changed));
     } catch (const InvalidProblem& error) {
       answer.outcome.answer.proved_infeasible = true;
       answer.outcome.answer.reason = error.what();
@@ -120,7 +136,6 @@ class GridRun {
       answer.outcome.answer.reason = error.what();
       return;
     }
-    answer.devices = countable_devices(problems_[i]->draft());
     answer.price = answer.point.purchase ? answer.point.purchase->price : 0;
     for (const Device& device : problems_[i]->draft().cluster.devices) answer.price += device.price;
     answer.outcome = make_plan(*problems_[i], registry_, request_, interrupted_);

@@ -85,6 +85,7 @@ struct WhatIfGrid {
   std::vector<double> batch = {};
   std::vector<DeviceSet> sets = {};
   std::vector<Purchase> purchases = {};  // one at a time, and before them none
+  std::string counted = "device";        // what `devices` is a number of, for people
 
   [[nodiscard]] std::vector<WhatIfPoint> points() const;
   [[nodiscard]] std::vector<double> values(Axis axis) const;
@@ -92,7 +93,7 @@ struct WhatIfGrid {
 
 struct WhatIfAnswer {
   WhatIfPoint point;
-  std::size_t devices = 0;        // of the point's problem, host devices not counted
+  std::size_t devices = 0;        // of the point's problem (countable_devices), or as asked for
   double price = 0;               // per hour, of all its devices and of what is bought
   PlanOutcome outcome = {};       // without a plan: the reason says why
   std::optional<Plan> plan = {};  // the best for the point

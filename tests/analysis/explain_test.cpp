@@ -408,13 +408,7 @@ TEST(MoreOf, MemoryIsThatOfTheSpace) {
 // Two ops of 3 on the one core that there is: another core halves the time.
 TEST(MoreOf, OneMoreCoreWhereDevicesAreSetsOfCores) {
   ProblemDraft draft;
-  draft.cluster.kinds = {{"core"}};
-  draft.cluster.resources = {{"core 0", 1}};
-  draft.cluster.spaces = {{"ram"}};
-  Device core = device_record("cpu:0", KindId{0});
-  core.uses = {{ResourceId{0}, 1}};
-  core.space = SpaceId{0};
-  draft.cluster.devices = {core};
+  draft.cluster = core_cluster(1);
   draft.models = {model_record("m")};
   draft.ops = {op_record("p", {3}), op_record("q", {3})};
   const Problem problem(std::move(draft));
@@ -426,6 +420,25 @@ TEST(MoreOf, OneMoreCoreWhereDevicesAreSetsOfCores) {
   ASSERT_FALSE(sensitivity.more.empty());
   EXPECT_EQ(text_of(problem, sensitivity.more.front().asset), "one more core");
   EXPECT_NEAR(sensitivity.more.front().gain, 3, 1e-9);
+}
+
+// Two replicas of an op of 6 take 3 for each sample, three take 2.
+TEST(MoreOf, OneMoreCoreMayHoldOneMoreReplica) {
+  ProblemDraft draft;
+  draft.objective = Objective::throughput;
+  draft.rules.max_replicas = 2;
+  draft.cluster = core_cluster(2);
+  draft.models = {model_record("m")};
+  draft.ops = {op_record("p", {6})};
+  const Problem problem(std::move(draft));
+  const Plan plan =
+      pipeline_plan(problem, {{.devices = {DeviceId{0}, DeviceId{1}}, .ops = {OpId{0}}}});
+  ASSERT_EQ(plan.value, 3);
+  const Sensitivity sensitivity =
+      what_more_brings(problem, plan, planning_registry(), {.planner = "exhaustive"},
+                       {{.kind = AssetKind::device}}, 0.1);
+  ASSERT_EQ(sensitivity.more.size(), 1U);
+  EXPECT_NEAR(sensitivity.more.front().gain, 1, 1e-9);
 }
 
 // All links between two memories are one: more bandwidth for a single pair of devices would make a

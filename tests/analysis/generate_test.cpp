@@ -8,8 +8,11 @@
 
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
+#include "planning/portfolio.h"
+#include "planning/service.h"
 #include "problem/problem.h"
 #include "support/test_name.h"
+#include "verify/verifier.h"
 
 namespace placewright {
 namespace {
@@ -94,6 +97,21 @@ TEST(Generate, BytesAreFixed) {
             "41e87c7c96dc5150218a86e6aec53a5a59dc59e9310ae526d341624c2ee796fe");
   EXPECT_EQ(digest({.family = GraphFamily::encoder_decoder, .seed = 7, .ops = 340}),
             "93bb5a71aeca8da00939fe13e0d6cde75696aff3076d4aefc56b0ede23e26d5d");
+  EXPECT_EQ(digest({.family = GraphFamily::inception,
+                    .seed = 7,
+                    .ops = 60,
+                    .shared_cores = 6,
+                    .memory_pressure = 0.7}),
+            "5fa50e8936eabe7a0deece4c778bc6b7165cd945dc294f66d3119736ed3149fe");
+  EXPECT_EQ(digest({.family = GraphFamily::inception,
+                    .seed = 7,
+                    .ops = 60,
+                    .shared_cores = 6,
+                    .sockets = 2}),
+            "b3eb8844e9d824699ac2ada36ec4e3cdb749dc20ed755d17b56c06468bbed48f");
+  EXPECT_EQ(
+      digest({.family = GraphFamily::inception, .seed = 7, .ops = 60, .devices = 2, .streams = 3}),
+      "23895a0871b23342e0638714e981a0633a12d8d192392e467768dfbf269fb1eb");
 }
 
 // Every decoder layer reads the end of the encoder: two products for each of eight heads.
@@ -165,8 +183,161 @@ TEST(Generate, NestedSetsOfCoresShareResourcesAndOneMemory) {
   EXPECT_EQ(problem.uses(DeviceId{problem.device_count() - 1}).size(), 6U);
   EXPECT_TRUE(problem.has_tensor_cuts());
   EXPECT_LT(problem.space_memory(SpaceId{0}), kInfinity);
-  options.cores = 2;
-  EXPECT_THROW(generate(options), std::invalid_argument);
+}
+
+TEST(Generate, SocketsAreMemoriesOfCoresJoinedByLinks) {
+  GenerateOptions options;
+  options.shared_cores = 8;
+  options.sockets = 2;
+  options.memory_pressure = 0.5;
+  const Problem problem(generate(options));
+  EXPECT_EQ(problem.resource_count(), 8U);
+  EXPECT_EQ(problem.space_count(), 2U);
+  EXPECT_EQ(problem.device_count(), 2U * (4 + 2 + 1));
+  EXPECT_EQ(problem.kind_count(), 3U);  // 1, 2 and 4 cores: no set is in two sockets
+  for (const DeviceId device : problem.devices()) {
+    for (const ResourceUse& use : problem.uses(device)) {
+      EXPECT_EQ(use.resource.index() / 4, problem.space(device).index());
+    }
+  }
+  EXPECT_NE(problem.space_memory(SpaceId{0}), problem.space_memory(SpaceId{1}));
+  const DeviceId first{0};
+  const DeviceId second{7};
+  ASSERT_NE(problem.space(first), problem.space(second));
+  for (const TensorId tensor : problem.tensors()) {
+    EXPECT_GT(problem.link_time(tensor, first, second), 0);
+    EXPECT_LT(problem.link_time(tensor, first, second), kInfinity);
+  }
+}
+
+TEST(Generate, StreamsShareTheMultiprocessorsAndTheMemoryOfTheirGpu) {
+  GenerateOptions options;
+  options.devices = 2;
+  options.streams = 3;
+  options.memory_pressure = 0.5;
+  const Problem problem(generate(options));
+  EXPECT_EQ(problem.resource_count(), 2U);
+  EXPECT_EQ(problem.space_count(), 2U);
+  ASSERT_EQ(problem.device_count(), 6U);
+  for (const DeviceId device : problem.devices()) {
+    ASSERT_EQ(problem.uses(device).size(), 1U);
+    const ResourceUse& use = problem.uses(device).front();
+    EXPECT_EQ(use.resource.index(), device.index() / 3);
+    EXPECT_GT(problem.resource(use.resource).capacity, 1);
+    EXPECT_EQ(use.amount, problem.resource(use.resource).capacity);
+    EXPECT_LT(problem.space_memory(problem.space(device)), kInfinity);
+  }
+  std::set<double> shares;
+  for (const OpId op : problem.ops()) shares.insert(problem.share(op, DeviceId{0}));
+  EXPECT_GT(shares.size(), 2U);
+  EXPECT_GE(*shares.begin(), 0.125);
+  EXPECT_LT(*shares.begin(), 1);
+}
+
+// The CPU of a host in sets of cores, and a GPU: ops have parts of the GPU and whole cores.
+TEST(Generate, AHostOfSharedCoresGoesWithAcceleratorsOfStreams) {
+  GenerateOptions options;
+  options.accelerators = 1;
+  options.streams = 2;
+  options.shared_cores = 2;
+  options.memory_pressure = 0.5;
+  const ProblemDraft draft = generate(options);
+  const Problem problem(draft);
+  EXPECT_EQ(problem.interconnect(), InterconnectKind::host);
+  EXPECT_EQ(problem.device_count(), 2U + 3);
+  EXPECT_EQ(problem.space_count(), 2U);
+  for (const DeviceId device : problem.devices()) {
+    const bool core_set = problem.on_host(device);
+    EXPECT_EQ(core_set, device.index() >= 2);
+    EXPECT_EQ(problem.space_memory(problem.space(device)) < kInfinity, !core_set);
+    if (!core_set) continue;
+    for (const OpId op : problem.ops()) EXPECT_EQ(problem.share(op, device), 1);
+  }
+  for (const Tensor& tensor : draft.tensors) {
+    for (const CutOverhead& cut : tensor.cuts) EXPECT_NE(cut.kind, problem.kind_of(DeviceId{0}));
+    EXPECT_EQ(tensor.cuts.size(), 2U);  // one core, and both
+  }
+}
+
+struct SharedCluster {
+  std::size_t devices = 4;
+  std::size_t accelerators = 0;
+  std::size_t cores = 0;
+  std::size_t shared_cores = 0;
+  std::size_t sockets = 1;
+  std::size_t streams = 0;
+};
+
+GenerateOptions on_cluster(const SharedCluster& cluster, Objective objective) {
+  GenerateOptions options;
+  options.ops = 20;
+  options.objective = objective;
+  options.devices = cluster.devices;
+  options.accelerators = cluster.accelerators;
+  options.cores = cluster.cores;
+  options.shared_cores = cluster.shared_cores;
+  options.sockets = cluster.sockets;
+  options.streams = cluster.streams;
+  return options;
+}
+
+// Planned, with the number of devices that was told beforehand; or refused in one sentence.
+TEST(Generate, EveryWayToShareHasPlansForEveryObjectiveItIsFor) {
+  const std::vector<SharedCluster> for_schedules = {
+      {.shared_cores = 4},
+      {.shared_cores = 6, .sockets = 2},
+      {.devices = 1, .streams = 4},
+      {.devices = 3, .streams = 2},
+      {.accelerators = 1, .shared_cores = 4},
+      {.accelerators = 2, .shared_cores = 3, .streams = 2},
+  };
+  const std::vector<SharedCluster> for_all = {
+      {.accelerators = 2, .streams = 3},
+      {.accelerators = 1, .cores = 2, .streams = 4},
+  };
+  const auto expect_plans = [](GenerateOptions options) {
+    for (const bool harder : {false, true}) {
+      // Random calls of colocated ops, or that fill memory, are seldom acyclic.
+      const bool calls = options.objective == Objective::call_latency;
+      options.training = harder && !calls;
+      options.memory_pressure = harder && !calls ? 0.4 : 0;
+      options.unsupported = harder ? 0.2 : 0;
+      const Problem problem(generate(options));
+      EXPECT_EQ(problem.device_count(), generated_device_count(options));
+      EXPECT_GT(problem.resource_count(), 0U);
+      const PlanOutcome outcome = make_plan(problem, planning_registry(), {.planner = "random"});
+      ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
+      EXPECT_TRUE(verify(problem, *outcome.answer.plan).empty());
+    }
+  };
+  for (const Objective objective : values_of<Objective>()) {
+    SCOPED_TRACE(name_of(objective));
+    for (const SharedCluster& cluster : for_all) expect_plans(on_cluster(cluster, objective));
+    for (const SharedCluster& cluster : for_schedules) {
+      const GenerateOptions options = on_cluster(cluster, objective);
+      if (objective == Objective::call_latency) {
+        EXPECT_THROW(generate(options), std::invalid_argument);
+      } else {
+        expect_plans(options);
+      }
+    }
+  }
+}
+
+TEST(Generate, ClustersThatContradictThemselvesAreRefused) {
+  const std::vector<SharedCluster> contradictions = {
+      {.sockets = 2},
+      {.sockets = 0},
+      {.shared_cores = 5, .sockets = 2},
+      {.shared_cores = 2, .sockets = 4},
+      {.cores = 2, .shared_cores = 4},
+      {.accelerators = 1, .shared_cores = 4, .sockets = 2},
+      {.shared_cores = 4, .streams = 2},
+      {.cores = 4, .streams = 2},
+  };
+  for (const SharedCluster& cluster : contradictions) {
+    EXPECT_THROW(generate(on_cluster(cluster, Objective::latency)), std::invalid_argument);
+  }
 }
 
 TEST(Generate, HostClusterAndCallLatency) {

@@ -193,21 +193,75 @@ TEST(OnlineOnCores, WhoHasTheCoresKeepsThem) {
   EXPECT_DOUBLE_EQ(run.models[1].completion, 5);
 }
 
+void expect_sound_runs(const Problem& catalogue, std::uint64_t seed) {
+  ArrivalTrace trace = poisson_trace(catalogue, 10, 0.5 * mean_time_alone(catalogue), seed);
+  for (std::size_t i = seed % 3; i + 2 < 10; i += 3) {
+    trace.arrivals[i].cancelled = trace.arrivals[i + 2].time;
+  }
+  for (const OnlineMethod method : values_of<OnlineMethod>()) {
+    SCOPED_TRACE(std::string{name_of(method)} + ", seed " + std::to_string(seed));
+    const OnlineRun run = run_online(catalogue, trace, method);
+    EXPECT_EQ(run.fault, "");
+    EXPECT_GE(run.total_completion, run.lower_bound * (1 - 1e-9));
+    for (std::size_t i = 0; i < run.models.size(); ++i) {
+      const auto& cancelled = trace.arrivals[i].cancelled;
+      EXPECT_TRUE(run.models[i].complete || cancelled);
+      EXPECT_LE(run.models[i].completion, cancelled.value_or(kInfinity));
+    }
+  }
+}
+
+TEST(OnlineOnCores, AModelThatIsCancelledWhileItRunsIsStoppedAndDoesNotCount) {
+  const Problem catalogue = on_cores({4, 3, 2.5});
+  ArrivalTrace trace{"t", {arrival("m", "dead", 0), arrival("m", "b", 1)}};
+  trace.arrivals[0].cancelled = 2;
+  for (const OnlineMethod method : {OnlineMethod::talos, OnlineMethod::shortest}) {
+    const OnlineRun run = run_online(catalogue, trace, method);
+    EXPECT_EQ(run.fault, "");
+    EXPECT_FALSE(run.models[0].complete) << name_of(method);
+    EXPECT_DOUBLE_EQ(run.models[1].completion, 4.5) << "the cores are free from 2 on";
+    EXPECT_DOUBLE_EQ(run.total_completion, 3.5);
+    EXPECT_LE(run.lower_bound, 3.5);
+  }
+  trace.arrivals[0].cancelled = 2.5;  // too late
+  const OnlineRun late = run_online(catalogue, trace, OnlineMethod::talos);
+  EXPECT_TRUE(late.models[0].complete);
+  EXPECT_DOUBLE_EQ(late.total_completion, 2.5 + 4);
+}
+
+TEST(Online, ACancelledModelDoesNotCountAlthoughAllOfItsOpsHaveStarted) {
+  const Problem catalogue = chain({{kUnsupported, 10}});
+  ArrivalTrace trace{"t", {arrival("m", "dead", 0), arrival("m", "b", 1)}};
+  trace.arrivals[0].cancelled = 3;
+  const OnlineRun by_ops = run_online(catalogue, trace, OnlineMethod::talos, {1, 0});
+  EXPECT_EQ(by_ops.fault, "");
+  EXPECT_FALSE(by_ops.models[0].complete);
+  EXPECT_DOUBLE_EQ(by_ops.total_completion, 19) << "an op runs on to its end";
+  const OnlineRun whole = run_online(catalogue, trace, OnlineMethod::talos, {.whole = true});
+  EXPECT_EQ(whole.fault, "");
+  EXPECT_FALSE(whole.models[0].complete);
+  EXPECT_DOUBLE_EQ(whole.total_completion, 12) << "a model that is whole is stopped";
+}
+
 TEST(OnlineOnCores, EveryMethodRunsEveryTraceSoundly) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     testing::RandomProblemOptions options;
     options.objective = Objective::total_completion;
     options.ops = 12;
     options.models = 3;
-    const Problem catalogue(testing::core_set_draft(options, seed));
-    ArrivalTrace trace = poisson_trace(catalogue, 10, 0.5 * mean_time_alone(catalogue), seed);
-    if (seed % 3 == 0) trace.arrivals[2].cancelled = trace.arrivals[4].time;
-    for (const OnlineMethod method : values_of<OnlineMethod>()) {
-      SCOPED_TRACE(std::string{name_of(method)} + ", seed " + std::to_string(seed));
-      const OnlineRun run = run_online(catalogue, trace, method);
-      EXPECT_EQ(run.fault, "");
-      EXPECT_GE(run.total_completion, run.lower_bound * (1 - 1e-9));
-    }
+    expect_sound_runs(Problem(testing::core_set_draft(options, seed)), seed);
+  }
+}
+
+TEST(Online, EveryMethodKnowsThatCutsCostTime) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    testing::RandomProblemOptions options;
+    options.objective = Objective::total_completion;
+    options.ops = 12;
+    options.models = 3;
+    options.overheads = seed % 3 != 1;
+    options.cuts = seed % 3 != 2;
+    expect_sound_runs(Problem(testing::random_draft(options, seed)), seed);
   }
 }
 

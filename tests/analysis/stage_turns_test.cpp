@@ -52,6 +52,32 @@ TEST(StageTurns, AreTheOffsetsModuloThePeriod) {
   EXPECT_GT(stage_turns(problem, plan).size(), 3U);
 }
 
+// What is stated stays; the rest is as early as the stages before allow.
+TEST(StageTurns, OffsetsThatAreLeftOutAreThoseOfAList) {
+  const Problem problem(stages_on_two_cores());
+  Plan plan = one_op_on_each(problem);
+  for (Stage& stage : plan.stages) stage.offset.reset();
+  plan.stages[0].offset = 0.5;
+  state_offsets(problem, plan);
+  EXPECT_EQ(plan.stages[0].offset, 0.5);
+  EXPECT_EQ(plan.stages[1].offset, 2.5) << "both cores, after the first stage";
+  EXPECT_EQ(plan.stages[2].offset, 0) << "the other core, before both are taken";
+  plan.value = kInfinity;
+  plan.value = verified_value(problem, plan);
+  EXPECT_EQ(plan.value, 3.5);
+  EXPECT_TRUE(verify(problem, plan).empty());
+}
+
+TEST(StageTurns, OffsetsThatAreNoTimesAreLeftForTheVerifier) {
+  const Problem problem(stages_on_two_cores());
+  Plan plan = one_op_on_each(problem);
+  for (Stage& stage : plan.stages) stage.offset.reset();
+  plan.stages[0].offset = -1;
+  state_offsets(problem, plan);
+  EXPECT_FALSE(plan.stages[1].offset);
+  EXPECT_FALSE(verify(problem, plan).empty());
+}
+
 TEST(StageTurns, ThoseOnTheBusiestCoreMakeThePeriod) {
   const Problem problem(stages_on_two_cores());
   const TakingTurns turns = limiting_turns(problem, one_op_on_each(problem));

@@ -1,6 +1,7 @@
 #include "analysis/what_if.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <stdexcept>
 
@@ -10,6 +11,7 @@
 #include "analysis/variation.h"
 #include "planning/portfolio.h"
 #include "support/published.h"
+#include "support/records.h"
 #include "verify/verifier.h"
 
 namespace placewright::testing {
@@ -165,6 +167,69 @@ TEST(Variation, OfSetsOfCoresTheCoresAreCounted) {
   EXPECT_EQ(more.kind_count(), Problem(draft).kind_count());
 }
 
+// Two sockets of two cores: three cores are one socket and a core of the other.
+TEST(Variation, CoresOfSeveralMemoriesAreCountedButNotCopied) {
+  GenerateOptions options;
+  options.ops = 8;
+  options.shared_cores = 4;
+  options.sockets = 2;
+  const ProblemDraft draft = generate(options);
+  EXPECT_EQ(countable_devices(draft), 4U);
+  EXPECT_EQ(countable_word(draft.cluster), "core");
+  const Problem three(with_device_count(draft, 3));
+  EXPECT_EQ(countable_devices(three.draft()), 3U);
+  EXPECT_EQ(three.device_count(), 4U);
+  EXPECT_EQ(Problem(with_device_count(draft, 2)).device_count(), 3U);
+  EXPECT_THROW(with_device_count(draft, 5), std::invalid_argument);
+}
+
+// A bus is none of what the memories have each.
+TEST(Variation, DevicesOnABusAreCountedThemselves) {
+  GenerateOptions options;
+  options.ops = 8;
+  options.devices = 2;
+  options.streams = 2;
+  ProblemDraft draft = generate(options);
+  EXPECT_EQ(countable_devices(draft), 2U);
+  EXPECT_EQ(countable_word(draft.cluster), "gpu");
+  draft.cluster.resources.push_back({"bus", 4});
+  for (Device& device : draft.cluster.devices) device.uses.push_back({ResourceId{2}, 1});
+  EXPECT_EQ(countable_devices(draft), 4U);
+  EXPECT_EQ(countable_word(draft.cluster), "device");
+}
+
+// A profile allows as many replicas as it has cores.
+TEST(Variation, ALimitOfReplicasThatIsTheNumberOfCoresFollowsIt) {
+  GenerateOptions options;
+  options.ops = 8;
+  options.shared_cores = 4;
+  const ProblemDraft draft = generate(options);
+  const auto limit = [&](int stated, std::size_t cores) {
+    ProblemDraft limited = draft;
+    limited.rules.max_replicas = stated;
+    return with_device_count(std::move(limited), cores).rules.max_replicas;
+  };
+  EXPECT_EQ(limit(4, 6), 6);
+  EXPECT_EQ(limit(4, 2), 2);
+  EXPECT_EQ(limit(4, 4), 4);
+  for (const int stated : {1, 3, 5}) {
+    EXPECT_EQ(limit(stated, 8), stated);
+    EXPECT_EQ(limit(stated, 2), stated);
+  }
+}
+
+// On one core there is one replica, whatever the limit; where devices take parts of a resource there
+// can be several, and a limit of 1 forbids them.
+TEST(Variation, ALimitOfReplicasOnPartsOfAResourceStays) {
+  GenerateOptions options;
+  options.ops = 8;
+  options.shared_cores = 1;
+  ProblemDraft draft = generate(options);
+  EXPECT_EQ(with_device_count(draft, 3).rules.max_replicas, 3);
+  draft.cluster.resources[0].capacity = 2;
+  EXPECT_EQ(with_device_count(draft, 3).rules.max_replicas, 1);
+}
+
 TEST(Variation, ForbidsOpsOnOneDeviceOfAKind) {
   const ProblemDraft draft =
       published_file("msr/throughput/LayerGraphs/bert24_inference.json", Objective::throughput)
@@ -201,6 +266,77 @@ TEST(DeviceSets, AreThoseThatDifferInTheirKinds) {
   EXPECT_EQ(without[1].devices, (std::vector<std::size_t>{0, 2}));
   EXPECT_EQ(without[2].devices, (std::vector<std::size_t>{2}));
   EXPECT_THROW((void)sets_without(draft, {"none"}), std::invalid_argument);
+}
+
+// Core 0, core 3, and all four: there is no way to have two, three or six cores.
+TEST(WhatIf, NumbersOfCoresThatNoSetsMakeAreRefused) {
+  GenerateOptions options;
+  options.ops = 6;
+  options.shared_cores = 4;
+  ProblemDraft draft = generate(options);
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < draft.cluster.devices.size(); ++i) {
+    const std::vector<ResourceUse>& uses = draft.cluster.devices[i].uses;
+    const std::size_t first = uses.front().resource.index();
+    if (uses.size() == 4 || (uses.size() == 1 && (first == 0 || first == 3))) kept.push_back(i);
+  }
+  ASSERT_EQ(kept.size(), 3U);
+  draft = with_devices(std::move(draft), kept);
+  const WhatIfGrid grid{.devices = {1, 2, 3, 4, 5, 6}};
+  const PlanRequest request{.planner = "etf"};
+  for (const WhatIfAnswer& answer : what_if(draft, grid, planning_registry(), request)) {
+    const std::size_t cores = answer.point.devices;
+    EXPECT_EQ(answer.devices, cores);
+    EXPECT_EQ(answer.plan.has_value(), cores == 1 || cores == 4 || cores == 5) << cores;
+    if (cores != 2) continue;
+    EXPECT_EQ(answer.outcome.answer.reason, "no sets of cores make 2 cores: those within 2 have 1");
+  }
+}
+
+// The first streams of accelerators are all of one GPU, and are still so many accelerators.
+TEST(WhatIf, CountsTheSameInEveryPoint) {
+  GenerateOptions options;
+  options.ops = 6;
+  options.accelerators = 2;
+  options.streams = 2;
+  const WhatIfGrid grid{.devices = {1, 2, 3, 4}};
+  for (const auto& answer :
+       what_if(generate(options), grid, planning_registry(), {.planner = "etf"})) {
+    EXPECT_TRUE(answer.plan) << answer.outcome.answer.reason;
+    EXPECT_EQ(answer.devices, answer.point.devices);
+  }
+}
+
+// One op of 4 on each core: it cannot be cut, so only replicas make more cores worth having.
+TEST(WhatIf, MoreCoresMayHaveMoreReplicas) {
+  ProblemDraft draft;
+  draft.objective = Objective::throughput;
+  draft.cluster = core_cluster(2);
+  draft.models = {model_record("m")};
+  draft.ops = {op_record("p", {4})};
+  const auto values = [&](int replicas) {
+    draft.rules.max_replicas = replicas;
+    std::vector<double> found;
+    const WhatIfGrid grid{.devices = {1, 2, 4}};
+    for (const auto& answer :
+         what_if(draft, grid, planning_registry(), {.planner = "exhaustive"})) {
+      found.push_back(answer.value());
+    }
+    return found;
+  };
+  EXPECT_EQ(values(2), (std::vector<double>{4, 2, 1}));
+  EXPECT_EQ(values(1), (std::vector<double>{4, 4, 4}));
+}
+
+TEST(WhatIf, PointsAfterAnInterruptionKeepTheirNumberOfDevices) {
+  const ProblemDraft draft = generate({.ops = 6});
+  const std::atomic<bool> interrupted = true;
+  const WhatIfGrid grid{.devices = {1, 2, 3}};
+  for (const WhatIfAnswer& answer :
+       what_if(draft, grid, planning_registry(), {.planner = "etf"}, &interrupted)) {
+    EXPECT_EQ(answer.devices, answer.point.devices);
+    EXPECT_FALSE(answer.plan);
+  }
 }
 
 TEST(WhatIf, MoreDevicesAndMemoryNeverHurt) {
