@@ -20,4 +20,10 @@ class UsageError : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+// Ctrl-C before there was anything to show: the answer is no, and nothing has failed.
+class InterruptedError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace placewright::cli

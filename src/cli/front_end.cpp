@@ -31,7 +31,7 @@ class Measurement {
       options.compare = false;
       options.stop = interrupted_;
       const RunResult result = run_plan(problem, plan, models_, options);
-      if (!result.value.valid()) return kInfinity;
+      if (!result.value.undisturbed()) return kInfinity;
       return in_unit(result.value.median, problem.unit());
     } catch (const std::exception& error) {
       throw SettingsError(fmt::format("a plan cannot be measured: {}", error.what()));

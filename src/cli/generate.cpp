@@ -17,7 +17,6 @@ namespace placewright::cli {
 namespace {
 
 constexpr const char* kExamples =
-    "Families: layered, chain, series-parallel, transformer, inception.\n"
     "The same options and seed give the same file, byte for byte, on every machine.\n"
     "\n"
     "Examples:\n"
@@ -26,19 +25,25 @@ constexpr const char* kExamples =
     "  placewright generate transformer --ops 600 --training --accelerators 6 --cores 1\n"
     "                       --objective throughput --memory-pressure 0.8 -o training.json\n"
     "  placewright generate inception --ops 100 --shared-cores 16 -o cores.json\n"
-    "  placewright generate inception --ops 200 --models 3 --objective total-completion -o - |\n"
+    "  placewright generate inception --ops 100 --shared-cores 16 --sockets 2 -o sockets.json\n"
+    "  placewright generate inception --ops 100 --devices 1 --streams 4 -o gpu.json\n"
+    "  placewright generate inception --ops 100 --accelerators 1 --streams 4\n"
+    "                       --shared-cores 8 -o host-and-gpu.json\n"
+    "  placewright generate inception --ops 200 --models 3 --objective total-completion |\n"
     "    placewright plan - --planner heft";
 
 struct GenerateVerbOptions {
   GenerateOptions generate;
   OutputOptions output;
-  std::string path;
+  std::string path = "-";
 };
 
 ProblemDraft generated(const GenerateVerbOptions& options) {
-  if (options.generate.accelerators + options.generate.cores > kMostDevices) {
-    throw UsageError(fmt::format("--accelerators and --cores: expected at most {} devices together",
-                                 kMostDevices));
+  const std::size_t devices = generated_device_count(options.generate);
+  if (devices > kMostDevices) {
+    throw UsageError(fmt::format(
+        "{} devices are asked for, streams and sets of cores included; expected at most {}",
+        devices, kMostDevices));
   }
   try {
     return generate(options.generate);
@@ -83,15 +88,24 @@ void add_graph_options(CLI::App& verb, GenerateOptions& options) {
 void add_cluster_options(CLI::App& verb, GenerateOptions& options) {
   const auto count = [&](const char* flag, std::size_t& value, std::size_t least,
                          const char* help) {
-    add_number(verb, flag, value, {least, kMostDevices}, help)->group("Cluster");
+    return add_number(verb, flag, value, {least, kMostDevices}, help)->group("Cluster");
   };
-  count("--devices", options.devices, 1, "Devices, joined by links");
-  count("--kinds", options.kinds, 1, "Kinds of devices, each with its own speeds");
-  count("--accelerators", options.accelerators, 0,
-        "A host interconnect with this many accelerators");
-  count("--cores", options.cores, 0, "... and this many CPU cores");
-  count("--shared-cores", options.shared_cores, 0,
-        "Sets of this many cores, alone, by two, by four, …, all, that share one memory");
+  CLI::Option* const devices = count("--devices", options.devices, 1, "Devices, joined by links");
+  CLI::Option* const kinds =
+      count("--kinds", options.kinds, 1, "Kinds of devices, each with its own speeds");
+  CLI::Option* const others[] = {
+      count("--accelerators", options.accelerators, 0,
+            "A host interconnect with this many accelerators"),
+      count("--cores", options.cores, 0, "... and this many CPU cores"),
+      count("--shared-cores", options.shared_cores, 0,
+            "Sets of this many cores, alone, by two, by four, …, all, that share one memory")};
+  // Those say which devices there are: a number of devices or kinds beside them would be ignored.
+  for (CLI::Option* const other : others) other->excludes(devices, kinds);
+  count("--sockets", options.sockets, 1,
+        "The shared cores are in this many memories, joined by links");
+  count("--streams", options.streams, 0,
+        "Each device or accelerator is a GPU of this many streams, which share its multiprocessors "
+        "and memory");
   add_number(verb, "--memory-pressure", options.memory_pressure, {0, 1e6},
              "Bytes of all weights / memory of all devices (0: no limit)")
       ->group("Cluster");
@@ -111,7 +125,7 @@ void add_generate(CLI::App& program, Action& action) {
   add_choice(*verb, "--objective", options->generate.objective, "What is to be minimised");
   options->output.add_to(*verb);
   add_written(*verb, "-o,--output", options->path, "Where to write it; - is standard output")
-      ->required();
+      ->capture_default_str();
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return generate_problem(*options); }; });
 }

@@ -32,7 +32,7 @@ constexpr const char* kExamples =
 struct ImportOptions {
   ProblemOptions problem;
   OutputOptions output;
-  std::string path;
+  std::string path = "-";
 };
 
 // What a model's problem file refers to lies beside it, wherever the two are moved.
@@ -108,7 +108,7 @@ void add_import(CLI::App& program, Action& action) {
   options->problem.add_argument_to(*verb);
   options->output.add_to(*verb);
   add_written(*verb, "-o,--output", options->path, "Where to write it; - is standard output")
-      ->required();
+      ->capture_default_str();
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return import(*options); }; });
 }

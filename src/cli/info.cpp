@@ -146,6 +146,24 @@ RecordTable<DeviceId> device_table(const Problem& problem) {
   });
 }
 
+RecordTable<ResourceId> resource_table(const Problem& problem) {
+  const auto users = [&](ResourceId id) {
+    std::vector<std::string> names;
+    for (const DeviceId device : problem.devices()) {
+      const bool uses = std::ranges::count(problem.uses(device), id, &ResourceUse::resource) > 0;
+      if (uses) names.push_back(problem.device(device).name);
+    }
+    return names;
+  };
+  return RecordTable<ResourceId>({
+      {"name", "resource", words(), [&](ResourceId id) { return problem.resource(id).name; }},
+      {"capacity", "capacity", number("{:.6g}"),
+       [&](ResourceId id) { return problem.resource(id).capacity; }},
+      {"devices", kNoTitle, words(), users},
+      {kNoKey, "used by", number("{} devices"), [=](ResourceId id) { return users(id).size(); }},
+  });
+}
+
 RecordTable<CoarseSize> coarse_table() {
   return RecordTable<CoarseSize>({
       {"method", "coarsening", words(), [](const auto& size) { return size.method; }},
@@ -168,8 +186,11 @@ void print_text(const ReadProblem& read) {
   if (const auto proof = proof_of_infeasibility(problem)) {
     fmt::print("{}", titled_line("infeasible", printable(*proof)));
   }
-  fmt::print("\n{}\n{}\n{}", device_table(problem).text(problem.devices()),
-             coarse_table().text(coarse_sizes(problem)),
+  fmt::print("\n{}", device_table(problem).text(problem.devices()));
+  if (problem.resource_count() > 0) {
+    fmt::print("\n{}", resource_table(problem).text(problem.resources()));
+  }
+  fmt::print("\n{}\n{}", coarse_table().text(coarse_sizes(problem)),
              bound_table(problem.unit()).text(lower_bounds(problem)));
 }
 
@@ -180,6 +201,9 @@ void print_document(const ReadProblem& read, const std::vector<std::string>& war
                    {"coarsening", coarse_table().json(coarse_sizes(problem))},
                    {"bounds", bound_table(problem.unit()).json(lower_bounds(problem))},
                    {"warnings", warnings}});
+  if (problem.resource_count() > 0) {
+    document["resources"] = resource_table(problem).json(problem.resources());
+  }
   if (const auto proof = proof_of_infeasibility(problem)) document["infeasible"] = *proof;
   print_json(document);
 }

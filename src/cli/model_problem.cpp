@@ -8,6 +8,7 @@
 
 #include "backends/import.h"
 #include "backends/target_devices.h"
+#include "cli/exit_code.h"
 #include "cli/interruption.h"
 #include "cli/status_line.h"
 #include "formats/cluster_file.h"
@@ -81,7 +82,7 @@ ProblemDraft profiled(ProfileRequest request, bool quiet) {
   request.measure.stop = interruption.flag();
   request.measure.progress = [&](const std::string& what) { status.show(what); };
   std::optional<Profile> profile = profile_models(request);
-  if (!profile) throw RuntimeError("interrupted while the model was measured");
+  if (!profile) throw InterruptedError("interrupted while the model was measured");
   return std::move(profile->draft);
 }
 
@@ -169,6 +170,7 @@ ProblemFile estimated_problem(const std::vector<ModelFile>& files, const std::st
   ProblemDraft all = joined(std::move(drafts));
   if (files.size() > 1) all = with_objective(std::move(all), Objective::total_completion);
   ProblemFile file = as_file(std::move(all), files.front().path);
+  take_places_of_cluster(file, cluster.file);
   file.warnings = cluster.warnings;
   return file;
 }

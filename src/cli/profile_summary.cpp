@@ -33,10 +33,26 @@ std::string doubt_of(const KindProfile& kind) {
   return doubt.empty() && !kind.cut.trials.empty() ? kind.cut.doubt() : doubt;
 }
 
+std::string crowded_text(const KindProfile& kind) {
+  const bool measured = kind.beside_busy_cores || kind.in_turn;
+  return measured ? fmt::format("{:.3f}", kind.loaded()) : "-";
+}
+
+// Nothing was cut where the model runs whole, or no border was measured.
+std::string cut_text(const CutCost& cut) {
+  return cut.trials.empty() ? "-" : value_text(cut.per_transfer(), kUnit);
+}
+
 Json runs_json(const Measured& runs) {
   return {
       {"median", runs.median},     {"spread", runs.spread()},         {"kept", runs.kept},
       {"rejected", runs.rejected}, {"valid", doubt_of(runs).empty()}, {"watched", runs.watched}};
+}
+
+Json loading_json(const Loading& loading) {
+  return {{"factor", loading.factor},     {"by_op", loading.by_op},
+          {"error", loading.error},       {"error_of_the_other", loading.rejected},
+          {"segments", loading.segments}, {"latency", runs_json(loading.latency)}};
 }
 
 Json kind_json(const KindProfile& kind) {
@@ -45,21 +61,26 @@ Json kind_json(const KindProfile& kind) {
     trials.push_back({{"segments", trial.segments},
                       {"transfers", trial.transfers},
                       {"bytes", trial.bytes},
+                      {"predicted", trial.predicted},
                       {"time", runs_json(trial.time)}});
   }
-  return {{"kind", kind.kind},
-          {"device", kind.device},
-          {"latency", runs_json(kind.latency)},
-          {"scale", kind.scale},
-          {"executed", kind.executed},
-          {"unsupported", kind.unsupported},
-          {"cut",
-           {{"per_transfer", kind.cut.per_transfer},
-            {"fixed", kind.cut.fixed},
-            {"per_byte", kind.cut.per_byte},
-            {"error", kind.cut.error},
-            {"whole", runs_json(kind.cut.whole)},
-            {"trials", std::move(trials)}}}};
+  Json document = {
+      {"kind", kind.kind},   {"device", kind.device},     {"latency", runs_json(kind.latency)},
+      {"scale", kind.scale}, {"executed", kind.executed}, {"unsupported", kind.unsupported}};
+  if (kind.beside_busy_cores) document["beside_busy_cores"] = loading_json(*kind.beside_busy_cores);
+  if (kind.in_turn) {
+    document["in_turn"] = {{"factor", kind.in_turn->factor()},
+                           {"first", runs_json(kind.in_turn->first)},
+                           {"again", runs_json(kind.in_turn->again)}};
+  }
+  document["cut"] = {{"per_transfer", kind.cut.per_transfer()},
+                     {"call", kind.cut.groups.call},
+                     {"error", kind.cut.error()},
+                     {"interpolated", !kind.cut.trials.empty() && !kind.cut.apart},
+                     {"whole", runs_json(kind.cut.whole)}};
+  if (kind.cut.apart) document["cut"]["apart"] = runs_json(*kind.cut.apart);
+  document["cut"]["trials"] = std::move(trials);
+  return document;
 }
 
 Json link_json(const LinkProfile& link) {
@@ -89,6 +110,7 @@ std::string profile_text(const Profile& profile) {
                     {"spread", Align::right},
                     {"runs kept", Align::right},
                     {"scale", Align::right},
+                    {"beside others", Align::right},
                     {"a cut", Align::right},
                     {"valid"}});
   for (const ModelProfile& model : profile.models) {
@@ -96,7 +118,7 @@ std::string profile_text(const Profile& profile) {
       models.add({model.name, fmt::format("{}", model.ops), fmt::format("{}", model.fused),
                   kind.kind, value_text(kind.latency.median, kUnit),
                   percent_text(kind.latency.spread()), runs_text(kind.latency),
-                  fmt::format("{:.3f}", kind.scale), value_text(kind.cut.per_transfer, kUnit),
+                  fmt::format("{:.3f}", kind.scale), crowded_text(kind), cut_text(kind.cut),
                   validity(doubt_of(kind), kind.latency.watched)});
     }
   }

@@ -131,6 +131,9 @@ ExitCode run_action(const Action& action) {
       return fail(ExitCode::bad_input, "standard output: cannot be written");
     }
     return code;
+  } catch (const InterruptedError& error) {
+    fmt::print(stderr, "placewright: {}\n", error.what());
+    return ExitCode::no;
   } catch (const UsageError& error) {
     return fail(ExitCode::usage, error.what());
   } catch (const RequestError& error) {

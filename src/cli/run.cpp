@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "cli/comparison.h"
 #include "cli/input_options.h"
 #include "cli/interruption.h"
+#include "cli/measured_text.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
@@ -63,23 +65,6 @@ struct RunVerbOptions {
   bool no_baselines = false;
 };
 
-std::string milliseconds_text(double milliseconds) {
-  return value_text(milliseconds, TimeUnit::milliseconds);
-}
-
-// What other work disturbed is shown, and marked.
-std::string measured_text(const Measured& measured) {
-  if (measured.median <= 0) return "not measured";
-  return milliseconds_text(measured.median) + (measured.valid() ? "" : ", disturbed");
-}
-
-// "2426 samples/s", the same.
-std::string rate_text(const Measured& per_sample) {
-  if (per_sample.median <= 0) return "not measured";
-  return fmt::format("{} samples/s{}", number_text(1000 / per_sample.median),
-                     per_sample.valid() ? "" : ", disturbed");
-}
-
 // What is shown: the records of the run file, so that no table has what the file lacks.
 struct Report {
   const Problem& problem;
@@ -118,7 +103,7 @@ std::string headline(const Report& report) {
                     report.pipeline() ? rate_text(other) : measured_text(other));
     text += "; " + comparison_text(other.median / own.median, rival);
   } else if (!report.run.baselines.empty()) {
-    text += "; not compared with the model without a plan, since other work disturbed one of them";
+    text += "; not compared with what there is without a plan, since one of them is not valid";
   }
   return text;
 }
@@ -208,8 +193,16 @@ RecordTable<RunBaseline> baseline_table(const RunFile& run) {
     if (!run.measured.valid() || !rival.valid()) return "-";
     return fmt::format("{:.3g} times as fast", rival.median / run.measured.median);
   };
+  std::optional<std::string> total;  // a title
+  if (run.objective == Objective::total_completion && run.models.size() > 1) {
+    total = "total completion";
+  }
+  const auto value = [&](const RunBaseline& baseline) {
+    return measured_text(run.rival(baseline));
+  };
   return RecordTable<RunBaseline>({
       {kNoKey, "without a plan", words(), [](const auto& baseline) { return baseline.name; }},
+      {kNoKey, total, words(Align::right), value},
       {kNoKey, "latency", words(Align::right),
        [](const auto& baseline) { return measured_text(baseline.latency); }},
       {kNoKey, "throughput", words(Align::right),
@@ -220,9 +213,11 @@ RecordTable<RunBaseline> baseline_table(const RunFile& run) {
 
 void print_text(const Report& report) {
   const auto& [problem, result, run] = report;
-  fmt::print("{}: {} segment{}, {} samples measured, {} of them disturbed\n\n",
+  const std::size_t counted = run.measured.kept + run.measured.rejected;
+  fmt::print("{}: {} segment{}, {} samples measured{}, {} of them disturbed\n\n",
              printable(problem.name()), run.segments.size(), run.segments.size() == 1 ? "" : "s",
-             run.measured.kept + run.measured.rejected, run.measured.rejected);
+             result.samples, report.pipeline() ? fmt::format(" in {} blocks", counted) : "",
+             run.measured.rejected);
   fmt::print("{}", time_table().text(compared_times(report)));
   if (!run.measured.watched) {
     fmt::print("a device cannot tell whether others used it: the times may be disturbed\n");
@@ -305,10 +300,7 @@ ExitCode verdict(const RunResult& result) {
     return ExitCode::no;
   }
   if (!result.value.valid() && !result.interrupted) {
-    fmt::print(stderr,
-               "placewright: the measurement is not valid: other work took the cores in {} of {} "
-               "samples; stop other programs, or measure longer with '--duration 30'\n",
-               result.value.rejected, result.value.rejected + result.value.kept);
+    complain(result.value, "--duration 30");
     return ExitCode::no;
   }
   return ExitCode::success;
@@ -355,7 +347,7 @@ ExitCode run(const RunVerbOptions& options) {
       status.show(fmt::format("running {:.0f} %", 100 * done));
     };
     try {
-      if (options.no_baselines || models.size() > 1) {
+      if (options.no_baselines) {
         run.result = run_plan(problem, loaded.plan(), models, run_options);
       } else {
         run_options.at_least = kShortestComparison;

@@ -15,6 +15,7 @@
 #include "backends/opened_models.h"
 #include "cli/comparison.h"
 #include "cli/interruption.h"
+#include "cli/measured_text.h"
 #include "cli/record_table.h"
 #include "cli/status_line.h"
 #include "cli/text.h"
@@ -36,11 +37,13 @@ using Json = nlohmann::ordered_json;
 
 // What the backend gives by itself: every model started when it arrives, with all threads.
 constexpr const char* kTogether = "together";
+// Of one model at once in it, each with memory of its own; a further one waits for one of them.
+constexpr std::size_t kMostCopies = 8;
 
 // Models side by side took up to 38 % longer than predicted on 16 cores, and where others than shortest first
 // were chosen for a promise of 30 % they lost up to 11 % (docs/results/shared-resources.md): a smaller gain than
 // this may be none.
-constexpr OnlineOptions kForReal{.least_gain = 0.5};
+constexpr OnlineOptions kForReal{.least_gain = 0.5, .whole = true};
 
 // One way to decide, and what came of it.
 struct Method {
@@ -182,27 +185,6 @@ class PlannedRule {
   std::vector<ArrivalStart> turns_;           // of those that wait, as decided
 };
 
-// Starts whatever has arrived on its fastest device, whoever else is there.
-class TogetherRule {
- public:
-  explicit TogetherRule(const WholeTrace& trace) {
-    const Problem& problem = trace.problem();
-    const ModelShares times(problem);
-    for (const ModelId model : problem.models()) fastest_.push_back(times.fastest(model));
-  }
-
-  std::vector<ArrivalStart> operator()(double, std::span<const ArrivalState> states) const {
-    std::vector<ArrivalStart> starts;
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      if (states[i].stage == ArrivalStage::waiting) starts.push_back({i, fastest_[ModelId{i}]});
-    }
-    return starts;
-  }
-
- private:
-  Table<ModelId, DeviceId> fastest_;
-};
-
 std::vector<ArrivingModel> arriving(const PlayedTrace& played, double scale) {
   std::vector<ArrivingModel> arrivals;
   for (const TraceArrival& arrival : played.trace.arrivals) {
@@ -216,6 +198,29 @@ std::vector<ArrivingModel> arriving(const PlayedTrace& played, double scale) {
   return arrivals;
 }
 
+// By arrival: the device that is fastest for its model.
+std::vector<DeviceId> fastest_devices(const Problem& problem) {
+  const ModelShares times(problem);
+  std::vector<DeviceId> devices;
+  for (const ModelId model : problem.models()) devices.push_back(times.fastest(model));
+  return devices;
+}
+
+// Every device, and on the fastest as many copies of the model as kTogether may start at once.
+std::vector<ArrivalPlace> places_for(const Problem& catalogue,
+                                     std::span<const ArrivingModel> arrivals,
+                                     const std::vector<DeviceId>& fastest) {
+  std::vector<ArrivalPlace> places = places_of(catalogue, arrivals);
+  for (ArrivalPlace& place : places) {
+    std::size_t together = 0;
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      if (arrivals[i].model == place.model && fastest[i] == place.device) ++together;
+    }
+    place.copies = std::clamp(together, std::size_t{1}, kMostCopies);
+  }
+  return places;
+}
+
 struct TraceReport {
   const PlayedTrace& played;
   const WholeTrace& whole;
@@ -226,7 +231,7 @@ struct TraceReport {
     return method.predicted->total_completion * whole.scale();
   }
   [[nodiscard]] const std::vector<ArrivalState>& typical(std::size_t method) const {
-    return runs.states[method][methods[method].typical];
+    return runs.rounds[method][methods[method].typical].states;
   }
 };
 
@@ -284,7 +289,7 @@ RecordTable<ArrivalRow> arrival_table() {
        [=](const auto& row) {
          return if_so(row.state.stage == ArrivalStage::complete, row.state.end);
        }},
-      {kNoKey, "predicted", moment,
+      {"predicted", "predicted", moment,
        [=](const auto& row) {
          return if_so(row.predicted_end.has_value(), row.predicted_end.value_or(0));
        }},
@@ -301,8 +306,14 @@ RecordTable<Method> methods_table(const TraceReport& report) {
   return RecordTable<Method>({
       {"method", "method", words(), [](const auto& method) { return method.name; }},
       {"predicted", "predicted", time_in(TimeUnit::milliseconds), predicted},
-      {"measured", "measured", time_in(TimeUnit::milliseconds),
+      {"measured", kNoTitle, time_in(TimeUnit::milliseconds),
        [](const auto& method) { return method.measured.median; }},
+      {kNoKey, "measured", words(Align::right),
+       [](const auto& method) { return measured_text(method.measured); }},
+      {"valid", kNoTitle, words(), [](const auto& method) { return method.measured.valid(); }},
+      {"watched", kNoTitle, words(), [](const auto& method) { return method.measured.watched; }},
+      {"kept", kNoTitle, count(), [](const auto& method) { return method.measured.kept; }},
+      {"rejected", kNoTitle, count(), [](const auto& method) { return method.measured.rejected; }},
       {kNoKey, "prediction is off by", scaled(100, "{:+.1f} %"),
        [=](const auto& method) {
          const double own = method.measured.median;
@@ -326,14 +337,15 @@ std::string headline(const TraceReport& report) {
   auto defaults = report.methods | std::views::filter(&Method::is_default);
   const Method& best = *std::ranges::min_element(
       defaults, {}, [](const Method& method) { return method.measured.median; });
-  const auto text = [](const Method& method) {
-    return value_text(method.measured.median, TimeUnit::milliseconds);
-  };
   const Method& own = report.methods.front();
-  return fmt::format(
-      "total completion: {}; {}", text(own),
-      comparison_text(best.measured.median / own.measured.median,
-                      fmt::format("{} ({}), the best without a plan", best.name, text(best))));
+  const std::string text = "total completion: " + measured_text(own.measured);
+  if (!own.measured.valid() || !best.measured.valid()) {
+    return text + fmt::format("; not compared with {}, since one of them is not valid", best.name);
+  }
+  return text + "; " +
+         comparison_text(best.measured.median / own.measured.median,
+                         fmt::format("{} ({}), the best without a plan", best.name,
+                                     measured_text(best.measured)));
 }
 
 void print_text(const TraceReport& report) {
@@ -380,11 +392,28 @@ std::vector<std::pair<std::size_t, DeviceId>> decisions_of(std::span<const Arriv
   return started;
 }
 
-bool decide_alike(std::span<const std::vector<ArrivalState>> some,
-                  std::span<const std::vector<ArrivalState>> others) {
-  const auto first = decisions_of(some.front());
-  const auto same = [&](const auto& states) { return decisions_of(states) == first; };
+bool decide_alike(std::span<const ArrivalRound> some, std::span<const ArrivalRound> others) {
+  const auto first = decisions_of(some.front().states);
+  const auto same = [&](const ArrivalRound& round) { return decisions_of(round.states) == first; };
   return std::ranges::all_of(some, same) && std::ranges::all_of(others, same);
+}
+
+// Total completion over the rounds of some methods.
+Measured over_rounds(std::span<const std::size_t> alike, const std::vector<Method>& methods,
+                     const ArrivalRuns& runs) {
+  std::vector<double> kept;
+  std::vector<double> rejected;
+  bool watched = true;
+  for (const std::size_t method : alike) {
+    for (std::size_t run = 0; run < methods[method].totals.size(); ++run) {
+      const ArrivalRound& round = runs.rounds[method][run];
+      (round.disturbed ? rejected : kept).push_back(methods[method].totals[run]);
+      watched = watched && round.watched;
+    }
+  }
+  Measured total = measured(std::move(kept), rejected);
+  total.watched = watched;
+  return total;
 }
 
 // Methods that make the same decisions differ in nothing but luck, so their runs count together. (Those of
@@ -392,23 +421,64 @@ bool decide_alike(std::span<const std::vector<ArrivalState>> some,
 void sum_up(std::vector<Method>& methods, const PlayedTrace& played, const ArrivalRuns& runs,
             double scale) {
   for (std::size_t i = 0; i < methods.size(); ++i) {
-    for (const auto& states : runs.states[i]) {
-      methods[i].totals.push_back(total_completion(played, states, scale));
+    for (const ArrivalRound& round : runs.rounds[i]) {
+      methods[i].totals.push_back(total_completion(played, round.states, scale));
     }
   }
   for (std::size_t i = 0; i < methods.size(); ++i) {
     Method& method = methods[i];
-    std::vector<double> totals = method.totals;
+    std::vector<std::size_t> alike = {i};
     for (std::size_t other = 0; other < methods.size(); ++other) {
       if (other == i || !method.online || !methods[other].online) continue;
-      if (!decide_alike(runs.states[i], runs.states[other])) continue;
+      if (!decide_alike(runs.rounds[i], runs.rounds[other])) continue;
       if (method.alike.empty()) method.alike = methods[other].name;
-      totals.insert(totals.end(), methods[other].totals.begin(), methods[other].totals.end());
+      alike.push_back(other);
     }
-    method.measured = measured(std::move(totals), std::size_t{0});
+    method.measured = over_rounds(alike, methods, runs);
     const auto distance = [&](double total) { return std::abs(total - method.measured.median); };
     method.typical = static_cast<std::size_t>(
         std::ranges::min_element(method.totals, {}, distance) - method.totals.begin());
+  }
+}
+
+// Predicts what each method comes to.
+void predict(std::vector<Method>& methods, const PlayedTrace& played, const std::string& path) {
+  for (Method& method : methods) {
+    if (!method.online) continue;
+    method.predicted = run_online(played.catalogue, played.trace, *method.online, kForReal);
+    if (!method.predicted->fault.empty()) {
+      throw InputError(input_name(path), "", method.predicted->fault);
+    }
+  }
+}
+
+// Every method, as often as asked.
+ArrivalRuns run_methods(const std::vector<Method>& methods, const PlayedTrace& played,
+                        const WholeTrace& whole, const RunTraceOptions& options) {
+  const Interruption interruption;
+  StatusLine status(!options.output.quiet && !options.output.json);
+  const auto models = models_of(played.catalogue);
+  const std::vector<DeviceId> fastest = fastest_devices(whole.problem());
+  const auto rule = [&](std::size_t number) -> ArrivalRule {
+    if (!methods[number].online) return all_at_once(fastest);
+    const auto planned = std::make_shared<PlannedRule>(whole, *methods[number].online);
+    return [planned](double now, std::span<const ArrivalState> states) {
+      return (*planned)(now, states);
+    };
+  };
+  const std::vector<ArrivingModel> arrivals = arriving(played, whole.scale());
+  try {
+    ArrivalRunner runner(played.catalogue, models, arrivals,
+                         places_for(played.catalogue, arrivals, fastest),
+                         {.seed = options.seed,
+                          .stop = interruption.flag(),
+                          .progress = [&](const std::string& what) { status.show(what); }});
+    return run_arrivals(runner, methods.size(), rule, options.repeat, [&](double done) {
+      status.show(fmt::format("running {:.0f} %", 100 * done));
+    });
+  } catch (const std::invalid_argument& error) {
+    throw InputError(input_name(options.trace), "",
+                     fmt::format("cannot be run here: {}", error.what()));
   }
 }
 
@@ -418,39 +488,10 @@ ExitCode run_trace(const RunTraceOptions& options) {
   const PlayedTrace played =
       read_trace(read_whole(options.trace), options.trace, "", options.output);
   const WholeTrace whole(played, input_name(options.trace));
-  const auto models = models_of(played.catalogue);
   std::vector<Method> all = methods();
-  for (Method& method : all) {
-    if (!method.online) continue;
-    method.predicted = run_online(played.catalogue, played.trace, *method.online, kForReal);
-    if (!method.predicted->fault.empty()) {
-      throw InputError(input_name(options.trace), "", method.predicted->fault);
-    }
-  }
-  const Interruption interruption;
-  ArrivalRuns runs;
-  {
-    StatusLine status(!options.output.quiet && !options.output.json);
-    const auto rule = [&](std::size_t number) -> ArrivalRule {
-      if (!all[number].online) return TogetherRule(whole);
-      const auto planned = std::make_shared<PlannedRule>(whole, *all[number].online);
-      return [planned](double now, std::span<const ArrivalState> states) {
-        return (*planned)(now, states);
-      };
-    };
-    try {
-      runs =
-          run_arrivals(played.catalogue, models, arriving(played, whole.scale()), all.size(), rule,
-                       {.repeat = options.repeat,
-                        .seed = options.seed,
-                        .stop = interruption.flag(),
-                        .progress = [&](const std::string& what) { status.show(what); }});
-    } catch (const std::invalid_argument& error) {
-      throw InputError(input_name(options.trace), "",
-                       fmt::format("cannot be run here: {}", error.what()));
-    }
-  }
-  if (std::ranges::any_of(runs.states, [](const auto& of_rule) { return of_rule.empty(); })) {
+  predict(all, played, options.trace);
+  const ArrivalRuns runs = run_methods(all, played, whole, options);
+  if (std::ranges::any_of(runs.rounds, [](const auto& of_rule) { return of_rule.empty(); })) {
     fmt::print(stderr, "placewright: interrupted before every method had run once\n");
     return ExitCode::no;
   }
@@ -463,7 +504,10 @@ ExitCode run_trace(const RunTraceOptions& options) {
   } else if (!options.output.quiet) {
     print_text(report);
   }
-  return runs.outputs.equal() ? ExitCode::success : ExitCode::no;
+  const Measured& own = all.front().measured;
+  if (!own.valid() && !runs.interrupted) complain(own, "--repeat 20");
+  return runs.outputs.equal() && (own.valid() || runs.interrupted) ? ExitCode::success
+                                                                   : ExitCode::no;
 }
 
 }  // namespace placewright::cli

@@ -61,25 +61,30 @@ std::string devices_text(const TuningRound& round) {
   return fmt::format("{}", fmt::join(device_names(round.problem, devices), ", "));
 }
 
-// One sentence: what is kept, and whether cutting the model was worth it.
+// One sentence: what is kept, and whether cutting was worth it.
 std::string headline(const Tuning& tuning) {
   const TuningRound& best = *tuning.best();
+  const bool several = best.problem.model_count() > 1;
+  const char* models = several ? "the models" : "the model";
+  const char* them = several ? "them" : "it";
   const TuningRound* uncut = tuning.uncut();
   const auto text = [](const TuningRound& round) {
     return value_text(round.measured(), round.problem.unit());
   };
   if (!best.valid()) {
-    return fmt::format("kept: {}, {}; other work disturbed the final",
-                       best.uncut ? "the model uncut" : "the last plan", text(best));
+    return fmt::format("kept: {}, {}; the final is not valid: {}",
+                       best.uncut ? fmt::format("{} uncut", models) : "the last plan", text(best),
+                       doubt_of(best.result.value));
   }
   if (best.uncut) {
     const bool alone = std::ranges::all_of(tuning.finalists, &TuningRound::uncut);
-    return fmt::format("kept: the model uncut on {}, {}: {}", devices_text(best), text(best),
-                       alone ? "no plan cuts it" : "the plan that cuts it is not faster");
+    return fmt::format("kept: {} uncut on {}, {}: {} {}{}", models, devices_text(best), text(best),
+                       alone ? "no plan cuts" : "the plan that cuts", them,
+                       alone ? "" : " is not faster");
   }
   if (uncut == nullptr) return fmt::format("kept: {}", text(best));
-  return fmt::format("kept: {}, {:.3g} times as fast as the model uncut ({})", text(best),
-                     uncut->measured() / best.measured(), text(*uncut));
+  return fmt::format("kept: {}, {:.3g} times as fast as {} uncut ({})", text(best),
+                     uncut->measured() / best.measured(), models, text(*uncut));
 }
 
 // Of the rounds, or of the finalists.
@@ -186,8 +191,9 @@ ExitCode tune_problem(const TuneOptions& options) {
   }
   if (!best->valid()) {
     options.output.warn(
-        {"other work took the cores in most of the final, which is no reason to cut "
-         "the model: stop other programs, or measure longer with --repeat"});
+        {fmt::format("the final is not valid: {}, which is no reason to cut anything; stop other "
+                     "programs, or measure longer with --repeat",
+                     doubt_of(best->result.value))});
   }
   if (!options.path.empty()) {
     const TuningRound kept = best->with_corrected_costs();

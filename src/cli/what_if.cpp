@@ -45,6 +45,7 @@ constexpr const char* kExamples =
     "interconnect: accelerators), the others are factors. --time-limit is for each point.";
 
 constexpr std::size_t kMostPoints = 10000;
+constexpr std::size_t kMostReasons = 5;  // why points have no plan
 constexpr NumberRange<double> kFactors{1e-9, 1e9};
 
 struct WhatIfOptions {
@@ -212,7 +213,9 @@ std::string found_by(const WhatIfAnswer& answer) {
 RecordTable<WhatIfAnswer> point_table(const WhatIfGrid& grid,
                                       const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
   const auto varied = [&](Axis axis) {
-    return grid.values(axis).empty() ? std::nullopt : std::optional<std::string>(name_of(axis));
+    const std::string title =
+        axis == Axis::devices ? grid.counted + "s" : std::string{name_of(axis)};
+    return grid.values(axis).empty() ? std::nullopt : std::optional(title);
   };
   const auto shown = [](bool wanted, const char* title) {
     return wanted ? std::optional<std::string>(title) : std::nullopt;
@@ -260,10 +263,14 @@ RecordTable<WhatIfAnswer> point_table(const WhatIfGrid& grid,
 
 void print_text(const WhatIfGrid& grid, const std::vector<WhatIfAnswer>& answers, TimeUnit unit) {
   fmt::print("{}", point_table(grid, answers, unit).text(answers));
+  std::vector<std::string> told;
   for (const WhatIfAnswer& answer : answers) {
-    if (answer.plan) continue;
-    fmt::print("{}: {}\n", name_of(answer.status()), printable(answer.outcome.answer.reason));
-    break;  // the others are of the same kind
+    if (answer.plan || told.size() == kMostReasons) continue;
+    std::string reason =
+        fmt::format("{}: {}", name_of(answer.status()), printable(answer.outcome.answer.reason));
+    if (std::ranges::count(told, reason) > 0) continue;
+    fmt::print("{}\n", reason);
+    told.push_back(std::move(reason));
   }
 }
 
@@ -297,6 +304,7 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
   static_cast<void>(build_problem(std::move(file)));
   grid.sets = sets_of(options, draft);
   grid.purchases = purchases_of(options, draft);
+  if (are_sets_of_resources(draft.cluster)) grid.counted = countable_word(draft.cluster);
   require_few_points(grid);
   std::vector<WhatIfAnswer> answers;
   {

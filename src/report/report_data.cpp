@@ -7,14 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/limits.h"
+#include "evaluate/resource_load.h"
 #include "formats/json_text.h"
 #include "problem/cost_source.h"
 #include "problem/op_times.h"
+#include "problem/pipeline_samples.h"
 #include "problem/time_unit.h"
 #include "report/alternatives.h"
 #include "report/device_work.h"
 #include "report/op_groups.h"
-#include "report/pipeline_samples.h"
 #include "report/plan_story.h"
 #include "report/report_page.h"
 
@@ -261,6 +262,13 @@ Json work_json(const Problem& problem, const Plan& plan) {
   return list;
 }
 
+// How long each resource is held, as the busy times of devices.
+Json resource_loads_json(const Problem& problem, const Plan& plan) {
+  Json list = Json::array();
+  for (const double load : resource_loads(problem, plan)) list.push_back(rounded(load));
+  return list;
+}
+
 // The page does not tell a model's arrival from the beginning.
 std::string_view page_reason(WaitedFor reason) {
   const bool nothing = reason == WaitedFor::nothing || reason == WaitedFor::arrival;
@@ -303,6 +311,8 @@ Json baseline_json(const RunFile& run, const RunBaseline& baseline, double scale
   const auto& per_sample = baseline.per_sample;
   return {{"name", baseline.name},
           {"latency", measured_json(baseline.latency, scale)},
+          {"total_completion",
+           baseline.total_completion ? measured_json(*baseline.total_completion, scale) : Json()},
           {"per_second", per_sample.valid() ? number(1000 / per_sample.median) : Json()},
           {"speedup", known ? number(rival.median / run.measured.median) : Json()}};
 }
@@ -411,6 +421,7 @@ Json plan_json(const ReportedPlan& reported) {
   add_happenings(json, problem, file.plan);
   json["transfers"] = movements_json(problem, file.plan);
   json["devices"] = work_json(problem, file.plan);
+  json["resources"] = resource_loads_json(problem, file.plan);
   json["critical"] = chain_json(problem, file.plan);
   json["moves"] = moves_json(problem, file.plan);
   if (!file.plan.stages.empty()) json["samples"] = samples_json(file.plan, reported.run);

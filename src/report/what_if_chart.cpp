@@ -8,12 +8,14 @@
 namespace placewright {
 namespace {
 
-std::string axis_title(Axis axis) {
-  return axis == Axis::devices ? "devices" : fmt::format("{} (factor)", name_of(axis));
+std::string axis_title(const WhatIfGrid& grid, Axis axis) {
+  return axis == Axis::devices ? grid.counted + "s" : fmt::format("{} (factor)", name_of(axis));
 }
 
-std::string line_name(Axis axis, double value) {
-  if (axis == Axis::devices) return fmt::format("{:g} device{}", value, value == 1 ? "" : "s");
+std::string line_name(const WhatIfGrid& grid, Axis axis, double value) {
+  if (axis == Axis::devices) {
+    return fmt::format("{:g} {}{}", value, grid.counted, value == 1 ? "" : "s");
+  }
   return fmt::format("{} x {:g}", name_of(axis), value);
 }
 
@@ -50,13 +52,14 @@ std::vector<LineChart> what_if_charts(const WhatIfGrid& grid, std::span<const Wh
   }
   std::vector<LineChart> charts;
   for (auto& [rest, lines] : groups) {
-    LineChart chart{title,       "dashed: lower bound, which no plan can beat", axis_title(axes[0]),
-                    value_title, !x_values.empty() && spans_a_decade(x_values), {}};
+    LineChart chart{
+        title,       "dashed: lower bound, which no plan can beat", axis_title(grid, axes[0]),
+        value_title, !x_values.empty() && spans_a_decade(x_values), {}};
     for (std::size_t i = 0; i < rest.size(); ++i) {
-      chart.title += fmt::format(", {}", line_name(axes[i + 2], rest[i]));
+      chart.title += fmt::format(", {}", line_name(grid, axes[i + 2], rest[i]));
     }
     for (auto& [value, line] : lines) {
-      if (axes.size() > 1) line.name = line_name(axes[1], value);
+      if (axes.size() > 1) line.name = line_name(grid, axes[1], value);
       std::sort(line.points.begin(), line.points.end(),
                 [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
       chart.lines.push_back(std::move(line));

@@ -80,6 +80,26 @@ TEST_F(BadInput, NamesMustBeThereOnce) {
   expect_refused(problem, "name", "/ops/1");
 }
 
+TEST_F(BadInput, WhatIsWrongInAClusterFileIsBlamedOnIt) {
+  const Folder folder;
+  const std::string problem = folder.write("problem.json", small_problem().dump());
+  const auto refusal = [&](const char* key, const nlohmann::json& records) {
+    nlohmann::json cluster = {{"placewright", "cluster"}, {"version", 2}, {key, records}};
+    for (const char* part : {"kinds", "devices", "interconnect"}) {
+      cluster[part] = small_problem()[part];
+    }
+    const auto result =
+        run({"plan", problem, "--cluster", folder.write("cluster.json", cluster.dump())});
+    EXPECT_EQ(result.exit_code, 3);
+    return result.err;
+  };
+  const auto twins = nlohmann::json::parse(R"([{"name": "twin"}, {"name": "twin"}])");
+  const auto nameless = nlohmann::json::parse(R"([{"name": ""}])");
+  EXPECT_THAT(refusal("resources", twins), HasSubstr("cluster.json: /resources/1: "));
+  EXPECT_THAT(refusal("spaces", twins), HasSubstr("cluster.json: /spaces/1: "));
+  EXPECT_THAT(refusal("resources", nameless), HasSubstr("cluster.json: /resources/0: "));
+}
+
 TEST_F(BadInput, ATensorNeedsAProducerThatExists) {
   auto problem = small_problem();
   problem["tensors"][0]["from"] = "nobody";

@@ -17,6 +17,7 @@ namespace placewright::testing {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 class ModelAsProblem : public ::testing::Test {
@@ -52,6 +53,18 @@ TEST_F(ModelAsProblem, IsEstimatedForTheDevicesOfACluster) {
       "interconnect": {"kind": "host"}})")});
   EXPECT_EQ(unknown.exit_code, 3);
   EXPECT_THAT(unknown.err, HasSubstr("the kind 'abacus' cannot be estimated"));
+  const auto twins =
+      run({"plan", model_, "--cluster", folder_.write("cluster.json", R"({"placewright": "cluster",
+      "version": 2, "devices": [{"name": "a", "kind": "T4"}], "interconnect": {"kind": "links"},
+      "resources": [{"name": "twin"}, {"name": "twin"}]})")});
+  EXPECT_EQ(twins.exit_code, 3);
+  EXPECT_THAT(twins.err, HasSubstr("cluster.json: /resources/1: "));
+}
+
+TEST_F(ModelAsProblem, LeftWholeItHasNoCostOfACut) {
+  const auto result = run({"profile", model_, "--whole", "--device", core_, "--repeat", "1"});
+  EXPECT_THAT(result.out, ContainsRegex("scale +beside others +a cut +valid"));
+  EXPECT_THAT(result.out, ContainsRegex("[0-9] +- +- +(yes|NO|cannot tell)"));
 }
 
 TEST_F(ModelAsProblem, IsMeasuredHere) {

@@ -51,7 +51,7 @@ TEST(Usage, IsExplainedInOneSentence) {
       {{"plan", problem, "--pin", "nothing=d0"}, "no op is called 'nothing'"},
       {{"plan", problem, "--quiet", "--verbose"}, "excludes"},
       {{"compare", problem, "--planners", "heft,nobody"}, "unknown planner 'nobody'"},
-      {{"import", problem}, "required"},
+      {{"report", problem}, "required"},
   };
   for (const WrongUsage& wrong : cases) {
     const auto result = run(wrong.arguments);

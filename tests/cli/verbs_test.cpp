@@ -17,6 +17,7 @@
 namespace placewright::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -297,9 +298,10 @@ TEST(SimulateVerb, TheGanttShowsWhoHoldsSharedCores) {
   const std::string problem = folder.file("problem.json");
   std::ofstream(problem) << R"({"placewright": "problem", "version": 2, "name": "cores",
     "kinds": [{"name": "both"}], "resources": [{"name": "core 0"}, {"name": "core 1"}],
-    "devices": [{"name": "d", "kind": "both", "uses": [{"resource": "core 1"}]}],
+    "devices": [{"name": "d", "kind": "both", "uses": [{"resource": "core 1"}]},
+                {"name": "e", "kind": "both", "uses": [{"resource": "core 0"}]}],
     "interconnect": {"kind": "links"}, "models": [{"name": "m"}],
-    "ops": [{"name": "conv", "time": [1]}], "tensors": []})";
+    "ops": [{"name": "conv", "time": [1], "pin": "d"}], "tensors": []})";
   const std::string plan = folder.file("plan.json");
   ASSERT_EQ(run({"plan", problem, "-o", plan}).exit_code, 0);
   const std::string out = run({"simulate", plan, "--gantt", "--width", "40"}).out;
@@ -307,11 +309,11 @@ TEST(SimulateVerb, TheGanttShowsWhoHoldsSharedCores) {
   EXPECT_THAT(out, HasSubstr("core 1   |[conv==="));
 }
 
-// Three stages in turn on two cores: one core, both, the other core.
-std::string pipeline_on_two_cores(const Folder& folder) {
+// Three ops in turn on two cores: one core, both, the other core.
+std::string plan_on_two_cores(const Folder& folder, const std::string& objective) {
   const std::string problem = folder.file("problem.json");
   std::ofstream(problem) << R"({"placewright": "problem", "version": 2, "name": "cores",
-    "objective": "throughput", "kinds": [{"name": "one"}, {"name": "two"}],
+    "kinds": [{"name": "one"}, {"name": "two"}],
     "resources": [{"name": "core 0"}, {"name": "core 1"}], "spaces": [{"name": "ram"}],
     "devices": [{"name": "a", "kind": "one", "uses": [{"resource": "core 0"}], "space": "ram"},
                 {"name": "both", "kind": "two", "uses": [{"resource": "core 0"}, {"resource": "core 1"}],
@@ -322,8 +324,12 @@ std::string pipeline_on_two_cores(const Folder& folder) {
             {"name": "r", "time": [1, 1], "pin": "b"}],
     "tensors": [{"from": "p", "to": ["q"]}, {"from": "q", "to": ["r"]}]})";
   const std::string plan = folder.file("plan.json");
-  EXPECT_EQ(run({"plan", problem, "-o", plan}).exit_code, 0);
+  EXPECT_EQ(run({"plan", problem, "--objective", objective, "-o", plan}).exit_code, 0);
   return plan;
+}
+
+std::string pipeline_on_two_cores(const Folder& folder) {
+  return plan_on_two_cores(folder, "throughput");
 }
 
 TEST(SimulateVerb, TheGanttShowsStagesThatTakeTurnsOnCores) {
@@ -336,6 +342,74 @@ TEST(SimulateVerb, TheGanttShowsStagesThatTakeTurnsOnCores) {
   EXPECT_THAT(out, HasSubstr("core 1   |[stage 3=]..........[stage 2=]|"));
 }
 
+TEST(CheckVerb, ABarePlacementIsAPlan) {
+  const Folder folder;
+  const std::string problem =
+      folder.write("problem.json", run({"generate", "chain", "--ops", "3"}).out);
+  nlohmann::json plan = {{"placewright", "plan"}, {"version", 1}};
+  const auto document = nlohmann::json::parse(std::ifstream(problem));
+  for (const auto& op : document["ops"]) {
+    plan["placement"][op["name"].get<std::string>()] = "d0";
+  }
+  const auto result = run({"check", folder.write("plan.json", plan.dump()), "--problem", problem});
+  EXPECT_EQ(result.exit_code, 0) << result.err << result.out;
+  EXPECT_THAT(result.out, HasSubstr("valid: latency"));
+}
+
+// Two accelerators on one bus.
+std::string calls_on_one_bus(const Folder& folder) {
+  return folder.write("problem.json", R"({
+    "placewright": "problem", "version": 2, "name": "calls", "objective": "call-latency",
+    "kinds": [{"name": "acc"}, {"name": "cpu", "host": true}], "resources": [{"name": "bus"}],
+    "devices": [{"name": "acc0", "kind": "acc", "uses": [{"resource": "bus"}]},
+                {"name": "acc1", "kind": "acc", "uses": [{"resource": "bus"}]},
+                {"name": "cpu", "kind": "cpu"}],
+    "interconnect": {"kind": "host"},
+    "ops": [{"name": "p", "time": [1, 9]}, {"name": "q", "time": [2, 9]}]})");
+}
+
+TEST(SimulateVerb, SaysWhatCallsHold) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", calls_on_one_bus(folder), "--planner", "single", "-o", plan}).exit_code,
+            0);
+  EXPECT_THAT(run({"simulate", plan}).out, ContainsRegex("call +[12] ops from '[pq]' +bus\n"));
+  const auto events = run({"simulate", plan, "--json"}).json()["events"];
+  ASSERT_FALSE(events.empty());
+  for (const auto& event : events) EXPECT_EQ(event["resources"], nlohmann::json({"bus"}));
+}
+
+// Who has the bus first is not said.
+TEST(CheckVerb, ABarePlacementIsNoPlanWhereCallsShareResources) {
+  const Folder folder;
+  const std::string problem = calls_on_one_bus(folder);
+  const std::string plan = folder.write("plan.json", R"({"placewright": "plan", "version": 1,
+    "placement": {"p": "acc0", "q": "acc1"}})");
+  const auto result = run({"check", plan, "--problem", problem});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("call-missing: the plan states no calls"));
+}
+
+// As a plan that is written by hand may be.
+std::string without_offsets(const Folder& folder, const std::string& path) {
+  auto plan = nlohmann::json::parse(std::ifstream(path));
+  for (auto& stage : plan["stages"]) stage.erase("offset");
+  for (const char* key : {"value", "gap", "lower_bound"}) plan.erase(key);
+  plan["status"] = "feasible";
+  return folder.write("by-hand.json", plan.dump());
+}
+
+TEST(SimulateVerb, StagesThatStateNoOffsetsTakeTurnsAsCheckCountsThem) {
+  const Folder folder;
+  const std::string plan = without_offsets(folder, pipeline_on_two_cores(folder));
+  EXPECT_THAT(run({"check", plan}).out, HasSubstr("valid: throughput 3"));
+  const std::string drawn = run({"simulate", plan, "--gantt", "--width", "41"}).out;
+  EXPECT_THAT(drawn, HasSubstr("both     |....................[stage 2=]|"));
+  EXPECT_THAT(drawn, HasSubstr("core 0   |[stage 1===========][stage 2=]|"));
+  const auto turns = run({"explain", plan, "--planner", "topo", "--json"}).json()["taking_turns"];
+  EXPECT_EQ(turns["stages"][1]["offset"], 2);
+}
+
 TEST(SimulateVerb, SaysWhenStagesHoldWhichCores) {
   const Folder folder;
   const std::string plan = pipeline_on_two_cores(folder);
@@ -343,6 +417,99 @@ TEST(SimulateVerb, SaysWhenStagesHoldWhichCores) {
   const auto stages = run({"simulate", plan, "--json"}).json()["stages"];
   EXPECT_EQ(stages[1]["offset"], 2);
   EXPECT_EQ(stages[1]["resources"], nlohmann::json({"core 0", "core 1"}));
+}
+
+TEST(SimulateVerb, SaysWhichCoresOpsHold) {
+  const Folder folder;
+  const std::string plan = plan_on_two_cores(folder, "latency");
+  const std::string text = run({"simulate", plan}).out;
+  EXPECT_THAT(text, ContainsRegex("what +holds\n"));
+  EXPECT_THAT(text, ContainsRegex("0 +2 +a +op +p +core 0\n"));
+  EXPECT_THAT(text, ContainsRegex("2 +3 +both +op +q +cores 0-1\n"));
+  const auto events = run({"simulate", plan, "--json"}).json()["events"];
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(events[1]["resources"], nlohmann::json({"core 0", "core 1"}));
+  EXPECT_EQ(events[1]["amounts"], nlohmann::json({1, 1}));
+  EXPECT_EQ(events[2]["resources"], nlohmann::json({"core 1"}));
+}
+
+TEST(SimulateVerb, WhereNothingIsSharedNothingIsHeld) {
+  const Folder folder;
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", kExample1, "--planner", "topo", "-o", plan}).exit_code, 0);
+  EXPECT_THAT(run({"simulate", plan}).out, Not(HasSubstr("holds")));
+  EXPECT_FALSE(run({"simulate", plan, "--json"}).json()["events"][0].contains("resources"));
+}
+
+// Half of what a device takes of 132, which is 66; what takes no time and what travels hold nothing.
+TEST(SimulateVerb, SaysHowMuchOfAResourceOpsHold) {
+  const Folder folder;
+  const std::string problem = folder.write("problem.json", R"({
+    "placewright": "problem", "version": 2, "name": "streams",
+    "kinds": [{"name": "stream"}, {"name": "core"}],
+    "resources": [{"name": "multiprocessors", "capacity": 132}], "spaces": [{"name": "hbm"}],
+    "devices": [{"name": "s", "kind": "stream", "space": "hbm",
+                 "uses": [{"resource": "multiprocessors", "amount": 132}]},
+                {"name": "cpu", "kind": "core"}],
+    "interconnect": {"kind": "links", "all": {"latency": 1, "bandwidth": 1}},
+    "ops": [{"name": "p", "time": [2, null], "share": [0.5, 1]}, {"name": "q", "time": [0, null]},
+            {"name": "r", "time": [1, null]}, {"name": "t", "time": [null, 1]}],
+    "tensors": [{"from": "p", "to": ["q"]}, {"from": "q", "to": ["r"]}, {"from": "r", "to": ["t"]}]})");
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"plan", problem, "-o", plan}).exit_code, 0);
+  const std::string text = run({"simulate", plan}).out;
+  EXPECT_THAT(text, ContainsRegex("op +p +multiprocessors \\(66 of 132\\)\n"));
+  EXPECT_THAT(text, ContainsRegex("op +r +multiprocessors\n"));
+  const auto simulated = run({"simulate", plan, "--json"}).json();
+  for (const auto& event : simulated["events"]) {
+    const bool holds = event["what"] == "p" || event["what"] == "r";
+    EXPECT_EQ(event["resources"].empty(), !holds || event["kind"] == "transfer") << event;
+    if (event["what"] == "p") {
+      EXPECT_EQ(event["amounts"], nlohmann::json({66}));
+    }
+  }
+}
+
+// b has one op; its core is also that of the set of both.
+TEST(SimulateVerb, SaysHowLongEachCoreIsHeld) {
+  const Folder folder;
+  const std::string plan = pipeline_on_two_cores(folder);
+  EXPECT_THAT(run({"simulate", plan}).out, ContainsRegex("core 1 +2 +66.7 %"));
+  const auto resources = run({"simulate", plan, "--json"}).json()["resources"];
+  ASSERT_EQ(resources.size(), 2U);
+  EXPECT_EQ(resources[0]["load"], 3);
+  EXPECT_EQ(resources[0]["utilisation"], 1);
+  EXPECT_EQ(resources[1]["load"], 2);
+  const std::string alone = folder.file("alone.json");
+  ASSERT_EQ(run({"plan", kExample1, "--planner", "topo", "-o", alone}).exit_code, 0);
+  EXPECT_FALSE(run({"simulate", alone, "--json"}).json().contains("resources"));
+}
+
+TEST(InfoVerb, ListsWhatDevicesShare) {
+  const Folder folder;
+  pipeline_on_two_cores(folder);
+  const std::string problem = folder.file("problem.json");
+  EXPECT_THAT(run({"info", problem}).out, ContainsRegex("core 1 +1 +2 devices"));
+  const auto resources = run({"info", problem, "--json"}).json()["resources"];
+  EXPECT_EQ(resources[1]["devices"], nlohmann::json({"both", "b"}));
+}
+
+TEST(ExportVerb, TheTableSaysWhenStagesHoldTheirCores) {
+  const Folder folder;
+  const std::string csv = run({"export", pipeline_on_two_cores(folder), "--to", "csv"}).out;
+  EXPECT_THAT(csv, HasSubstr("stage,2,,both,,2,3,1,,1"));
+}
+
+// Slices of a core's track do not overlap: stages that take turns need one track.
+TEST(ExportVerb, TheTraceHasATrackForEachCore) {
+  const Folder folder;
+  const auto trace = run({"export", pipeline_on_two_cores(folder), "--to", "trace"}).json();
+  std::vector<std::string> tracks;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") tracks.push_back(event["args"]["name"]);
+  }
+  EXPECT_THAT(tracks, ::testing::IsSupersetOf({"a", "both", "b", "core 0", "core 1"}));
+  EXPECT_EQ(tracks.size(), 5U) << "a second track of a core";
 }
 
 TEST(ExplainVerb, SaysWhichStagesTakeTurns) {

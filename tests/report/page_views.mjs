@@ -280,6 +280,8 @@ test('which stages take turns on cores', async () => {
   await page.locator('#timeline').scrollIntoViewIfNeeded();
   assert.match(await tipAt(page, 0.965, 26 + 2 * 29 + 18 + 7), /^sample 5on bothholds 1 of 1 of core 1/);
   assert.match(await text(page, '#story'), /Limited by stages 1 and 2 of 2, which take turns on core 0: 3 ms of a period of 3 ms/);
+  assert.match(await text(page, '.loads'), /The busiest, core 0, sets it\./);
+  assert.match(await text(page, '.loads .resources'), /core 01000 %core 13367 %/); // held, and free
   assert.deepEqual(faults, []);
   await page.close();
 });

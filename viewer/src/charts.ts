@@ -1,7 +1,7 @@
 // The charts that are small enough for elements: load and memory of each device, plans side by side.
 
 import { scaleLinear } from 'd3-scale';
-import type { Report } from './data';
+import type { Plan, Report } from './data';
 import { h, replace, svg } from './dom';
 import { bytesText, oneLine, percentText, plural, secondsText, timeText } from './format';
 import { deviceBackground, deviceColour } from './palette';
@@ -29,7 +29,20 @@ function axis(most: number, count: number, text: (value: number) => string, clas
   }));
 }
 
-// Of each device: compute, in, out and idle, as shares of the whole plan.
+// What of a pipeline is busy for longest: a stage's device, or a resource on which stages take turns. It sets the time
+// per sample where it is never idle.
+function busiestText(report: Report, plan: Plan): string {
+  const all = [...report.devices.map(({ name }, i) => ({ name, busy: plan.devices[i].busy })),
+               ...report.resources.map(({ name }, i) => ({ name, busy: plan.resources[i] }))];
+  const value = plan.value || 1;
+  const almostAll = 1 - 1e-6; // the page's numbers are rounded
+  const most = all.reduce((best, each) => (each.busy * almostAll > best.busy ? each : best));
+  const share = most.busy / value;
+  return `The busiest, ${oneLine(most.name, 40)}, ${share >= almostAll ? 'sets it' : `is busy for ${percentText(share, 0)} of it`}.`;
+}
+
+// Of each device: compute, in, out and idle, as shares of the whole plan; of each resource that devices share, how long
+// it is held.
 export class LoadChart {
   readonly element = h('div', { class: 'loads' });
 
@@ -59,7 +72,6 @@ export class LoadChart {
                cell('out', work.out, work.out / whole),
                h('td', { class: 'number' }, percentText(idle, 0)));
     });
-    const busiest = plan.devices.reduce((best, work, i) => (work.busy > plan.devices[best].busy ? i : best), 0);
     replace(this.element,
             h('table', { class: 'grid' },
               h('thead', {}, h('tr', {}, h('th', {}, 'Device'), h('th', { class: 'number' }, 'Ops'),
@@ -70,8 +82,27 @@ export class LoadChart {
                 h('td', {}, axis(1, 1, (share) => `${100 * share}`, 'beside-figure'))), h('td', {})))),
             h('p', { class: 'quiet' },
               objective === 'throughput'
-                ? `Shares of the time per sample, ${timeText(plan.value, unit)}. The busiest device, ${oneLine(report.devices[busiest].name, 40)}, sets it.`
-                : `Shares of the whole, ${timeText(whole, unit)}. Transfers run beside compute unless a call makes them wait.`));
+                ? `Shares of the time per sample, ${timeText(plan.value, unit)}. ${busiestText(report, plan)}`
+                : `Shares of the whole, ${timeText(whole, unit)}. Transfers run beside compute unless a call makes them wait.`),
+            report.resources.length > 0 ? this.resources(whole) : null);
+  }
+
+  // A device may be idle while another one holds what it needs.
+  private resources(whole: number): HTMLElement {
+    const { report, currentPlan: plan } = this.state;
+    const rows = report.resources.map(({ name }, index) => {
+      const load = plan.resources[index];
+      const share = load / whole;
+      return h('tr', {},
+               h('th', { scope: 'row' }, h('span', { class: 'chip' }, oneLine(name, 40))),
+               h('td', {}, bar(share, 'held', `held: ${timeText(load, report.problem.unit)}`),
+                 h('span', { class: 'figure' }, percentText(share, 0).replace(' %', ''))),
+               h('td', { class: 'number' }, percentText(Math.max(0, 1 - share), 0)));
+    });
+    return h('table', { class: 'grid resources' },
+             h('thead', {}, h('tr', {}, h('th', {}, 'Shared'), h('th', {}, 'Held, %'), h('th', { class: 'number' }, 'Free'))),
+             h('tbody', {}, ...rows),
+             h('tfoot', {}, h('tr', {}, h('td', {}), h('td', {}, axis(1, 1, (share) => `${100 * share}`, 'beside-figure')), h('td', {}))));
   }
 }
 

@@ -26,7 +26,7 @@ export type ChainLink = [kind: 'op' | 'transfer' | 'call', index: number,
 
 // Times in the problem's unit, as everywhere.
 export interface Measured {
-  valid: boolean; // others did not take the cores in most samples
+  valid: boolean; // others did not take the cores in most samples, and the rest are near each other
   median: number | null;
   low: number | null; // first and last decile
   high: number | null;
@@ -40,7 +40,7 @@ export interface Run {
   completions: { name: string; measured: Measured }[]; // by model; schedules only
   segments: { device: string; ops: number; first: number; last: number; predicted: number; measured: Measured }[];
   events: { device: number; segment: number; sample: number; start: number; end: number }[];
-  baselines: { name: string; latency: Measured; per_second: number | null; speedup: number | null }[];
+  baselines: { name: string; latency: Measured; total_completion: Measured | null; per_second: number | null; speedup: number | null }[];
   outputs: { equal: boolean; difference: number | null } | null; // null: not compared
 }
 
@@ -65,6 +65,7 @@ export interface Plan {
   stages?: { devices: number[]; load: number; ops: number[] }[];
   transfers: { tensor: number[]; from: number[]; to: number[]; start: number[]; end: number[] };
   devices: DeviceWork[];
+  resources: number[]; // how long each is held: time x amount / capacity
   critical: ChainLink[];
   moves: (number | string)[] | null; // colocation group x device: value, or why not
   samples?: { device: number; stage: number; sample: number; start: number; end: number }[]; // predicted; pipelines only

@@ -73,3 +73,8 @@ export function flopsText(flops: number): string {
   }
   return `${trimmed(size, 3)} ${units[unit]}`;
 }
+
+// What a measurement that is not valid was: others took the cores, else its samples differ too much.
+export function disturbed({ kept, rejected }: { kept: number; rejected: number }): boolean {
+  return kept === 0 || rejected > kept;
+}

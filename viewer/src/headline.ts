@@ -2,7 +2,7 @@
 
 import type { Plan, Run } from './data';
 import { h, replace } from './dom';
-import { oneLine, percentText, plural, secondsText, signedPercent, timeText } from './format';
+import { disturbed, oneLine, percentText, plural, secondsText, signedPercent, timeText } from './format';
 import type { State } from './state';
 
 const OBJECTIVES = {
@@ -52,8 +52,10 @@ function measuredText(run: Run, { value: predicted, objective }: Plan, unit: str
   const ended = run.interrupted ? '; interrupted' : '';
   const said = `predicted ${timeText(predicted, unit)}`;
   if (!valid || median === null) {
-    return [h('strong', {}, 'Run on the real devices: not valid'),
-            ` – ${said}; other work took the cores in ${rejected} of ${kept + rejected} ${what}; ${outputs}${ended}`];
+    const why = disturbed(run.measured) || median === null
+      ? `other work took the cores in ${rejected} of ${kept + rejected} ${what}`
+      : `the ${what} differ too much, ${timeText(low, unit)} to ${timeText(high, unit)}`;
+    return [h('strong', {}, 'Run on the real devices: not valid'), ` – ${said}; ${why}; ${outputs}${ended}`];
   }
   const off = predicted !== null && median > 0 ? ` (off by ${signedPercent(predicted / median - 1)})` : '';
   return [h('strong', {}, `Run on the real devices: ${said}, measured ${timeText(median, unit)}${off}`),

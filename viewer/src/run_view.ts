@@ -3,7 +3,7 @@
 
 import type { Measured, Run } from './data';
 import { h, replace } from './dom';
-import { oneLine, plural, timeText, trimmed } from './format';
+import { disturbed, oneLine, plural, timeText, trimmed } from './format';
 import type { State } from './state';
 
 const SHOWN = 200;
@@ -27,15 +27,19 @@ export class RunView {
   }
 
   private time(measured: Measured): string {
-    return measured.valid ? timeText(measured.median, this.state.report.problem.unit) : 'not valid';
+    if (measured.median === null) return 'not valid';
+    const mark = measured.valid ? '' : disturbed(measured) ? ', disturbed' : ', unsteady';
+    return timeText(measured.median, this.state.report.problem.unit) + mark;
   }
 
   private baselines(run: Run): HTMLElement {
     if (run.baselines.length === 0) return h('p', { class: 'quiet' }, 'What the model takes without a plan was not measured.');
-    const rows = run.baselines.map(({ name, latency, per_second: rate, speedup }) =>
+    const several = run.baselines.some(({ total_completion: total }) => total !== null);
+    const rows = run.baselines.map(({ name, latency, total_completion: total, per_second: rate, speedup }) =>
       h('tr', {}, h('th', { scope: 'row' }, oneLine(name, 60)), number(this.time(latency)),
-        number(rate === null ? 'not valid' : trimmed(rate, 4)), number(speedup === null ? '–' : `${speedup.toFixed(2)}×`)));
-    return table('baselines', ['Without a plan', 'Latency', 'Samples / s', 'The plan is faster by'], rows);
+        number(several ? (total ? this.time(total) : '–') : rate === null ? 'not valid' : trimmed(rate, 4)),
+        number(speedup === null ? '–' : `${speedup.toFixed(2)}×`)));
+    return table('baselines', ['Without a plan', 'Latency', several ? 'Total completion' : 'Samples / s', 'The plan is faster by'], rows);
   }
 
   private models(run: Run): HTMLElement | null {
