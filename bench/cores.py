@@ -19,12 +19,13 @@ import argparse
 import json
 import pathlib
 import random
-import re
 import statistics
 import subprocess
 import sys
 import textwrap
 import time
+
+from pages import Program, fill, table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ["squeezenet", "bninception", "resnet50", "inceptionv3", "alexnet", "swin-t", "inceptionv4", "gpt2", "bert-base"]
@@ -36,19 +37,17 @@ POLICIES = ["shortest", "together"]  # what needs no plan
 class Bench:
     def __init__(self, options):
         self.options = options
+        self.program = Program(options.program)
         self.folder = options.folder
         self.folder.mkdir(parents=True, exist_ok=True)
         self.results = json.loads(options.json.read_text()) if options.json.exists() else {}
         self.begin = self.until = time.monotonic()
 
     def run(self, *arguments):
-        """The printed JSON object; also where the answer is no, which is said by an exit code of 1."""
         begin = time.monotonic()
-        done = subprocess.run([self.options.program, *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
+        answer = self.program.run(*arguments)
         print(f"  {time.monotonic() - begin:6.1f} s  {' '.join(str(word) for word in arguments[:3])}", file=sys.stderr, flush=True)
-        if done.returncode > 1 or not done.stdout.strip():
-            raise RuntimeError(f"placewright {' '.join(map(str, arguments))}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+        return answer
 
     def once(self, key, measure):
         """Measured unless the file has it, and written at once. What fails is told and left out."""
@@ -67,7 +66,7 @@ class Bench:
         """The profile of the whole model, made once for each folder."""
         problem = self.folder / f"{model}.json"
         if not problem.exists():
-            subprocess.run([self.options.program, "zoo", "make", model, "-q", "-o", self.folder], check=True)
+            self.program.write("zoo", "make", model, "-o", self.folder)
             profile = self.run("profile", self.folder / f"{model}.xml", "--whole", "--repeat", self.options.repeat, "-o", problem)
             self.results[f"profile {model}"] = {kind["kind"]: kind["latency"]["median"] for kind in profile["models"][0]["kinds"]}
             print(f"  {model}: {self.results[f'profile {model}']}", file=sys.stderr, flush=True)
@@ -157,11 +156,6 @@ def decisions(arrivals):
     return [(row["name"], row["device"]) for row in started]
 
 
-def table(titles, rows):
-    lines = ["| " + " | ".join(titles) + " |", "| --- |" + " ---: |" * (len(titles) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
-
-
 def gain_of(row):
     """How many times as fast the plan is as the best without one, and which that is."""
     if "rivals" in row:
@@ -228,12 +222,6 @@ def tables(results):
     return "\n".join(f"### {title}\n\n{text}" for title, text in found if text)
 
 
-def fill(page, text):
-    """Replaces what is between the page's markers."""
-    marked = re.compile(r"(<!-- bench/cores.py -->\n).*?(<!-- end -->)", re.DOTALL)
-    page.write_text(marked.sub(lambda found: found[1] + text + found[2], page.read_text()))
-
-
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "build/placewright", type=pathlib.Path)
@@ -257,7 +245,7 @@ def main(arguments):
         bench.measure()
     print(tables(bench.results))
     if options.page:
-        fill(options.page, tables(bench.results))
+        fill(options.page, "many cores", tables(bench.results))
     return 0
 
 

@@ -15,28 +15,16 @@ the number of ops before and after fusion and packing (Talos's NOD). A measureme
 import argparse
 import json
 import pathlib
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
+
+from pages import Program, fill, table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OBJECTIVES = ["latency", "throughput"]
 # The models of Talos's tables, and what they are called there.
 TALOS = {"alexnet": "AlexNet", "bninception": "GoogLeNet", "squeezenet": "SqueezeNet", "resnet50": "ResNet-50", "bert-base": "BERT"}
-
-
-class Program:
-    def __init__(self, path):
-        self.path = path
-
-    def run(self, *arguments):
-        """The printed JSON object; also where the answer is no, which is said by an exit code of 1."""
-        done = subprocess.run([self.path, *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
-        if done.returncode > 1 or not done.stdout.strip():
-            raise SystemExit(f"placewright {' '.join(map(str, arguments))}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
 
 
 def models_of(program, wanted):
@@ -55,7 +43,7 @@ def op_counts(program, model, problem, folder, options):
     """Ops as they are, as the backend fused them, then packed; and fused by rules alone, without a backend."""
     profiled = {row["method"]: row["ops"] for row in program.run("info", problem)["coarsening"]}
     imported = folder / "imported.json"
-    subprocess.run([program.path, "import", model, *device_flags(options.devices), "-q", "-o", imported], check=True)
+    program.write("import", model, *device_flags(options.devices), "-o", imported)
     ruled = {row["method"]: row["ops"] for row in program.run("info", imported)["coarsening"]}
     return {"ops": profiled["none"], "rules": ruled["fusion"], "fused": profiled["colocation"], "packed": profiled["chains"]}
 
@@ -83,7 +71,7 @@ def measured_plan(program, problem, objective, folder, options):
 def measure(program, name, options):
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        subprocess.run([program.path, "zoo", "make", name, "-q", "-o", folder], check=True)
+        program.write("zoo", "make", name, "-o", folder)
         model, problem = folder / f"{name}.xml", folder / "problem.json"
         profile = program.run("profile", model, *device_flags(options.devices), "--repeat", options.repeat, "-o", problem)
         row = {"model": name, "valid": profile["valid"], "doubts": profile["doubts"],
@@ -95,11 +83,6 @@ def measure(program, name, options):
 
 def number(value, pattern="{:.2f}"):
     return "-" if value is None else pattern.format(value)
-
-
-def table(titles, rows):
-    lines = ["| " + " | ".join(titles) + " |", "| " + " | ".join(["---"] * len(titles)) + " |"]
-    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
 
 
 def ratio_of(plan):
@@ -126,7 +109,7 @@ def agreement_table(results, objective):
                      "" if result["valid"] else "profile not valid"])
     names = list(results[0]["plans"][objective]["baselines"])
     return table(["model", "predicted ms", "measured ms", "ratio", "spread", "the plan is", *[f"against {name}" for name in names],
-                  "against the best", "outputs", ""], rows)
+                  "against the best", "outputs", ""], rows, numbers=False)
 
 
 def summary(results, objectives):
@@ -147,14 +130,8 @@ def nod_table(results):
 
 def tables(results):
     """Both objectives and what they say together."""
-    parts = [f"## {objective}\n\n{agreement_table(results, objective)}\n{summary(results, [objective])}" for objective in OBJECTIVES]
+    parts = [f"### {objective}\n\n{agreement_table(results, objective)}\n{summary(results, [objective])}" for objective in OBJECTIVES]
     return "\n".join([*parts, summary(results, OBJECTIVES)])
-
-
-def fill(page, text):
-    """Replaces what is between the page's markers; headings are those of a part of a page."""
-    marked = re.compile(r"(<!-- bench/zoo.py -->\n).*?(<!-- end -->)", re.DOTALL)
-    page.write_text(marked.sub(lambda found: found[1] + text.replace("## ", "### ") + found[2], page.read_text()))
 
 
 def options_of(arguments):
@@ -171,9 +148,8 @@ def options_of(arguments):
     return parser.parse_args(arguments)
 
 
-def main(arguments):
-    options = options_of(arguments)
-    program = Program(options.program)
+def results_of(program, options):
+    """By model; what the JSON file has is not measured again."""
     known = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
     results = []
     for name in models_of(program, options.models or (list(TALOS) if options.nod else [])):
@@ -183,11 +159,17 @@ def main(arguments):
         results.append(next(row for row in known if row["model"] == name))
         if options.json:
             options.json.write_text(json.dumps(known, indent=1) + "\n")
+    return results
+
+
+def main(arguments):
+    options = options_of(arguments)
+    results = results_of(Program(options.program), options)
     if not options.nod:
         print(tables(results))
         if options.page:
-            fill(options.page, tables(results))
-    print(f"## Ops before and after fusion\n\n{nod_table(results)}")
+            fill(options.page, "zoo", tables(results))
+    print(f"### Ops before and after fusion\n\n{nod_table(results)}")
     return 0
 
 
