@@ -190,11 +190,14 @@ TEST(ArrivalsOnThreads, EveryModelRuns) {
     }
     return starts;
   };
-  const ArrivalRuns runs = run_arrivals(problem, models, arrivals, 1,
-                                        [&](std::size_t) { return everywhere; }, {.repeat = 3});
+  std::vector<ArrivalPlace> places = places_of(problem, arrivals);
+  for (ArrivalPlace& place : places) place.copies = 2;
+  ArrivalRunner runner(problem, models, arrivals, places, {});
+  const ArrivalRuns runs = run_arrivals(
+      runner, 1, [&](std::size_t) { return everywhere; }, 3);
   EXPECT_TRUE(runs.outputs.equal()) << runs.outputs.largest_difference;
-  for (const auto& states : runs.states.at(0)) {
-    for (const ArrivalState& state : states) EXPECT_EQ(state.stage, ArrivalStage::complete);
+  for (const ArrivalRound& round : runs.rounds.at(0)) {
+    for (const ArrivalState& state : round.states) EXPECT_EQ(state.stage, ArrivalStage::complete);
   }
 }
 
@@ -206,8 +209,15 @@ TEST(CrowdingOnThreads, IsMeasuredOnTheFirstDevice) {
   for (const std::string& name : devices_for("toy", kThreads))
     targets.push_back(target_named(name));
   const auto read = runtime_named("toy").read(model_file(model, folder.file("models")));
-  const Measured measured = measure_crowded(*read, targets, {.warm_up = 1, .repeat = 5});
-  EXPECT_GE(measured.kept + measured.rejected, kFewestRuns);
+  const std::vector<const NeuralModel*> models{read.get(), read.get()};
+  const MeasureOptions options{.warm_up = 1, .repeat = 5};
+  BusyDevices busy(models, {targets.begin() + 1, targets.end()}, options);
+  const std::vector<TurnTimes> turns = measure_turns(models, targets.front(), busy, options);
+  ASSERT_EQ(turns.size(), 2U);
+  for (const TurnTimes& times : turns) {
+    EXPECT_GE(times.first.kept + times.first.rejected, kFewestRuns);
+    EXPECT_GE(times.again.kept + times.again.rejected, kFewestRuns);
+  }
 }
 
 }  // namespace
