@@ -8,7 +8,8 @@ Each model of the zoo is made and profiled whole on nested sets of all cores (`p
   sets                  ten sets of three models and ten of six, all at once: `run --trace` with every arrival at 0. Each is drawn
                         from all models, and one may be drawn several times
   copies                six inferences of one model at once
-  arrivals              models at random, with exponential gaps at which one after the other on all cores is just busy
+  arrivals              models at random, with exponential gaps: load 1, at which one after the other on all cores is just busy,
+                        twice and four times that
 
   bench/cores.py --json cores.json                   measures what the file does not have yet
   bench/cores.py --json cores.json --seconds 480     the same in that time: each part begins nothing after its share of it
@@ -32,6 +33,8 @@ MODELS = ["squeezenet", "bninception", "resnet50", "inceptionv3", "alexnet", "sw
 # Each stays compiled for every set of cores at once: those with the largest weights are left out.
 TOGETHER = ["squeezenet", "bninception", "resnet50", "inceptionv3", "alexnet", "swin-t", "inceptionv4"]
 POLICIES = ["shortest", "together"]  # what needs no plan
+PARTS = ["sets", "arrivals", "copies", "latency", "throughput"]
+LOADS = [1.0, 2.0, 4.0]
 
 
 class Bench:
@@ -113,11 +116,11 @@ class Bench:
     def measure(self):
         """In parts, each until its share of the time is over; then what is left of all of them."""
         together = [model for model in TOGETHER if model in self.options.models]
-        parts = [(0.50, lambda: self.measure_plans("latency")), (0.82, lambda: self.measure_plans("throughput")),
-                 (0.90, lambda: self.measure_sets(together, 3)), (0.95, lambda: self.measure_sets(together, 6)),
-                 (0.98, lambda: self.measure_arrivals(together)), (1.0, lambda: self.measure_copies(together))]
-        everything = [(1.0, part) for _, part in parts]
-        for share, part in [*parts, *everything]:
+        parts = {"sets": (0.30, lambda: (self.measure_sets(together, 3), self.measure_sets(together, 6))),
+                 "arrivals": (0.40, lambda: self.measure_arrivals(together)), "copies": (0.44, lambda: self.measure_copies(together)),
+                 "latency": (0.72, lambda: self.measure_plans("latency")), "throughput": (1.0, lambda: self.measure_plans("throughput"))}
+        wanted = [parts[name] for name in parts if name in self.options.only]
+        for share, part in [*wanted, *((1.0, part) for _, part in wanted)]:
             self.until = self.begin + share * self.options.seconds
             part()
 
@@ -136,7 +139,7 @@ class Bench:
 
     def measure_arrivals(self, models):
         for seed in range(1, self.options.traces + 1):
-            for load in (1.0, 2.0):
+            for load in LOADS:
                 self.once(f"arrivals, load {load:g}, {seed}", lambda: self.trace(f"arrivals-{load:g}-{seed}", self.arrivals(models, load, seed)))
 
     def arrivals(self, models, load, seed):
@@ -228,6 +231,7 @@ def options_of(arguments):
     parser.add_argument("--json", required=True, type=pathlib.Path, help="what was measured; what it has is not measured again")
     parser.add_argument("--folder", default=pathlib.Path("/tmp/placewright-cores"), type=pathlib.Path, help="for models and problems")
     parser.add_argument("--models", nargs="+", default=MODELS)
+    parser.add_argument("--only", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--repeat", type=int, default=10, help="runs of each measurement")
     parser.add_argument("--runs", type=int, default=7, help="runs of each method on a trace")
     parser.add_argument("--sets", type=int, default=10)

@@ -29,6 +29,7 @@
 #include "problem/measured.h"
 #include "problem/time_unit.h"
 #include "running/arrival_run.h"
+#include "running/practice.h"
 
 namespace placewright::cli {
 namespace {
@@ -40,10 +41,9 @@ constexpr const char* kTogether = "together";
 // Of one model at once in it, each with memory of its own; a further one waits for one of them.
 constexpr std::size_t kMostCopies = 8;
 
-// Models side by side took up to 38 % longer than predicted on 16 cores, and where others than shortest first
-// were chosen for a promise of 30 % they lost up to 11 % (docs/results/shared-resources.md): a smaller gain than
-// this may be none.
-constexpr OnlineOptions kForReal{.least_gain = 0.5, .whole = true};
+// Times are those of a practice right before, so that a small gain is one; less is not worth leaving what is
+// simple.
+constexpr OnlineOptions kForReal{.least_gain = 0.05, .whole = true};
 
 // One way to decide, and what came of it.
 struct Method {
@@ -224,6 +224,7 @@ std::vector<ArrivalPlace> places_for(const Problem& catalogue,
 struct TraceReport {
   const PlayedTrace& played;
   const WholeTrace& whole;
+  const std::vector<PractisedTime>& practice;
   const std::vector<Method>& methods;
   const ArrivalRuns& runs;
 
@@ -348,11 +349,37 @@ std::string headline(const TraceReport& report) {
                                      measured_text(best.measured)));
 }
 
+// How far the practice is from the profile, over all models and kinds.
+std::string practice_text(const std::vector<PractisedTime>& practice) {
+  std::vector<double> ratios;
+  for (const PractisedTime& time : practice) {
+    if (time.stated > 0) ratios.push_back(time.measured / time.stated);
+  }
+  if (ratios.empty()) return "nothing was practised";
+  const auto [least, most] = std::ranges::minmax(ratios);
+  return fmt::format(
+      "in practice, beside each other, models took {:.2f} to {:.2f} times what their profiles say",
+      least, most);
+}
+
+RecordTable<PractisedTime> practice_table(const Problem& catalogue) {
+  return RecordTable<PractisedTime>({
+      {"model", "model", words(),
+       [&](const auto& time) { return catalogue.model(ModelId{time.model}).name; }},
+      {"kind", "kind", words(),
+       [&](const auto& time) { return catalogue.draft().cluster.kinds[time.kind.index()].name; }},
+      {"profile", "profile", time_in(TimeUnit::milliseconds),
+       [](const auto& time) { return time.stated; }},
+      {"measured", "measured", time_in(TimeUnit::milliseconds),
+       [](const auto& time) { return time.measured; }},
+  });
+}
+
 void print_text(const TraceReport& report) {
   const Method& first = report.methods.front();
-  fmt::print("{}: {} arrivals, each method run {} times\n\n{}\n{}\n",
+  fmt::print("{}: {} arrivals, each method run {} times\n{}\n\n{}\n{}\n",
              printable(report.played.trace.name), report.played.trace.arrivals.size(),
-             first.totals.size(), methods_table(report).text(report.methods),
+             first.totals.size(), practice_text(report.practice), methods_table(report).text(report.methods),
              arrival_table().text(arrival_rows(report, first)));
   fmt::print("outputs: {} (largest difference {:.1e} of the largest value)\n{}\n",
              report.runs.outputs.equal() ? "equal to the unsplit models'"
@@ -363,6 +390,7 @@ void print_text(const TraceReport& report) {
 Json json_of(const TraceReport& report) {
   return {{"trace", report.played.trace.name},
           {"unit", "ms"},
+          {"practice", practice_table(report.played.catalogue).json(report.practice)},
           {"methods", methods_table(report).json(report.methods)},
           {"outputs",
            {{"equal", report.runs.outputs.equal()},
@@ -452,51 +480,75 @@ void predict(std::vector<Method>& methods, const PlayedTrace& played, const std:
   }
 }
 
-// Every method, as often as asked.
-ArrivalRuns run_methods(const std::vector<Method>& methods, const PlayedTrace& played,
-                        const WholeTrace& whole, const RunTraceOptions& options) {
+// What came of a trace. The times of `played` are those of the practice.
+struct Performance {
+  PlayedTrace played;
+  std::vector<PractisedTime> practice;
+  std::vector<Method> methods;
+  ArrivalRuns runs;
+};
+
+// Every method as often as asked, after a practice. Nullopt: interrupted before all methods had run once.
+std::optional<Performance> performed(const PlayedTrace& profiled, const RunTraceOptions& options) {
   const Interruption interruption;
   StatusLine status(!options.output.quiet && !options.output.json);
-  const auto models = models_of(played.catalogue);
+  const auto show = [&](const std::string& what) { status.show(what); };
+  const auto models = models_of(profiled.catalogue);
+  const WholeTrace whole(profiled, input_name(options.trace));
+  const std::vector<ArrivingModel> arrivals = arriving(profiled, whole.scale());
   const std::vector<DeviceId> fastest = fastest_devices(whole.problem());
+  const auto places = places_for(profiled.catalogue, arrivals, fastest);
+  ArrivalRunner runner(profiled.catalogue, models, arrivals, places,
+                       {.seed = options.seed, .stop = interruption.flag(), .progress = show});
+  auto practice = practise(runner, profiled.catalogue, places, show);
+  if (!practice) return std::nullopt;
+
+  Performance result{
+      .played = {Problem(as_practised(profiled.catalogue, *practice)), profiled.trace},
+      .practice = std::move(*practice),
+      .methods = methods(),
+      .runs = {}};
+  predict(result.methods, result.played, options.trace);
+  const WholeTrace practised(result.played, input_name(options.trace));
   const auto rule = [&](std::size_t number) -> ArrivalRule {
-    if (!methods[number].online) return all_at_once(fastest);
-    const auto planned = std::make_shared<PlannedRule>(whole, *methods[number].online);
+    const auto online = result.methods[number].online;
+    if (!online) return all_at_once(fastest);
+    const auto planned = std::make_shared<PlannedRule>(practised, *online);
     return [planned](double now, std::span<const ArrivalState> states) {
       return (*planned)(now, states);
     };
   };
-  const std::vector<ArrivingModel> arrivals = arriving(played, whole.scale());
-  try {
-    ArrivalRunner runner(played.catalogue, models, arrivals,
-                         places_for(played.catalogue, arrivals, fastest),
-                         {.seed = options.seed,
-                          .stop = interruption.flag(),
-                          .progress = [&](const std::string& what) { status.show(what); }});
-    return run_arrivals(runner, methods.size(), rule, options.repeat, [&](double done) {
-      status.show(fmt::format("running {:.0f} %", 100 * done));
-    });
-  } catch (const std::invalid_argument& error) {
-    throw InputError(input_name(options.trace), "",
-                     fmt::format("cannot be run here: {}", error.what()));
-  }
+  result.runs = run_arrivals(
+      runner, result.methods.size(), rule, options.repeat,
+      [&](double done) { show(fmt::format("running {:.0f} %", 100 * done)); });
+  const auto never = [](const auto& rounds) { return rounds.empty(); };
+  if (std::ranges::any_of(result.runs.rounds, never)) return std::nullopt;
+  sum_up(result.methods, result.played, result.runs, whole.scale());
+  return result;
 }
 
 }  // namespace
 
 ExitCode run_trace(const RunTraceOptions& options) {
-  const PlayedTrace played =
+  const PlayedTrace profiled =
       read_trace(read_whole(options.trace), options.trace, "", options.output);
-  const WholeTrace whole(played, input_name(options.trace));
+  // What fits nowhere is told before anything is compiled.
   std::vector<Method> all = methods();
-  predict(all, played, options.trace);
-  const ArrivalRuns runs = run_methods(all, played, whole, options);
-  if (std::ranges::any_of(runs.rounds, [](const auto& of_rule) { return of_rule.empty(); })) {
+  predict(all, profiled, options.trace);
+  std::optional<Performance> performance;
+  try {
+    performance = performed(profiled, options);
+  } catch (const std::invalid_argument& error) {
+    throw InputError(input_name(options.trace), "",
+                     fmt::format("cannot be run here: {}", error.what()));
+  }
+  if (!performance) {
     fmt::print(stderr, "placewright: interrupted before every method had run once\n");
     return ExitCode::no;
   }
-  sum_up(all, played, runs, whole.scale());
-  const TraceReport report{played, whole, all, runs};
+  const auto& [played, practice, done, runs] = *performance;
+  const WholeTrace whole(played, input_name(options.trace));
+  const TraceReport report{played, whole, practice, done, runs};
   if (!options.timeline.empty()) write_timeline(options.timeline, report);
   if (!options.path.empty()) write_whole(options.path, json_of(report).dump(1) + "\n");
   if (options.output.json) {
@@ -504,7 +556,7 @@ ExitCode run_trace(const RunTraceOptions& options) {
   } else if (!options.output.quiet) {
     print_text(report);
   }
-  const Measured& own = all.front().measured;
+  const Measured& own = done.front().measured;
   if (!own.valid() && !runs.interrupted) complain(own, "--repeat 20");
   return runs.outputs.equal() && (own.valid() || runs.interrupted) ? ExitCode::success
                                                                    : ExitCode::no;

@@ -217,16 +217,16 @@ class RoundWatch {
 class ArrivalRunner::State {
  public:
   State(const Problem& problem, const std::vector<std::unique_ptr<NeuralModel>>& models,
-        std::span<const ArrivingModel> arrivals, const std::vector<ArrivalPlace>& places,
-        ArrivalRunOptions options)
-      : problem_(problem), models_(models), arrivals_(arrivals), options_(std::move(options)) {
+        const std::vector<ArrivalPlace>& places, ArrivalRunOptions options)
+      : problem_(problem), models_(models), options_(std::move(options)) {
     prepare(places);
     compile();
     threads_ = std::make_unique<InstanceThreads>(instances_);
     warm_up();
   }
 
-  std::optional<ArrivalRound> run(const ArrivalRule& rule);
+  std::optional<ArrivalRound> run(std::span<const ArrivingModel> arrivals,
+                                  const ArrivalRule& rule);
   OutputCheck check_outputs();
 
  private:
@@ -237,6 +237,7 @@ class ArrivalRunner::State {
 
   // One run of all arrivals. Under the lock of the threads.
   struct Round {
+    std::span<const ArrivingModel> arrivals;
     const ArrivalRule& rule;
     std::vector<ArrivalState> states;
     std::vector<std::size_t> instance;  // by arrival, from its start on
@@ -261,18 +262,24 @@ class ArrivalRunner::State {
                         options_.seed, target);
   }
 
+  // As long as the caller keeps what it gets, however that ends: nobody must be told of a round that is gone. Under
+  // the lock.
+  [[nodiscard]] std::shared_ptr<void> listen(InstanceThreads::Ended listener) {
+    threads_->listen(std::move(listener));
+    return {nullptr, [this](void*) { threads_->listen({}); }};
+  }
+
   void prepare(const std::vector<ArrivalPlace>& places);
   void compile();
   void warm_up();
   bool play(Round& round);
   bool take_events(Round& round);
   void decide(Round& round);
-  void end(Round& round, const Task& task) const;
-  [[nodiscard]] double next_event(std::span<const ArrivalState> states) const;
+  static void end(Round& round, const Task& task);
+  static double next_event(const Round& round);
 
   const Problem& problem_;
   const std::vector<std::unique_ptr<NeuralModel>>& models_;
-  std::span<const ArrivingModel> arrivals_;
   ArrivalRunOptions options_;
   std::map<DeviceId, Target> targets_;
   std::vector<Instance> instances_;
@@ -323,10 +330,9 @@ void ArrivalRunner::State::warm_up() {
     }
     auto lock = threads_->lock();
     std::size_t running = together.size();
-    threads_->listen([&](const Task&) { return --running == 0; });
+    const auto listening = listen([&](const Task&) { return --running == 0; });
     for (const std::size_t instance : together) threads_->start(instance, instance);
     threads_->wait(lock, Clock::time_point::max(), [&] { return running == 0; });
-    threads_->listen({});
     left = std::move(later);
   }
   for (Instance& instance : instances_) instance.ran = false;
@@ -336,13 +342,13 @@ void ArrivalRunner::State::warm_up() {
 bool ArrivalRunner::State::take_events(Round& round) {
   const double now = round.now();
   bool changed = false;
-  for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+  for (std::size_t i = 0; i < round.arrivals.size(); ++i) {
     ArrivalState& state = round.states[i];
-    if (state.stage == ArrivalStage::coming && arrivals_[i].time <= now) {
+    if (state.stage == ArrivalStage::coming && round.arrivals[i].time <= now) {
       state.stage = ArrivalStage::waiting;
       changed = true;
     }
-    if (!arrivals_[i].cancelled || *arrivals_[i].cancelled > now) continue;
+    if (!round.arrivals[i].cancelled || *round.arrivals[i].cancelled > now) continue;
     if (state.stage == ArrivalStage::waiting) {
       state.stage = ArrivalStage::cancelled;
       state.start = state.end = now;
@@ -361,14 +367,14 @@ bool ArrivalRunner::State::take_events(Round& round) {
   return changed;
 }
 
-double ArrivalRunner::State::next_event(std::span<const ArrivalState> states) const {
+double ArrivalRunner::State::next_event(const Round& round) {
   double next = kInfinity;
-  for (std::size_t i = 0; i < arrivals_.size(); ++i) {
-    const ArrivalStage stage = states[i].stage;
-    if (stage == ArrivalStage::coming) next = std::min(next, arrivals_[i].time);
+  for (std::size_t i = 0; i < round.arrivals.size(); ++i) {
+    const ArrivalStage stage = round.states[i].stage;
+    if (stage == ArrivalStage::coming) next = std::min(next, round.arrivals[i].time);
     const bool can_be_cancelled = stage == ArrivalStage::waiting || stage == ArrivalStage::started;
-    if (arrivals_[i].cancelled && can_be_cancelled) {
-      next = std::min(next, *arrivals_[i].cancelled);
+    if (round.arrivals[i].cancelled && can_be_cancelled) {
+      next = std::min(next, *round.arrivals[i].cancelled);
     }
   }
   return next;
@@ -381,19 +387,19 @@ void ArrivalRunner::State::decide(Round& round) {
     round.states[arrival].device = device;
     round.states[arrival].start = round.asked[arrival] = round.now();
     round.instance[arrival] =
-        std::ranges::min(copies_.at({arrivals_[arrival].model, device}), {},
+        std::ranges::min(copies_.at({round.arrivals[arrival].model, device}), {},
                          [&](std::size_t instance) { return threads_->load(instance); });
     threads_->start(round.instance[arrival], arrival);
     ++round.running;
   }
 }
 
-void ArrivalRunner::State::end(Round& round, const Task& task) const {
+void ArrivalRunner::State::end(Round& round, const Task& task) {
   ArrivalState& state = round.states[task.arrival];
   state.start = milliseconds(task.start - round.begin);
   state.end = milliseconds(task.end - round.begin);
   round.lost[task.arrival] = task.lost;
-  const auto& cancelled = arrivals_[task.arrival].cancelled;
+  const auto& cancelled = round.arrivals[task.arrival].cancelled;
   state.stage = task.stopped || (cancelled && *cancelled < state.end) ? ArrivalStage::cancelled
                                                                       : ArrivalStage::complete;
   --round.running;
@@ -405,9 +411,7 @@ bool ArrivalRunner::State::play(Round& round) {
   constexpr double kShortestSleep = 0.5;
   auto lock = threads_->lock();
   round.begin = Clock::now();
-  // However it ends: nobody must be told of a round that is gone.
-  const std::shared_ptr<void> listening(nullptr, [&](void*) { threads_->listen({}); });
-  threads_->listen([&](const Task& task) {
+  const auto listening = listen([&](const Task& task) {
     end(round, task);
     (void)take_events(round);
     decide(round);
@@ -418,7 +422,7 @@ bool ArrivalRunner::State::play(Round& round) {
     if (round.ending && round.running == 0) return false;
     if (take_events(round)) decide(round);
     const double sleep =
-        std::clamp(next_event(round.states) - round.now(), kShortestSleep, kLongestSleep);
+        std::clamp(next_event(round) - round.now(), kShortestSleep, kLongestSleep);
     const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                           std::chrono::duration<double, std::milli>(sleep));
     threads_->wait(lock, until, [&] { return round.over(); });
@@ -426,12 +430,14 @@ bool ArrivalRunner::State::play(Round& round) {
   return true;
 }
 
-std::optional<ArrivalRound> ArrivalRunner::State::run(const ArrivalRule& rule) {
-  Round round{.rule = rule,
-              .states = std::vector<ArrivalState>(arrivals_.size()),
-              .instance = std::vector<std::size_t>(arrivals_.size()),
-              .asked = std::vector<double>(arrivals_.size()),
-              .lost = std::vector<double>(arrivals_.size())};
+std::optional<ArrivalRound> ArrivalRunner::State::run(std::span<const ArrivingModel> arrivals,
+                                                      const ArrivalRule& rule) {
+  Round round{.arrivals = arrivals,
+              .rule = rule,
+              .states = std::vector<ArrivalState>(arrivals.size()),
+              .instance = std::vector<std::size_t>(arrivals.size()),
+              .asked = std::vector<double>(arrivals.size()),
+              .lost = std::vector<double>(arrivals.size())};
   const RoundWatch watch;
   if (!play(round)) return std::nullopt;
   ArrivalRound result{.states = std::move(round.states)};
@@ -471,11 +477,17 @@ ArrivalRunner::ArrivalRunner(const Problem& problem,
                              const std::vector<std::unique_ptr<NeuralModel>>& models,
                              std::span<const ArrivingModel> arrivals,
                              const std::vector<ArrivalPlace>& places, ArrivalRunOptions options)
-    : state_(std::make_unique<State>(problem, models, arrivals, places, std::move(options))) {}
+    : arrivals_(arrivals),
+      state_(std::make_unique<State>(problem, models, places, std::move(options))) {}
 ArrivalRunner::~ArrivalRunner() = default;
 
 std::optional<ArrivalRound> ArrivalRunner::run(const ArrivalRule& rule) {
-  return state_->run(rule);
+  return state_->run(arrivals_, rule);
+}
+
+std::optional<ArrivalRound> ArrivalRunner::run(std::span<const ArrivingModel> arrivals,
+                                               const ArrivalRule& rule) {
+  return state_->run(arrivals, rule);
 }
 
 OutputCheck ArrivalRunner::check_outputs() {

@@ -105,11 +105,14 @@ class ArrivalRunner {
 
   // Nullopt: interrupted. Throws RuntimeError, and what the rule throws.
   std::optional<ArrivalRound> run(const ArrivalRule& rule);
+  // Others of the same models.
+  std::optional<ArrivalRound> run(std::span<const ArrivingModel> arrivals, const ArrivalRule& rule);
   // Of every copy that has run, with the unsplit model's.
   OutputCheck check_outputs();
 
  private:
   class State;
+  std::span<const ArrivingModel> arrivals_;
   std::unique_ptr<State> state_;
 };
 
