@@ -379,7 +379,8 @@ void print_text(const TraceReport& report) {
   const Method& first = report.methods.front();
   fmt::print("{}: {} arrivals, each method run {} times\n{}\n\n{}\n{}\n",
              printable(report.played.trace.name), report.played.trace.arrivals.size(),
-             first.totals.size(), practice_text(report.practice), methods_table(report).text(report.methods),
+             first.totals.size(), practice_text(report.practice),
+             methods_table(report).text(report.methods),
              arrival_table().text(arrival_rows(report, first)));
   fmt::print("outputs: {} (largest difference {:.1e} of the largest value)\n{}\n",
              report.runs.outputs.equal() ? "equal to the unsplit models'"
@@ -518,9 +519,9 @@ std::optional<Performance> performed(const PlayedTrace& profiled, const RunTrace
       return (*planned)(now, states);
     };
   };
-  result.runs = run_arrivals(
-      runner, result.methods.size(), rule, options.repeat,
-      [&](double done) { show(fmt::format("running {:.0f} %", 100 * done)); });
+  result.runs = run_arrivals(runner, result.methods.size(), rule, options.repeat, [&](double done) {
+    show(fmt::format("running {:.0f} %", 100 * done));
+  });
   const auto never = [](const auto& rounds) { return rounds.empty(); };
   if (std::ranges::any_of(result.runs.rounds, never)) return std::nullopt;
   sum_up(result.methods, result.played, result.runs, whole.scale());

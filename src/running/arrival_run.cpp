@@ -225,8 +225,7 @@ class ArrivalRunner::State {
     warm_up();
   }
 
-  std::optional<ArrivalRound> run(std::span<const ArrivingModel> arrivals,
-                                  const ArrivalRule& rule);
+  std::optional<ArrivalRound> run(std::span<const ArrivingModel> arrivals, const ArrivalRule& rule);
   OutputCheck check_outputs();
 
  private:
@@ -421,8 +420,7 @@ bool ArrivalRunner::State::play(Round& round) {
     round.ending = stopped();
     if (round.ending && round.running == 0) return false;
     if (take_events(round)) decide(round);
-    const double sleep =
-        std::clamp(next_event(round) - round.now(), kShortestSleep, kLongestSleep);
+    const double sleep = std::clamp(next_event(round) - round.now(), kShortestSleep, kLongestSleep);
     const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                           std::chrono::duration<double, std::milli>(sleep));
     threads_->wait(lock, until, [&] { return round.over(); });

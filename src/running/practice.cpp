@@ -10,18 +10,29 @@
 #include "problem/exclusion.h"
 #include "problem/measured.h"
 #include "problem/time_unit.h"
+#include "running/turns.h"
 
 namespace placewright {
 namespace {
 
-constexpr std::size_t kLeastRuns = 5;       // of each model
+// In each turn.
+constexpr std::size_t kLeastRuns = 2;       // of each model
 constexpr std::size_t kLeastOnADevice = 3;  // inferences, of whichever model
-constexpr int kAttempts = 3;                // if others disturb a round
 
-// Devices of one kind that can work at once, and the models that each of them can run.
+// Milliseconds of inferences of a model, and of those among them that had busy neighbours.
+struct Inferences {
+  std::vector<double> all;
+  std::vector<double> beside;
+
+  [[nodiscard]] double time() const { return median(beside.empty() ? all : beside); }
+};
+
+// Devices of one kind that can work at once, and the models that they run.
 struct Side {
+  KindId kind;
   std::vector<DeviceId> devices;
   std::vector<std::size_t> models;
+  std::map<std::size_t, Inferences> inferences = {};  // by model
 };
 
 Side side_of(const Problem& problem, const std::vector<ArrivalPlace>& places, KindId kind) {
@@ -32,11 +43,10 @@ Side side_of(const Problem& problem, const std::vector<ArrivalPlace>& places, Ki
     devices.insert(place.device);
     models.insert(place.model);
   }
-  Side side{.devices = {}, .models = {models.begin(), models.end()}};
+  Side side{.kind = kind, .devices = {}, .models = {models.begin(), models.end()}};
   for (const DeviceId device : devices) {
-    const bool free = std::ranges::none_of(side.devices, [&](DeviceId other) {
-      return exclude_each_other(problem, device, other);
-    });
+    const bool free = std::ranges::none_of(
+        side.devices, [&](DeviceId other) { return exclude_each_other(problem, device, other); });
     if (free) side.devices.push_back(device);
   }
   return side;
@@ -69,26 +79,18 @@ ArrivalRule from_one_queue(std::vector<DeviceId> devices) {
   };
 }
 
-// By model, of the inferences that ended before the last one started, or of all if there is none.
-std::map<std::size_t, double> medians(const std::vector<ArrivingModel>& queue,
-                                      const std::vector<ArrivalState>& states) {
+void count(Side& side, const std::vector<ArrivingModel>& queue,
+           const std::vector<ArrivalState>& states) {
   const double empty = std::ranges::max(states, {}, &ArrivalState::start).start;
-  std::map<std::size_t, std::vector<double>> beside;
-  std::map<std::size_t, std::vector<double>> all;
   for (std::size_t i = 0; i < states.size(); ++i) {
+    Inferences& inferences = side.inferences[queue[i].model];
     const double time = states[i].end - states[i].start;
-    all[queue[i].model].push_back(time);
-    if (states[i].end <= empty) beside[queue[i].model].push_back(time);
+    inferences.all.push_back(time);
+    if (states[i].end <= empty) inferences.beside.push_back(time);
   }
-  std::map<std::size_t, double> medians;
-  for (auto& [model, times] : all) {
-    auto& counted = beside[model].empty() ? times : beside[model];
-    medians[model] = median(std::move(counted));
-  }
-  return medians;
 }
 
-// By model and kind, in milliseconds.
+// In milliseconds.
 double stated_time(const Problem& problem, std::size_t model, KindId kind) {
   double time = 0;
   for (const OpId op : problem.ops()) {
@@ -102,20 +104,25 @@ double stated_time(const Problem& problem, std::size_t model, KindId kind) {
 std::optional<std::vector<PractisedTime>> practise(
     ArrivalRunner& runner, const Problem& problem, const std::vector<ArrivalPlace>& places,
     const std::function<void(const std::string& what)>& progress) {
-  std::vector<PractisedTime> times;
-  for (std::size_t number = 0; number < problem.kind_count(); ++number) {
-    const KindId kind{number};
-    const Side side = side_of(problem, places, kind);
-    if (side.models.empty()) continue;
-    if (progress) progress(fmt::format("practising on {}", problem.draft().cluster.kinds[number].name));
-    const std::vector<ArrivingModel> queue = queue_of(side);
-    std::optional<ArrivalRound> round;
-    for (int attempt = 0; attempt < kAttempts && (!round || round->disturbed); ++attempt) {
-      round = runner.run(queue, from_one_queue(side.devices));
+  std::vector<Side> sides;
+  for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
+    Side side = side_of(problem, places, KindId{kind});
+    if (!side.models.empty()) sides.push_back(std::move(side));
+  }
+  for (int turn = 0; turn < kTurns; ++turn) {
+    if (progress) progress(fmt::format("practising, turn {} of {}", turn + 1, kTurns));
+    for (const std::size_t number : order_in_turn(turn, sides.size())) {
+      const std::vector<ArrivingModel> queue = queue_of(sides[number]);
+      const auto round = runner.run(queue, from_one_queue(sides[number].devices));
       if (!round) return std::nullopt;
+      count(sides[number], queue, round->states);
     }
-    for (const auto& [model, time] : medians(queue, round->states)) {
-      times.push_back({model, kind, stated_time(problem, model, kind), time});
+  }
+  std::vector<PractisedTime> times;
+  for (const Side& side : sides) {
+    for (const auto& [model, inferences] : side.inferences) {
+      times.push_back(
+          {model, side.kind, stated_time(problem, model, side.kind), inferences.time()});
     }
   }
   return times;

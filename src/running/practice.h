@@ -2,12 +2,13 @@
 //
 // A profile knows a model alone and beside copies of itself, on the day it was made. What side by side costs
 // depends on who is beside whom, and on the state that the machine is in now. So for each kind of device all of
-// its devices that can work at once take the models from one queue, in turn, each model kLeastRuns times or more.
-// What counts is the median over the inferences that ended while the queue was not empty: all devices of
-// the kind were busy then.
+// its devices that can work at once take the models from one queue. The kinds have several turns, forth and back
+// (running/turns.h): what counts for plans is how they compare, and a machine that changes meanwhile
+// must change for all of them.
 //
-// The time is that of some kLeastRuns x models inferences on each kind, at most a few seconds where the models
-// take milliseconds.
+// The time of a model on a kind is the median over the inferences that ended while the queue was not
+// empty: all devices of the kind were busy then. All of it takes as long as some ten inferences of each model on each
+// kind.
 
 #pragma once
 
