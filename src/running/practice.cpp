@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -15,52 +16,57 @@
 namespace placewright {
 namespace {
 
-// In each turn.
-constexpr std::size_t kLeastRuns = 2;       // of each model
-constexpr std::size_t kLeastOnADevice = 3;  // inferences, of whichever model
+// In milliseconds.
+double stated_time(const Problem& problem, std::size_t model, KindId kind) {
+  double time = 0;
+  for (const OpId op : problem.ops()) {
+    if (problem.op(op).model.index() == model) time += problem.op(op).time[kind.index()];
+  }
+  return time * milliseconds_in(problem.unit());
+}
 
-// Milliseconds of inferences of a model, and of those among them that had busy neighbours.
-struct Inferences {
-  std::vector<double> all;
-  std::vector<double> beside;
-
-  [[nodiscard]] double time() const { return median(beside.empty() ? all : beside); }
-};
-
-// Devices of one kind that can work at once, and the models that they run.
+// Devices of one kind that can work at once, and what they run.
 struct Side {
   KindId kind;
   std::vector<DeviceId> devices;
-  std::vector<std::size_t> models;
-  std::map<std::size_t, Inferences> inferences = {};  // by model
+  std::vector<ArrivingModel> queue;
+  std::map<std::size_t, std::vector<double>> times = {};  // by model: the mean of each turn
 };
 
-Side side_of(const Problem& problem, const std::vector<ArrivalPlace>& places, KindId kind) {
+std::vector<DeviceId> at_once(const Problem& problem, const std::set<DeviceId>& devices) {
+  std::vector<DeviceId> chosen;
+  for (const DeviceId device : devices) {
+    const bool free = std::ranges::none_of(
+        chosen, [&](DeviceId other) { return exclude_each_other(problem, device, other); });
+    if (free) chosen.push_back(device);
+  }
+  return chosen;
+}
+
+// All there from the beginning, the shortest first.
+std::vector<ArrivingModel> queue_of(const std::map<std::size_t, double>& stated,
+                                    std::span<const ArrivingModel> arrivals) {
+  std::vector<ArrivingModel> queue;
+  std::map<std::size_t, std::size_t> runs;
+  for (const ArrivingModel& arrival : arrivals) {
+    if (!stated.contains(arrival.model) || runs[arrival.model]++ == kMostRuns) continue;
+    queue.push_back({.model = arrival.model});
+  }
+  std::ranges::stable_sort(queue, {},
+                           [&](const ArrivingModel& arrival) { return stated.at(arrival.model); });
+  return queue;
+}
+
+Side side_of(const Problem& problem, std::span<const ArrivingModel> arrivals,
+             const std::vector<ArrivalPlace>& places, KindId kind) {
   std::set<DeviceId> devices;
-  std::set<std::size_t> models;
+  std::map<std::size_t, double> stated;
   for (const ArrivalPlace& place : places) {
     if (problem.kind_of(place.device) != kind) continue;
     devices.insert(place.device);
-    models.insert(place.model);
+    stated.try_emplace(place.model, stated_time(problem, place.model, kind));
   }
-  Side side{.kind = kind, .devices = {}, .models = {models.begin(), models.end()}};
-  for (const DeviceId device : devices) {
-    const bool free = std::ranges::none_of(
-        side.devices, [&](DeviceId other) { return exclude_each_other(problem, device, other); });
-    if (free) side.devices.push_back(device);
-  }
-  return side;
-}
-
-// Each model as often as the others, all there from the beginning.
-std::vector<ArrivingModel> queue_of(const Side& side) {
-  const std::size_t models = side.models.size();
-  const std::size_t least = std::max(kLeastRuns * models, kLeastOnADevice * side.devices.size());
-  std::vector<ArrivingModel> queue;
-  while (queue.size() < least) {
-    for (const std::size_t model : side.models) queue.push_back({.model = model});
-  }
-  return queue;
+  return {kind, at_once(problem, devices), queue_of(stated, arrivals)};
 }
 
 // Whatever waits, in its order, on whichever device is free.
@@ -79,53 +85,46 @@ ArrivalRule from_one_queue(std::vector<DeviceId> devices) {
   };
 }
 
-void count(Side& side, const std::vector<ArrivingModel>& queue,
-           const std::vector<ArrivalState>& states) {
-  const double empty = std::ranges::max(states, {}, &ArrivalState::start).start;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    Inferences& inferences = side.inferences[queue[i].model];
-    const double time = states[i].end - states[i].start;
-    inferences.all.push_back(time);
-    if (states[i].end <= empty) inferences.beside.push_back(time);
+void add_turn(Side& side, const ArrivalRound& round) {
+  std::map<std::size_t, std::vector<double>> times;
+  for (std::size_t i = 0; i < side.queue.size(); ++i) {
+    const ArrivalState& state = round.states[i];
+    times[side.queue[i].model].push_back(state.end - state.start);
   }
-}
-
-// In milliseconds.
-double stated_time(const Problem& problem, std::size_t model, KindId kind) {
-  double time = 0;
-  for (const OpId op : problem.ops()) {
-    if (problem.op(op).model.index() == model) time += problem.op(op).time[kind.index()];
+  for (const auto& [model, taken] : times) {
+    const double sum = std::accumulate(taken.begin(), taken.end(), 0.0);
+    side.times[model].push_back(sum / static_cast<double>(taken.size()));
   }
-  return time * milliseconds_in(problem.unit());
 }
 
 }  // namespace
 
 std::optional<std::vector<PractisedTime>> practise(
-    ArrivalRunner& runner, const Problem& problem, const std::vector<ArrivalPlace>& places,
+    ArrivalRunner& runner, const Problem& problem, std::span<const ArrivingModel> arrivals,
+    const std::vector<ArrivalPlace>& places,
     const std::function<void(const std::string& what)>& progress) {
   std::vector<Side> sides;
   for (std::size_t kind = 0; kind < problem.kind_count(); ++kind) {
-    Side side = side_of(problem, places, KindId{kind});
-    if (!side.models.empty()) sides.push_back(std::move(side));
+    Side side = side_of(problem, arrivals, places, KindId{kind});
+    if (!side.queue.empty()) sides.push_back(std::move(side));
   }
   for (int turn = 0; turn < kTurns; ++turn) {
     if (progress) progress(fmt::format("practising, turn {} of {}", turn + 1, kTurns));
     for (const std::size_t number : order_in_turn(turn, sides.size())) {
-      const std::vector<ArrivingModel> queue = queue_of(sides[number]);
-      const auto round = runner.run(queue, from_one_queue(sides[number].devices));
+      Side& side = sides[number];
+      const auto round = runner.run(side.queue, from_one_queue(side.devices));
       if (!round) return std::nullopt;
-      count(sides[number], queue, round->states);
+      add_turn(side, *round);
     }
   }
-  std::vector<PractisedTime> times;
-  for (const Side& side : sides) {
-    for (const auto& [model, inferences] : side.inferences) {
-      times.push_back(
-          {model, side.kind, stated_time(problem, model, side.kind), inferences.time()});
+  std::vector<PractisedTime> practised;
+  for (Side& side : sides) {
+    for (auto& [model, times] : side.times) {
+      const double stated = stated_time(problem, model, side.kind);
+      practised.push_back({model, side.kind, stated, median(std::move(times))});
     }
   }
-  return times;
+  return practised;
 }
 
 ProblemDraft as_practised(const Problem& problem, const std::vector<PractisedTime>& times) {
