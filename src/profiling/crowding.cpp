@@ -72,6 +72,11 @@ double TurnTimes::factor() const {
   return again.median > 0 ? std::max(1.0, first.median / again.median) : 1;
 }
 
+std::string TurnTimes::doubt() const {
+  const std::string doubt = doubt_of(first);
+  return doubt.empty() ? doubt_of(again) : doubt;
+}
+
 std::vector<TurnTimes> measure_turns(std::span<const NeuralModel* const> models,
                                      const Target& target, BusyDevices& busy,
                                      const MeasureOptions& options) {

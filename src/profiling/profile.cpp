@@ -184,7 +184,7 @@ class Profiler {
       ModelProfile& entry = profile_.models[model];
       entry.kinds[kind].in_turn = turns[model];
       doubt(fmt::format("{} in turn with the others on {}", entry.name, name_of(target)),
-            doubt_of(turns[model].first));
+            turns[model].doubt());
     }
   }
 
@@ -523,6 +523,20 @@ class Profiler {
 
 double KindProfile::loaded() const {
   return (beside_busy_cores ? beside_busy_cores->factor : 1) * (in_turn ? in_turn->factor() : 1);
+}
+
+std::string KindProfile::doubt() const {
+  std::string why = doubt_of(latency);
+  if (why.empty() && beside_busy_cores) {
+    why = beside_busy_cores->doubt();
+    if (!why.empty()) why = "beside busy cores " + why;
+  }
+  if (why.empty() && in_turn) {
+    why = in_turn->doubt();
+    if (!why.empty()) why = "in turn " + why;
+  }
+  if (why.empty() && !cut.trials.empty()) why = cut.doubt();
+  return why;
 }
 
 std::optional<Profile> profile_models(const ProfileRequest& request) {

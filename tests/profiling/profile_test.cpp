@@ -218,6 +218,22 @@ TEST(Profile, DevicesWithoutACommonCoreAreBusyWhereSeveralModelsShareThem) {
   EXPECT_THAT(two->draft.origin, Contains(HasSubstr("times as long after another model")).Times(2));
 }
 
+TEST(Profile, AKindIsAsDoubtfulAsWhateverWasMeasuredOnIt) {
+  const Measured steady{.median = 10, .low = 10, .high = 10, .kept = 5};
+  const Measured disturbed{.median = 10, .low = 10, .high = 10, .kept = 1, .rejected = 4};
+  KindProfile kind;
+  kind.latency = steady;
+  kind.beside_busy_cores = Loading{.latency = steady, .trial = steady};
+  kind.in_turn = TurnTimes{.first = steady, .again = steady};
+  EXPECT_THAT(kind.doubt(), IsEmpty());
+  kind.in_turn->again = disturbed;
+  EXPECT_EQ(kind.doubt(), "in turn 4 of 5 runs were disturbed") << "the factor is relative to it";
+  kind.beside_busy_cores->trial = disturbed;
+  EXPECT_EQ(kind.doubt(), "beside busy cores 4 of 5 runs were disturbed");
+  kind.latency = disturbed;
+  EXPECT_EQ(kind.doubt(), "4 of 5 runs were disturbed");
+}
+
 TEST(Profile, EndsWhenItIsAskedTo) {
   const Folder folder;
   const std::atomic<bool> stop{true};
