@@ -187,6 +187,9 @@ TEST(Profile, SetsWithCoresInCommonShareThemAndTheMemory) {
                              HasSubstr("one factor for all ops"), HasSubstr("off by "),
                              HasSubstr("for the model in ")))
                   .Times(1));
+  EXPECT_THAT(profile->draft.origin,
+              Contains(AllOf(HasSubstr("that slept while"), HasSubstr("unwatched"))).Times(1))
+      << "who wakes up has no probe";
 }
 
 TEST(Profile, DevicesWithoutACommonCoreAreBusyWhereSeveralModelsShareThem) {
