@@ -9,12 +9,10 @@
 namespace placewright {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;  // of the inputs
-
 CompiledWhole compiled_whole(const NeuralModel& model, const Target& target) {
   CompiledWhole result;
   result.part = model.compile_whole(compile_options(target));
-  result.inputs = seeded_inputs(model.graph(), kSeed, target);
+  result.inputs = seeded_inputs(model.graph(), kProfileSeed, target);
   result.request = request_with(*result.part, result.inputs);
   return result;
 }

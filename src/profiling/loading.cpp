@@ -11,7 +11,6 @@
 namespace placewright {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;        // of the inputs
 constexpr std::size_t kSegments = 8;      // of a trial
 constexpr double kSmall = 0.02;           // ms: the counters of less say little
 constexpr double kWorthTheNoise = 0.005;  // own factors must predict better by so much
@@ -137,7 +136,7 @@ Loading loading_of(const LoadingTrial& trial, const LoadedOps& ops, BusyDevices&
   std::vector<double> own =
       factors_of_groups(trial.ordered, alone, ops.loaded->milliseconds, result.factor);
 
-  const Buffers inputs = seeded_inputs(trial.model.graph(), kSeed, trial.target);
+  const Buffers inputs = seeded_inputs(trial.model.graph(), kProfileSeed, trial.target);
   SegmentChain chain(trial.model, equal_segments(trial.ordered, alone, trial.whole ? 1 : kSegments),
                      trial.target, inputs);
   BusyDevices nobody;

@@ -219,6 +219,7 @@ TEST(Profile, DevicesWithoutACommonCoreAreBusyWhereSeveralModelsShareThem) {
     EXPECT_NEAR(sum, kind.latency.median * kind.loaded(), 1e-9 * sum);
   }
   EXPECT_THAT(two->draft.origin, Contains(HasSubstr("times as long after another model")).Times(2));
+  EXPECT_THAT(two->draft.origin, Contains(HasSubstr("for the model in 1 segment beside")).Times(2));
 }
 
 TEST(Profile, AKindIsAsDoubtfulAsWhateverWasMeasuredOnIt) {
