@@ -180,12 +180,14 @@ TEST(Profile, SetsWithCoresInCommonShareThemAndTheMemory) {
   // Two replicas on a core each, or both cores as threads.
   EXPECT_EQ(problem.rules().max_replicas, 2);
   // Nothing is beside both cores.
-  EXPECT_TRUE(profile->models.front().kinds[0].beside_busy_cores);
+  const auto& loading = profile->models.front().kinds[0].beside_busy_cores;
+  ASSERT_TRUE(loading);
   EXPECT_FALSE(profile->models.front().kinds[1].beside_busy_cores);
+  const std::string used =
+      loading->by_op ? "a factor for each fused group" : "one factor for all ops";
   EXPECT_THAT(profile->draft.origin,
               Contains(AllOf(HasSubstr("times as long while the other cores work"),
-                             HasSubstr("one factor for all ops"), HasSubstr("off by "),
-                             HasSubstr("for the model in ")))
+                             HasSubstr("; " + used + ", off by "), HasSubstr("for the model in ")))
                   .Times(1));
   EXPECT_THAT(profile->draft.origin,
               Contains(AllOf(HasSubstr("that slept while"), HasSubstr("unwatched"))).Times(1))
