@@ -9,7 +9,7 @@
 
   chrt -f 10 bench/shared_resources.py --folder results           measures what the folder does not have yet, and writes the page
   bench/shared_resources.py --folder results --only proofs        one part
-  bench/shared_resources.py --folder results --tables             only writes the page
+  bench/shared_resources.py --folder results --tables             prints what the folder has, measures nothing
 
 `chrt` gives the runs the cores for themselves. Part `several` should run without it, on an idle machine: threads of one
 priority do not share a core's time under it, so that models that are started at once would not run at once. On a machine
@@ -17,6 +17,7 @@ with more than two cores `several` and the plans of whole models fill the page's
 """
 
 import argparse
+import json
 import os
 import pathlib
 import sys
@@ -32,18 +33,37 @@ PROFILED = ["squeezenet", "bninception", "inceptionv3"]
 GENERATED = [("inception", 50, 4), ("inception", 100, 4), ("inception", 200, 4), ("transformer", 200, 4), ("layered", 60, 4), ("inception", 100, 8)]
 
 
-def zoo_options(options, name, *more):
+def stored(file):
+    """What a part has measured so far; nothing: it was not begun."""
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def once(options, part, key, measure):
+    """Measured unless the part's file has it, and written at once. None: it has not, and nothing is to be measured."""
+    file = options.folder / f"{part}.json"
+    known = stored(file)
+    if key not in known and not options.tables:
+        known[key] = measure()
+        file.write_text(json.dumps(known, indent=1) + "\n")
+    return known.get(key)
+
+
+def zoo_tables(program, options, name, *more):
     file = options.folder / f"{name}.json"
-    return zoo.options_of(["--program", str(options.program), "--json", str(file), *more])
+    if options.tables:
+        results = stored(file)
+    else:
+        results = zoo.results_of(program, zoo.options_of(["--program", str(options.program), "--json", str(file), *more]))
+    return zoo.tables(results) if results else ""
 
 
 def zoo_part(program, options):
-    return zoo.tables(zoo.results_of(program, zoo_options(options, "zoo")))
+    return zoo_tables(program, options, "zoo")
 
 
 def cuts_part(program, options):
     single = [f"cpu:{core}" for core in sorted(os.sched_getaffinity(0))]
-    return zoo.tables(zoo.results_of(program, zoo_options(options, "cuts", "--devices", *single, "--rounds", "0")))
+    return zoo_tables(program, options, "cuts", "--devices", *single, "--rounds", "0")
 
 
 def cores_options(options):
@@ -53,6 +73,8 @@ def cores_options(options):
 
 
 def several_part(_, options):
+    if options.tables:
+        return cores.tables(stored(options.folder / "cores.json"))
     bench = cores.Bench(cores_options(options))
     bench.until = float("inf")
     together = [model for model in cores.TOGETHER if model in bench.options.models]
@@ -71,45 +93,64 @@ def many_cores():
 
 def proof(program, problem, objective):
     answer = program.run("plan", problem, "--objective", objective, "--time-limit", "10s", "--threads", 1)
-    if answer["status"] == "optimal":
-        return f"{answer['value']:.4g} ms, proved in {answer['seconds']:.2g} s"
-    return f"{answer['value']:.4g} ms, {100 * answer['gap']:.1f} %"
+    return {key: answer[key] for key in ("status", "value", "gap", "seconds")}
+
+
+def proof_text(found):
+    if found is None:
+        return "-"
+    if found["status"] == "optimal":
+        return f"{found['value']:.4g} ms, proved in {found['seconds']:.2g} s"
+    return f"{found['value']:.4g} ms, {100 * found['gap']:.1f} %"
 
 
 def proofs_part(program, options):
     rows = []
+
+    def add(title, prove):
+        """`prove`: of an objective."""
+        found = [once(options, "proofs", f"{title}: {objective}", lambda: prove(objective)) for objective in zoo.OBJECTIVES]
+        if any(found):
+            rows.append([title, *map(proof_text, found)])
+            print("  ", *rows[-1], file=sys.stderr, flush=True)
+
+    for name in PROFILED:
+        add(f"profile of {name}", lambda objective: proof(program, profile_of(program, options, name), objective))
+    for family, ops, shared in GENERATED:
+        made = [family, "--ops", ops, "--shared-cores", shared]
+        add(f"`generate {' '.join(map(str, made))}`", lambda objective: generated_proof(program, made, objective))
+    return table(["problem", "latency: value, gap", "throughput: value, gap"], rows) if rows else ""
+
+
+def generated_proof(program, made, objective):
     with tempfile.TemporaryDirectory() as place:
         problem = pathlib.Path(place) / "problem.json"
-        for name in PROFILED:
-            profiled = profile_of(program, options, name)
-            rows.append([f"profile of {name}", *(proof(program, profiled, objective) for objective in zoo.OBJECTIVES)])
-        for family, ops, shared in GENERATED:
-            row = [f"`generate {family} --ops {ops} --shared-cores {shared}`"]
-            for objective in zoo.OBJECTIVES:
-                program.write("generate", family, "--ops", ops, "--shared-cores", shared, "--objective", objective, "-o", problem)
-                row.append(proof(program, problem, objective))
-            rows.append(row)
-            print("  ", *row, file=sys.stderr, flush=True)
-    return table(["problem", "latency: value, gap", "throughput: value, gap"], rows)
+        program.write("generate", *made, "--objective", objective, "-o", problem)
+        return proof(program, problem, objective)
+
+
+def profile_path(options, name):
+    return options.folder / f"{name}-problem.json"
+
+
+def profile_seconds(program, options, name):
+    """Profiles the model on nested sets of all cores."""
+    program.write("zoo", "make", name, "-o", options.folder)
+    begin = time.monotonic()
+    program.run("profile", options.folder / f"{name}.xml", "-o", profile_path(options, name))
+    return round(time.monotonic() - begin)
 
 
 def profile_of(program, options, name):
-    """The profile on nested sets of all cores, made once for each folder."""
-    problem = options.folder / f"{name}-problem.json"
-    if not problem.exists():
-        program.write("zoo", "make", name, "-o", options.folder)
-        begin = time.monotonic()
-        program.run("profile", options.folder / f"{name}.xml", "-o", problem)
-        (options.folder / f"{name}-seconds").write_text(f"{time.monotonic() - begin:.0f}")
-    return problem
+    """Made once for each folder."""
+    once(options, "profile", name, lambda: profile_seconds(program, options, name))
+    return profile_path(options, name)
 
 
 def profile_part(program, options):
-    rows = []
-    for name in PROFILED:
-        profile_of(program, options, name)
-        rows.append([name, (options.folder / f"{name}-seconds").read_text()])
-    return table(["model", "seconds"], rows)
+    found = {name: once(options, "profile", name, lambda: profile_seconds(program, options, name)) for name in PROFILED}
+    rows = [[name, seconds] for name, seconds in found.items() if seconds is not None]
+    return table(["model", "seconds"], rows) if rows else ""
 
 
 PARTS = {"zoo": zoo_part, "cuts": cuts_part, "profile": profile_part, "proofs": proofs_part, "several": several_part}
@@ -122,15 +163,16 @@ def main(arguments):
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--sets", type=int, default=3, help="of three models, and of six")
     parser.add_argument("--traces", type=int, default=2, help="of arrivals, each with two loads")
-    parser.add_argument("--tables", action="store_true", help="print the parts, and leave the page as it is")
+    parser.add_argument("--tables", action="store_true", help="print what the folder has, measure nothing, and leave the page as it is")
     options = parser.parse_args(arguments)
-    options.folder.mkdir(parents=True, exist_ok=True)
+    if not options.tables:
+        options.folder.mkdir(parents=True, exist_ok=True)
     program = Program(options.program)
     for name in options.only:
         print(f"== {name}", file=sys.stderr, flush=True)
         text = PARTS[name](program, options)
         if options.tables:
-            print(f"## {name}\n\n{text}")
+            print(f"## {name}\n\n{text or 'nothing was measured'}\n")
         elif name == "cuts":
             fill(PAGES / "real-models.md", "zoo", text)
         else:

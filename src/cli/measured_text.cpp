@@ -10,7 +10,7 @@ namespace {
 
 std::string mark_of(const Measured& measured) {
   if (measured.valid()) return {};
-  return measured.undisturbed() ? ", unsteady" : ", disturbed";
+  return measured.disturbed() ? ", disturbed" : ", unsteady";
 }
 
 }  // namespace

@@ -28,11 +28,6 @@ std::string validity(const std::string& doubt, bool watched) {
   return watched ? "yes" : "cannot tell";
 }
 
-std::string doubt_of(const KindProfile& kind) {
-  const std::string doubt = doubt_of(kind.latency);
-  return doubt.empty() && !kind.cut.trials.empty() ? kind.cut.doubt() : doubt;
-}
-
 std::string crowded_text(const KindProfile& kind) {
   const bool measured = kind.beside_busy_cores || kind.in_turn;
   return measured ? fmt::format("{:.3f}", kind.loaded()) : "-";
@@ -119,7 +114,7 @@ std::string profile_text(const Profile& profile) {
                   kind.kind, value_text(kind.latency.median, kUnit),
                   percent_text(kind.latency.spread()), runs_text(kind.latency),
                   fmt::format("{:.3f}", kind.scale), crowded_text(kind), cut_text(kind.cut),
-                  validity(doubt_of(kind), kind.latency.watched)});
+                  validity(kind.doubt(), kind.latency.watched)});
     }
   }
   if (profile.links.empty()) return models.text();

@@ -75,37 +75,27 @@ struct Report {
   [[nodiscard]] std::string value_name() const {
     return pipeline() ? "time per sample" : std::string(name_of(run.objective));
   }
-  // The fastest that was measured without a plan; nullptr if there is none.
-  [[nodiscard]] const RunBaseline* best_baseline() const {
-    const RunBaseline* best = nullptr;
-    for (const RunBaseline& baseline : run.baselines) {
-      if (!run.rival(baseline).valid()) continue;
-      if (best == nullptr || run.rival(baseline).median < run.rival(*best).median) best = &baseline;
-    }
-    return best;
-  }
 };
 
 // One sentence: how fast, and whether the plan was worth it.
 std::string headline(const Report& report) {
   const Measured& own = report.run.measured;
-  std::string text =
+  const std::string text =
       report.pipeline() ? fmt::format("throughput: {}, {} each", rate_text(own), measured_text(own))
                         : fmt::format("{}: {}", report.value_name(), measured_text(own));
-  const RunBaseline* best = report.best_baseline();
-  if (best != nullptr && own.valid()) {
-    if (best->is_plan) {
-      return text + fmt::format("; the plan is the best without one: {}", best->name);
-    }
-    const Measured& other = report.run.rival(*best);
-    const std::string rival =
-        fmt::format("{} ({}), the best without a plan", best->name,
-                    report.pipeline() ? rate_text(other) : measured_text(other));
-    text += "; " + comparison_text(other.median / own.median, rival);
-  } else if (!report.run.baselines.empty()) {
-    text += "; not compared with what there is without a plan, since one of them is not valid";
+  if (report.run.baselines.empty()) return text;
+  const RunBaseline* best = report.run.best_baseline();
+  if (best == nullptr || !own.valid() || !report.run.rival(*best).valid()) {
+    return text + fmt::format("; not compared with {}, since one of them is not valid",
+                              best != nullptr ? best->name : "what there is without a plan");
   }
-  return text;
+  if (best->is_plan)
+    return text + fmt::format("; the plan is the best without one: {}", best->name);
+  const Measured& other = report.run.rival(*best);
+  const std::string rival =
+      fmt::format("{} ({}), the best without a plan", best->name,
+                  report.pipeline() ? rate_text(other) : measured_text(other));
+  return text + "; " + comparison_text(other.median / own.median, rival);
 }
 
 Style milliseconds() {

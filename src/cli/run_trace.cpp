@@ -374,6 +374,14 @@ RecordTable<PractisedTime> practice_table(const Problem& catalogue) {
   });
 }
 
+std::string outputs_text(const OutputCheck& outputs) {
+  if (!outputs.compared) return "not compared";
+  return fmt::format(
+      "{} (largest difference {:.1e} of the largest value)",
+      outputs.equal() ? "equal to the unsplit models'" : "NOT equal to the unsplit models'",
+      outputs.largest_difference);
+}
+
 void print_text(const TraceReport& report) {
   const Method& first = report.methods.front();
   fmt::print("{}: {} arrivals, each method run {} times\n{}\n\n{}\n{}\n",
@@ -381,20 +389,20 @@ void print_text(const TraceReport& report) {
              first.totals.size(), practice_text(report.practice),
              methods_table(report).text(report.methods),
              arrival_table().text(arrival_rows(report, first)));
-  fmt::print("outputs: {} (largest difference {:.1e} of the largest value)\n{}\n",
-             report.runs.outputs.equal() ? "equal to the unsplit models'"
-                                         : "NOT equal to the unsplit models'",
-             report.runs.outputs.largest_difference, headline(report));
+  fmt::print("outputs: {}\n{}\n", outputs_text(report.runs.outputs), headline(report));
 }
 
 Json json_of(const TraceReport& report) {
-  return {{"trace", report.played.trace.name},
-          {"unit", "ms"},
-          {"practice", practice_table(report.played.catalogue).json(report.practice)},
-          {"methods", methods_table(report).json(report.methods)},
-          {"outputs",
-           {{"equal", report.runs.outputs.equal()},
-            {"largest_difference", report.runs.outputs.largest_difference}}}};
+  Json document = {{"trace", report.played.trace.name},
+                   {"unit", "ms"},
+                   {"practice", practice_table(report.played.catalogue).json(report.practice)},
+                   {"methods", methods_table(report).json(report.methods)}};
+  const OutputCheck& outputs = report.runs.outputs;
+  if (outputs.compared) {
+    document["outputs"] = {{"equal", outputs.equal()},
+                           {"largest_difference", outputs.largest_difference}};
+  }
+  return document;
 }
 
 void write_timeline(const std::string& path, const TraceReport& report) {

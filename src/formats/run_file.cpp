@@ -230,6 +230,15 @@ std::string segment_mismatch(const RunFile& run, const Problem& problem, const P
 
 }  // namespace
 
+const RunBaseline* RunFile::best_baseline() const {
+  const RunBaseline* best = nullptr;
+  for (const RunBaseline& baseline : baselines) {
+    const double time = rival(baseline).median;
+    if (time > 0 && (best == nullptr || time < rival(*best).median)) best = &baseline;
+  }
+  return best;
+}
+
 RunFile parse_run(std::string_view text, const std::string& origin) {
   const JsonDocument document(text, origin);
   const JsonValue root = document.root();

@@ -113,6 +113,9 @@ struct RunFile {
     if (baseline.total_completion) return *baseline.total_completion;
     return objective == Objective::throughput ? baseline.per_sample : baseline.latency;
   }
+  // The fastest that was measured, valid or not: beside the rest of them a plan would look better than it is.
+  // nullptr if nothing was.
+  [[nodiscard]] const RunBaseline* best_baseline() const;
 };
 
 // Throws InputError.

@@ -16,19 +16,19 @@ double quantile_of_sorted(const std::vector<double>& values, double fraction) {
   return std::lerp(values[below], values[above], place - static_cast<double>(below));
 }
 
-bool too_few(const Measured& runs) {
-  return !runs.undisturbed() || runs.kept < std::min(kFewestKept, runs.kept + runs.rejected);
-}
-
 }  // namespace
 
+bool Measured::disturbed() const {
+  return !undisturbed() || kept < std::min(kFewestKept, kept + rejected);
+}
+
 bool Measured::valid() const {
-  return !too_few(*this) && spread() <= kLargestSpread;
+  return !disturbed() && spread() <= kLargestSpread;
 }
 
 std::string doubt_of(const Measured& runs) {
   if (runs.valid()) return {};
-  if (too_few(runs)) {
+  if (runs.disturbed()) {
     return fmt::format("{} of {} runs were disturbed", runs.rejected, runs.kept + runs.rejected);
   }
   return fmt::format("the undisturbed runs differ by {:.0f} %", 100 * runs.spread());

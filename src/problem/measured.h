@@ -20,6 +20,8 @@ struct Measured {
 
   // At least half of the runs were kept.
   [[nodiscard]] bool undisturbed() const { return kept > 0 && rejected <= kept; }
+  // Others took so many of the runs that the rest tells nothing: most of them, or all but one or two.
+  [[nodiscard]] bool disturbed() const;
   // There is no doubt about it: `doubt_of`.
   [[nodiscard]] bool valid() const;
   // The distance of the deciles, relative to the median.

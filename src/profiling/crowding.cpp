@@ -9,12 +9,10 @@
 namespace placewright {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;  // of the inputs
-
 CompiledWhole compiled_whole(const NeuralModel& model, const Target& target) {
   CompiledWhole result;
   result.part = model.compile_whole(compile_options(target));
-  result.inputs = seeded_inputs(model.graph(), kSeed, target);
+  result.inputs = seeded_inputs(model.graph(), kProfileSeed, target);
   result.request = request_with(*result.part, result.inputs);
   return result;
 }
@@ -70,6 +68,11 @@ void BusyDevices::beside(const Target& target, const std::function<void()>& work
 
 double TurnTimes::factor() const {
   return again.median > 0 ? std::max(1.0, first.median / again.median) : 1;
+}
+
+std::string TurnTimes::doubt() const {
+  const std::string doubt = doubt_of(first);
+  return doubt.empty() ? doubt_of(again) : doubt;
 }
 
 std::vector<TurnTimes> measure_turns(std::span<const NeuralModel* const> models,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backends/part_inputs.h"
@@ -54,6 +55,8 @@ struct TurnTimes {
   Measured again;  // right after that
 
   [[nodiscard]] double factor() const;
+  // Why it should not be believed; empty: it may be.
+  [[nodiscard]] std::string doubt() const;
 };
 
 // The models take turns on the target, twice each, with the other devices busy; by model.

@@ -20,8 +20,6 @@
 namespace placewright {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;  // of the inputs
-
 // In a turn a chain first runs once without counting: what ran before it has filled the caches with
 // weights of its own. Then it runs more than once, since that run costs as much as one that counts. Most
 // of the time of a profile goes by here, and a trial has one time to tell where the groups apart have
@@ -67,7 +65,7 @@ class CutTrials {
   explicit CutTrials(const Cutting& cutting)
       : cutting_(cutting),
         graph_(cutting.model.graph()),
-        inputs_(seeded_inputs(graph_, kSeed, cutting.target)) {
+        inputs_(seeded_inputs(graph_, kProfileSeed, cutting.target)) {
     add(equal_segments(cutting.ordered, cutting.op_times, 1));
   }
 
@@ -88,7 +86,7 @@ class CutTrials {
   void add_random(std::initializer_list<std::size_t> counts) {
     for (const std::size_t count : counts) {
       if (count <= cutting_.ordered.size()) {
-        add(random_segments(cutting_.ordered, count, kSeed + count));
+        add(random_segments(cutting_.ordered, count, kProfileSeed + count));
       }
     }
   }

@@ -11,7 +11,6 @@
 namespace placewright {
 namespace {
 
-constexpr std::uint64_t kSeed = 1;        // of the inputs
 constexpr std::size_t kSegments = 8;      // of a trial
 constexpr double kSmall = 0.02;           // ms: the counters of less say little
 constexpr double kWorthTheNoise = 0.005;  // own factors must predict better by so much
@@ -19,6 +18,31 @@ constexpr double kWorthTheNoise = 0.005;  // own factors must predict better by 
 double sum_over(const OpGroup& group, const std::vector<double>& times) {
   return std::accumulate(group.begin(), group.end(), 0.0,
                          [&](double sum, std::size_t op) { return sum + times[op]; });
+}
+
+// Scales the factors of groups that take these times alone, so that all of them together take `factor` times as
+// long. What that would put below 1 is 1, and the others bear the rest.
+void scale_to(double factor, const std::vector<double>& times, std::vector<double>& own) {
+  double rest = factor * std::accumulate(times.begin(), times.end(), 0.0);
+  std::vector<std::size_t> scaled(own.size());
+  std::iota(scaled.begin(), scaled.end(), std::size_t{0});
+  while (!scaled.empty()) {
+    double after = 0;
+    for (const std::size_t group : scaled) after += times[group] * own[group];
+    if (!(after > 0)) return;
+    const double scale = rest / after;
+    const auto below =
+        std::ranges::partition(scaled, [&](std::size_t group) { return scale * own[group] >= 1; });
+    for (const std::size_t group : below) {
+      own[group] = 1;
+      rest -= times[group];
+    }
+    if (below.empty()) {
+      for (const std::size_t group : scaled) own[group] *= scale;
+      return;
+    }
+    scaled.erase(below.begin(), below.end());
+  }
 }
 
 ChainRuns chain_runs(SegmentChain& chain, const Target& target, BusyDevices& busy,
@@ -72,18 +96,17 @@ double error_of(const std::vector<SegmentLoading>& trial,
 std::vector<double> factors_of_groups(const std::vector<OpGroup>& groups,
                                       const std::vector<double>& alone,
                                       const std::vector<double>& loaded, double factor) {
-  std::vector<double> factors(alone.size(), factor);
-  double before = 0;
-  double after = 0;
+  std::vector<double> times;
+  std::vector<double> own;
   for (const OpGroup& group : groups) {
-    const double time = sum_over(group, alone);
-    const double own = std::max(1.0, (sum_over(group, loaded) + kSmall * factor) / (time + kSmall));
-    for (const std::size_t op : group) factors[op] = own;
-    before += time;
-    after += time * own;
+    times.push_back(sum_over(group, alone));
+    const double beside = sum_over(group, loaded);
+    own.push_back(std::max(1.0, (beside + kSmall * factor) / (times.back() + kSmall)));
   }
-  if (after > 0) {
-    for (double& each : factors) each *= factor * before / after;
+  scale_to(factor, times, own);
+  std::vector<double> factors(alone.size(), factor);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const std::size_t op : groups[group]) factors[op] = own[group];
   }
   return factors;
 }
@@ -113,7 +136,7 @@ Loading loading_of(const LoadingTrial& trial, const LoadedOps& ops, BusyDevices&
   std::vector<double> own =
       factors_of_groups(trial.ordered, alone, ops.loaded->milliseconds, result.factor);
 
-  const Buffers inputs = seeded_inputs(trial.model.graph(), kSeed, trial.target);
+  const Buffers inputs = seeded_inputs(trial.model.graph(), kProfileSeed, trial.target);
   SegmentChain chain(trial.model, equal_segments(trial.ordered, alone, trial.whole ? 1 : kSegments),
                      trial.target, inputs);
   BusyDevices nobody;

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +39,8 @@ struct MeasureOptions {
 };
 
 inline constexpr std::size_t kFewestRuns = 5;
+
+inline constexpr std::uint64_t kProfileSeed = 1;  // of inputs, and of cuts at random
 
 class Stopped : public std::runtime_error {
  public:

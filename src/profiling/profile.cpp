@@ -99,9 +99,10 @@ std::string loading_text(const std::string& model, const KindProfile& kind) {
   const Loading& loading = *kind.beside_busy_cores;
   return fmt::format(
       "{} on {}: {:.3f} times as long while the other cores work, {}; {}, off by {:.1f} % for the "
-      "model in {} segments beside them ({} would be off by {:.1f} %)",
+      "model in {} segment{} beside them ({} would be off by {:.1f} %)",
       model, kind.kind, loading.factor, runs_text(loading.latency), loading.by_op ? kOwn : kOne,
-      100 * loading.error, loading.segments, loading.by_op ? kOne : kOwn, 100 * loading.rejected);
+      100 * loading.error, loading.segments, loading.segments == 1 ? "" : "s",
+      loading.by_op ? kOne : kOwn, 100 * loading.rejected);
 }
 
 class Profiler {
@@ -184,7 +185,7 @@ class Profiler {
       ModelProfile& entry = profile_.models[model];
       entry.kinds[kind].in_turn = turns[model];
       doubt(fmt::format("{} in turn with the others on {}", entry.name, name_of(target)),
-            doubt_of(turns[model].first));
+            turns[model].doubt());
     }
   }
 
@@ -357,9 +358,8 @@ class Profiler {
       }
       if (kind.in_turn) {
         origin.push_back(fmt::format(
-            "{} on {}: {:.3f} times as long after another model as after itself, {}; one factor "
-            "for "
-            "all ops",
+            "{} on {}: {:.3f} times as long after another model as after itself, {}; "
+            "one factor for all ops",
             entry.name, kind.kind, kind.in_turn->factor(), runs_text(kind.in_turn->first)));
       }
       if (kind.unsupported > 0) {
@@ -368,9 +368,8 @@ class Profiler {
       }
       if (kind.cut.trials.empty()) continue;
       origin.push_back(fmt::format(
-          "cuts of {} on {}: {:.4g} ms in one piece, {}; a segment more costs {:.4g} ms and what "
-          "the "
-          "group that begins it takes longer by itself",
+          "cuts of {} on {}: {:.4g} ms in one piece, {}; a segment more costs {:.4g} ms and "
+          "what the group that begins it takes longer by itself",
           entry.name, kind.kind, kind.cut.whole.median,
           kind.cut.apart
               ? fmt::format("{:.4g} ms with every fused group by itself", kind.cut.apart->median)
@@ -523,6 +522,20 @@ class Profiler {
 
 double KindProfile::loaded() const {
   return (beside_busy_cores ? beside_busy_cores->factor : 1) * (in_turn ? in_turn->factor() : 1);
+}
+
+std::string KindProfile::doubt() const {
+  std::string why = doubt_of(latency);
+  if (why.empty() && beside_busy_cores) {
+    why = beside_busy_cores->doubt();
+    if (!why.empty()) why = "beside busy cores " + why;
+  }
+  if (why.empty() && in_turn) {
+    why = in_turn->doubt();
+    if (!why.empty()) why = "in turn " + why;
+  }
+  if (why.empty() && !cut.trials.empty()) why = cut.doubt();
+  return why;
 }
 
 std::optional<Profile> profile_models(const ProfileRequest& request) {

@@ -51,6 +51,8 @@ struct KindProfile {
 
   // The times of all ops in the problem, relative to the latency.
   [[nodiscard]] double loaded() const;
+  // Why what was measured should not be believed; empty: it may be.
+  [[nodiscard]] std::string doubt() const;
 };
 
 struct ModelProfile {

@@ -22,9 +22,9 @@ Line line_through(const std::vector<LinePoint>& points, const std::vector<double
     sum_xy += weights[i] * x * y;
   }
   const double determinant = sum * sum_xx - sum_x * sum_x;
-  if (!(determinant > 0)) return {sum > 0 ? sum_y / sum : 0, 0};
+  if (!(determinant > 0)) return {sum > 0 ? std::max(0.0, sum_y / sum) : 0, 0};
   const double slope = (sum * sum_xy - sum_x * sum_y) / determinant;
-  if (slope < 0) return {sum_y / sum, 0};
+  if (slope < 0) return {std::max(0.0, sum_y / sum), 0};
   const double offset = (sum_y - slope * sum_x) / sum;
   if (offset < 0) return {0, std::max(0.0, sum_xy / sum_xx)};
   return {offset, slope};

@@ -1,7 +1,7 @@
 #include "running/unplanned_models.h"
 
 #include <algorithm>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +12,57 @@
 #include "running/run_log.h"
 
 namespace placewright {
+namespace {
+
+// Of one model in a plan, in the problem's unit.
+struct ModelTurn {
+  double arrival = 0;
+  double start = kInfinity;
+  double end = 0;
+  double time = 0;  // alone, measured
+};
+
+std::vector<ModelTurn> turns_of(const Problem& problem, const Schedule& schedule,
+                                const std::vector<double>& times) {
+  std::vector<ModelTurn> turns;
+  for (const ModelId model : problem.models()) {
+    turns.push_back({.arrival = problem.model(model).arrival, .time = times[model.index()]});
+  }
+  for (const OpId op : problem.ops()) {
+    ModelTurn& turn = turns[problem.op(op).model.index()];
+    turn.start = std::min(turn.start, schedule.start[op]);
+    turn.end = std::max(turn.end, schedule.end[op]);
+  }
+  std::ranges::sort(turns, {}, &ModelTurn::start);
+  return turns;
+}
+
+// One after the other, and never idle while a model waits that has arrived.
+bool follow_each_other(std::span<const ModelTurn> turns) {
+  constexpr double kTolerance = 1e-9;  // of the end of the last
+  double free = 0;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const ModelTurn waiting = std::ranges::min(turns.subspan(i), {}, &ModelTurn::arrival);
+    const double latest = std::max(free, waiting.arrival) + kTolerance * turns.back().end;
+    if (turns[i].start < free || turns[i].start > latest) return false;
+    free = turns[i].end;
+  }
+  return true;
+}
+
+// No model starts before a shorter one that has arrived.
+bool shortest_are_first(std::span<const ModelTurn> turns) {
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const ModelTurn& next = turns[i];
+    const bool passed_over = std::ranges::any_of(turns.subspan(i + 1), [&](const ModelTurn& other) {
+      return other.arrival <= next.start && other.time < next.time;
+    });
+    if (passed_over) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 UnplannedModels::UnplannedModels(const Problem& problem,
                                  const std::vector<std::unique_ptr<NeuralModel>>& models,
@@ -107,23 +158,10 @@ bool UnplannedModels::is_policy(const Plan& plan, const Policy& policy) const {
     return false;
   }
   if (kind_of(target_named(problem_.device(first).name)) != kind_of(policy.target)) return false;
-  std::vector<double> starts(arrivals_.size(), kInfinity);
-  std::vector<double> ends(arrivals_.size(), 0);
-  for (const OpId op : problem_.ops()) {
-    const std::size_t model = problem_.op(op).model.index();
-    starts[model] = std::min(starts[model], plan.schedule->start[op]);
-    ends[model] = std::max(ends[model], plan.schedule->end[op]);
-  }
-  std::vector<std::size_t> order(arrivals_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t model) { return starts[model]; });
+  const std::vector<ModelTurn> turns = turns_of(problem_, *plan.schedule, policy.times);
   // The end of the last does not depend on the order.
   const bool any_order = problem_.objective() != Objective::total_completion;
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (starts[order[i]] < ends[order[i - 1]]) return false;
-    if (!any_order && policy.times[order[i]] < policy.times[order[i - 1]]) return false;
-  }
-  return true;
+  return follow_each_other(turns) && (any_order || shortest_are_first(turns));
 }
 
 }  // namespace placewright

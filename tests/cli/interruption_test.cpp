@@ -27,6 +27,7 @@ namespace placewright::testing {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 const std::vector<std::string> kLongSearch = {
     "plan",         example_path("moirai/inceptionv4.json"),
@@ -119,6 +120,36 @@ TEST(Interruption, WhileAModelIsMeasuredTheAnswerIsNo) {
     EXPECT_EQ(result.err, "placewright: interrupted while the model was measured\n");
     EXPECT_FALSE(std::filesystem::exists(plan));
   }
+}
+
+// What `run --trace` printed of endless runs. Before every method had run once it prints nothing: then it is tried
+// again, for longer.
+std::string runs_until_interrupted(const std::string& trace, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"run", "--trace", trace, "--repeat", "1000000"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  for (std::chrono::milliseconds time{250}; time < std::chrono::minutes(1); time *= 2) {
+    RunningProgram program(arguments);
+    wait_while_in_set(false, program.process(), "SigCgt", SIGINT);
+    std::this_thread::sleep_for(time);
+    program.send(SIGINT);
+    const auto result = program.wait();
+    if (!result.out.empty()) return result.out;
+    EXPECT_EQ(result.err, "placewright: interrupted before every method had run once\n");
+  }
+  return {};
+}
+
+TEST(Interruption, OfArrivalsSaysThatOutputsWereNotCompared) {
+  const Folder folder;
+  const std::string model = make_zoo_model("tiny-pair", folder.file("")).xml;
+  ASSERT_EQ(run({"import", model, "-o", folder.file("pair.json"), "-q"}).exit_code, 0);
+  const std::string trace =
+      folder.write("trace.json", R"({"placewright": "trace", "version": 1, "models": ["pair.json"],
+                                     "arrivals": [{"model": "tiny-pair", "time": 0}]})");
+  EXPECT_THAT(runs_until_interrupted(trace, {}), HasSubstr("\noutputs: not compared\n"));
+  const auto document = nlohmann::json::parse(runs_until_interrupted(trace, {"--json"}));
+  EXPECT_TRUE(document.contains("methods"));
+  EXPECT_FALSE(document.contains("outputs"));
 }
 
 // A program that writes its plan into a pipe too small for it, so that it lives on after planning

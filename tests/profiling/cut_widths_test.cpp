@@ -1,6 +1,7 @@
 #include "profiling/cut_widths.h"
 
 #include <array>
+#include <functional>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -38,8 +39,15 @@ TEST(CutWidths, InterpolationIsLinearInTheLogarithm) {
   EXPECT_DOUBLE_EQ(interpolated(narrow, 1, wide, 16, 16).call, 0.5);
 }
 
-// Which places were measured, if the trials between the ends are predicted so far off.
-std::set<std::size_t> measured_places(const std::vector<std::size_t>& cores, double error,
+CutCost disturbed(CutCost cost) {
+  Measured& trial = cost.trials.front().time;
+  trial.rejected = 2 * trial.kept;
+  return cost;
+}
+
+// Which places were measured, with these trials between the ends.
+std::set<std::size_t> measured_places(const std::vector<std::size_t>& cores,
+                                      const std::function<CutCost(GroupEntries)>& trial,
                                       std::vector<CutCost>* costs = nullptr) {
   std::set<std::size_t> measured;
   const std::vector<CutCost> found = cuts_of_widths(
@@ -49,10 +57,16 @@ std::set<std::size_t> measured_places(const std::vector<std::size_t>& cores, dou
              measured.insert(place);
              return measured_cost({static_cast<double>(cores[place]), {1}});
            },
-       .attempt = [&](std::size_t,
-                      GroupEntries supposed) { return cost_of(std::move(supposed), error); }});
+       .attempt = [&](std::size_t, GroupEntries supposed) { return trial(std::move(supposed)); }});
   if (costs != nullptr) *costs = found;
   return measured;
+}
+
+// The same, if they are predicted so far off.
+std::set<std::size_t> measured_places(const std::vector<std::size_t>& cores, double error,
+                                      std::vector<CutCost>* costs = nullptr) {
+  return measured_places(
+      cores, [&](GroupEntries supposed) { return cost_of(std::move(supposed), error); }, costs);
 }
 
 TEST(CutWidths, OnlyTheEndsAreMeasuredWhereTheTrialsAreAsPredicted) {
@@ -67,6 +81,13 @@ TEST(CutWidths, OnlyTheEndsAreMeasuredWhereTheTrialsAreAsPredicted) {
 
 TEST(CutWidths, WhatIsPredictedBadlyIsMeasured) {
   EXPECT_THAT(measured_places({1, 2, 4, 8, 16}, 0.2), ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(CutWidths, WhereTheTrialsWereDisturbedItIsMeasuredToo) {
+  const auto trial = [](GroupEntries supposed) {
+    return disturbed(cost_of(std::move(supposed), 0));
+  };
+  EXPECT_THAT(measured_places({1, 2, 4}, trial), ElementsAre(0, 1, 2));
 }
 
 TEST(CutWidths, FewSizesAreAllMeasured) {

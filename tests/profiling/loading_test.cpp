@@ -36,6 +36,16 @@ TEST(Loading, AGroupThatIsSlowedDownHasAFactorOfItsOwn) {
   EXPECT_DOUBLE_EQ(sum, 16 * 1.25) << "as the latency says";
 }
 
+TEST(Loading, NoGroupIsFasterThanAlone) {
+  const std::vector<OpGroup> groups{{0, 1}, {2}};
+  const std::vector<double> alone{4, 4, 8};
+  const std::vector<double> factors = factors_of_groups(groups, alone, {4, 4, 12}, 1.1);
+  EXPECT_EQ(factors[0], 1);
+  EXPECT_EQ(factors[1], 1);
+  EXPECT_DOUBLE_EQ(factors[2], 1.2) << "it bears what the others cannot give";
+  EXPECT_THAT(factors_of_groups(groups, alone, {4, 4, 12}, 1), Each(1));
+}
+
 TEST(Loading, TheCountersOfASmallGroupSayLittle) {
   const std::vector<double> factors = factors_of_groups({{0}, {1}}, {10, 0.001}, {12, 0.004}, 1.2);
   EXPECT_NEAR(factors[1], 1.2, 0.2) << "not four times as long";

@@ -180,13 +180,18 @@ TEST(Profile, SetsWithCoresInCommonShareThemAndTheMemory) {
   // Two replicas on a core each, or both cores as threads.
   EXPECT_EQ(problem.rules().max_replicas, 2);
   // Nothing is beside both cores.
-  EXPECT_TRUE(profile->models.front().kinds[0].beside_busy_cores);
+  const auto& loading = profile->models.front().kinds[0].beside_busy_cores;
+  ASSERT_TRUE(loading);
   EXPECT_FALSE(profile->models.front().kinds[1].beside_busy_cores);
+  const std::string used =
+      loading->by_op ? "a factor for each fused group" : "one factor for all ops";
   EXPECT_THAT(profile->draft.origin,
               Contains(AllOf(HasSubstr("times as long while the other cores work"),
-                             HasSubstr("one factor for all ops"), HasSubstr("off by "),
-                             HasSubstr("for the model in ")))
+                             HasSubstr("; " + used + ", off by "), HasSubstr("for the model in ")))
                   .Times(1));
+  EXPECT_THAT(profile->draft.origin,
+              Contains(AllOf(HasSubstr("that slept while"), HasSubstr("unwatched"))).Times(1))
+      << "who wakes up has no probe";
 }
 
 TEST(Profile, DevicesWithoutACommonCoreAreBusyWhereSeveralModelsShareThem) {
@@ -216,6 +221,23 @@ TEST(Profile, DevicesWithoutACommonCoreAreBusyWhereSeveralModelsShareThem) {
     EXPECT_NEAR(sum, kind.latency.median * kind.loaded(), 1e-9 * sum);
   }
   EXPECT_THAT(two->draft.origin, Contains(HasSubstr("times as long after another model")).Times(2));
+  EXPECT_THAT(two->draft.origin, Contains(HasSubstr("for the model in 1 segment beside")).Times(2));
+}
+
+TEST(Profile, AKindIsAsDoubtfulAsWhateverWasMeasuredOnIt) {
+  const Measured steady{.median = 10, .low = 10, .high = 10, .kept = 5};
+  const Measured disturbed{.median = 10, .low = 10, .high = 10, .kept = 1, .rejected = 4};
+  KindProfile kind;
+  kind.latency = steady;
+  kind.beside_busy_cores = Loading{.latency = steady, .trial = steady};
+  kind.in_turn = TurnTimes{.first = steady, .again = steady};
+  EXPECT_THAT(kind.doubt(), IsEmpty());
+  kind.in_turn->again = disturbed;
+  EXPECT_EQ(kind.doubt(), "in turn 4 of 5 runs were disturbed") << "the factor is relative to it";
+  kind.beside_busy_cores->trial = disturbed;
+  EXPECT_EQ(kind.doubt(), "beside busy cores 4 of 5 runs were disturbed");
+  kind.latency = disturbed;
+  EXPECT_EQ(kind.doubt(), "4 of 5 runs were disturbed");
 }
 
 TEST(Profile, EndsWhenItIsAskedTo) {

@@ -24,6 +24,16 @@ TEST(RobustLine, NeitherNumberIsNegative) {
   EXPECT_GT(below.slope, 0);
 }
 
+TEST(RobustLine, NorWhereAllPointsAre) {
+  for (const auto& points : {std::vector<LinePoint>{{1, -1}, {2, -2}, {3, -3}},
+                             {{1, -3}, {2, -2}, {3, -1}},
+                             {{2, -1}}}) {
+    const Line line = robust_line(points, 0.1);
+    EXPECT_EQ(line.offset, 0);
+    EXPECT_GE(line.slope, 0);
+  }
+}
+
 TEST(RobustLine, OfNoPointsIsZero) {
   const Line line = robust_line({}, 1);
   EXPECT_EQ(line.at(5), 0);

@@ -152,5 +152,22 @@ TEST_F(Baselines, ModelsOneAfterTheOtherOnAllCoresAreThatBaseline) {
   EXPECT_EQ(same_as_plan(baselines_of(models, plan.value())).size(), 1U);
 }
 
+TEST_F(Baselines, APlanThatIdlesForALaterModelIsNot) {
+  constexpr double kAfterTheFirst = 5;
+  const Problem models = two_models(Objective::latency, kAfterTheFirst);
+  const Placement all_cores(models.op_count(), DeviceId{cores()});
+  Plan plan = plan_of_placement(models, all_cores).value();
+  ASSERT_EQ(same_as_plan(baselines_of(models, plan)).size(), 1U);
+  // The first model, which waits from the beginning, follows the second.
+  const double later = plan.value;
+  for (const OpId op : models.ops()) {
+    if (models.op(op).model != ModelId{0}) continue;
+    plan.schedule->start[op] += later;
+    plan.schedule->end[op] += later;
+    plan.value = std::max(plan.value, plan.schedule->end[op]);
+  }
+  EXPECT_THAT(same_as_plan(baselines_of(models, plan)), IsEmpty());
+}
+
 }  // namespace
 }  // namespace placewright

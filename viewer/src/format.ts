@@ -74,7 +74,9 @@ export function flopsText(flops: number): string {
   return `${trimmed(size, 3)} ${units[unit]}`;
 }
 
-// What a measurement that is not valid was: others took the cores, else its samples differ too much.
+// What a measurement that is not valid was: others took the cores, so that too few samples were kept
+// (Measured::disturbed), else its samples differ too much.
 export function disturbed({ kept, rejected }: { kept: number; rejected: number }): boolean {
-  return kept === 0 || rejected > kept;
+  const fewest = 3;
+  return kept === 0 || rejected > kept || kept < Math.min(fewest, kept + rejected);
 }
