@@ -297,17 +297,16 @@ void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers
 
 // One thread for all streams, as a program has that uses the backend by itself: a thread for each would take
 // cores from those that compute whenever a sample ends. What the streams lose to others is asked now and
-// then, and the samples since the last time share it.
+// then, since that goes through all threads, which takes a core some tenths of a millisecond; the samples
+// since the last time share it.
 void Execution::follow_streams(std::size_t samples, Workers& workers, WorkerLog& log) {
   if (!workers.meet(0, 1)) return;
   const PlanWorker& self = plan_.workers().front();
   const std::size_t streams = self.devices.size();
   const std::unique_ptr<DisturbanceProbe> probe = plan_.probe(self, self.devices.front());
   std::queue<Clock::time_point> started;
-  std::vector<std::pair<std::size_t, double>> unwatched;  // samples and their ends
-  // A look goes through all threads of the process, which takes one of the cores some hundredths of this. The
-  // shortest turn of a comparison has ten of them, so that it is not kept or left out as a whole.
-  constexpr std::chrono::milliseconds kBetweenLooks{10};
+  std::vector<std::pair<std::size_t, double>> unwatched;   // samples and their ends
+  constexpr std::chrono::milliseconds kBetweenLooks{100};  // a look takes a core some tenths of one
   Clock::time_point looked = Clock::now();
   probe->begin();
   for (std::size_t next = 0; next < samples + streams; ++next) {
