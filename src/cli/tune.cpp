@@ -36,9 +36,9 @@ constexpr const char* kExamples =
     "\n"
     "Each round plans, runs the plan and corrects the costs by what its segments took. It ends\n"
     "when predicted and measured agree within 5 %, when the same plan comes again, or after\n"
-    "--rounds. Then the best plan and the model uncut run in turns, and a plan that cuts the "
-    "model\n"
-    "is kept only if it is faster.";
+    "--rounds. Then the best plan and the model uncut (several: one after the other) run in "
+    "turns,\n"
+    "and the plan is kept only if it is faster.";
 
 struct TuneOptions {
   ProblemOptions problem;
@@ -61,30 +61,30 @@ std::string devices_text(const TuningRound& round) {
   return fmt::format("{}", fmt::join(device_names(round.problem, devices), ", "));
 }
 
-// One sentence: what is kept, and whether cutting was worth it.
+// One sentence: what is kept, and whether planning was worth it.
 std::string headline(const Tuning& tuning) {
   const TuningRound& best = *tuning.best();
   const bool several = best.problem.model_count() > 1;
-  const char* models = several ? "the models" : "the model";
-  const char* them = several ? "them" : "it";
+  const char* uncut_text = several ? "the models one after the other" : "the model uncut";
+  const char* other_text = several ? "the other plan" : "the plan that cuts it";
   const TuningRound* uncut = tuning.uncut();
   const auto text = [](const TuningRound& round) {
     return value_text(round.measured(), round.problem.unit());
   };
   if (!best.valid()) {
     return fmt::format("kept: {}, {}; the final is not valid: {}",
-                       best.uncut ? fmt::format("{} uncut", models) : "the last plan", text(best),
+                       best.uncut ? uncut_text : other_text, text(best),
                        doubt_of(best.result.value));
   }
   if (best.uncut) {
     const bool alone = std::ranges::all_of(tuning.finalists, &TuningRound::uncut);
-    return fmt::format("kept: {} uncut on {}, {}: {} {}{}", models, devices_text(best), text(best),
-                       alone ? "no plan cuts" : "the plan that cuts", them,
-                       alone ? "" : " is not faster");
+    return fmt::format("kept: {} on {}, {}: {}", uncut_text, devices_text(best), text(best),
+                       alone ? several ? "no plan was another one" : "no plan cuts it"
+                             : fmt::format("{} is not faster", other_text));
   }
   if (uncut == nullptr) return fmt::format("kept: {}", text(best));
-  return fmt::format("kept: {}, {:.3g} times as fast as {} uncut ({})", text(best),
-                     uncut->measured() / best.measured(), models, text(*uncut));
+  return fmt::format("kept: {}, {:.3g} times as fast as {} ({})", text(best),
+                     uncut->measured() / best.measured(), uncut_text, text(*uncut));
 }
 
 // Of the rounds, or of the finalists.

@@ -83,7 +83,7 @@ class Tuner {
   void play_final() {
     constexpr int kAttempts = 3;
     std::vector<TuningRound> finalists = uncut_finalists(tuning_.rounds.back().corrected_draft());
-    const TuningRound* cut = fastest_cut_round();
+    const TuningRound* cut = fastest_other_round();
     if (cut == nullptr && finalists.empty()) cut = &tuning_.rounds.back();
     if (cut != nullptr) {
       finalists.push_back({Problem(cut->problem.draft()), cut->outcome, {}, cut->uncut});
@@ -99,7 +99,7 @@ class Tuner {
   }
 
   // Of those whose measurement is valid, if any is: the final measures again.
-  [[nodiscard]] const TuningRound* fastest_cut_round() const {
+  [[nodiscard]] const TuningRound* fastest_other_round() const {
     const TuningRound* fastest = nullptr;
     const auto rank = [](const TuningRound& round) {
       return std::pair(!round.valid(), round.measured());

@@ -5,7 +5,7 @@
 // predicted and measured agree, when the same placement keeps coming, when there is no plan, or when
 // the rounds are used up.
 //
-// Then the final: the fastest round that cut the model, and the model uncut on each kind of device
+// Then the final: the fastest round that cut the model or had several side by side, and the model uncut on each kind of device
 // that may be the best for it (of several models one after the other, the shortest first; for
 // throughput on as many equal devices as may share it), which is what the backend gives without a
 // plan. With all cores of the process there are two of each: the system moves the threads, or the backend
@@ -55,7 +55,7 @@ struct TuningRound {
   Problem problem;
   PlanOutcome outcome;
   RunResult result;
-  bool uncut = false;  // no model is cut, and all of them run on one device
+  bool uncut = false;  // planning/uncut_plan.h: also of several models, all on one device
   bool out = false;    // of the final: clearly slower than the fastest, and had not all turns
 
   [[nodiscard]] double predicted() const { return outcome.value(); }

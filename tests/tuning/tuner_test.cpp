@@ -119,6 +119,26 @@ TEST(Tuning, TheModelUncutIsPredictedToTakeWhatItTook) {
   EXPECT_NEAR(kept.predicted(), kept.valid() ? kept.measured() : otherwise, 1e-9);
 }
 
+// No model is cut, and yet it is a plan that nobody has without planning.
+TEST(Tuning, ModelsSideBySideTakePartInTheFinal) {
+  const Folder folder;
+  ProfileRequest request;
+  const std::string model = model_file({"toy", "branches"}, folder.file(""));
+  request.files = {{model, {}}, {model_file({"toy", "chain"}, folder.file("")), {}}};
+  request.targets = {target_named("toy:0"), target_named("toy:1")};
+  request.measure.repeat = 3;
+  TuneRequest tuned = heft_twice();
+  tuned.plan.planner = "aswm";  // each model whole, on a device of its own
+  tuned.rounds = 1;
+  const Tuning tuning = tune(profile_models(request)->draft, tuned);
+  ASSERT_EQ(tuning.rounds.size(), 1U);
+  ASSERT_EQ(tuning.rounds.front().result.segments.size(), 2U);
+  EXPECT_FALSE(tuning.rounds.front().uncut);
+  ASSERT_GE(tuning.finalists.size(), 2U);
+  EXPECT_FALSE(tuning.finalists.back().uncut);
+  EXPECT_TRUE(tuning.finalists.front().uncut);
+}
+
 // A model on each core of the process and on all of them, which are as fast for the objective.
 ProblemDraft costs_on_cores(const Folder& folder, Objective objective) {
   ProblemDraft costs = model_draft({"openvino", "tiny-branches"}, folder.file("models"),
