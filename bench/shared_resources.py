@@ -162,7 +162,7 @@ def main(arguments):
     parser.add_argument("--folder", required=True, type=pathlib.Path, help="what was measured; what it has is not measured again")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--sets", type=int, default=3, help="of three models, and of six")
-    parser.add_argument("--traces", type=int, default=2, help="of arrivals, each with two loads")
+    parser.add_argument("--traces", type=int, default=2, help="of arrivals, each with three loads")
     parser.add_argument("--tables", action="store_true", help="print what the folder has, measure nothing, and leave the page as it is")
     options = parser.parse_args(arguments)
     if not options.tables:
