@@ -102,7 +102,8 @@ def agreement_table(results, objective):
         own = plan["measured"]
         spread = (own["high"] - own["low"]) / own["median"] if own["valid"] else None
         rivals = [number(rival["speed_up"], "{:.2f}x") for rival in plan["baselines"].values()]
-        best = min(plan["baselines"].values(), key=lambda rival: rival["median"])["speed_up"]  # null: one of them is not valid
+        measured = [rival for rival in plan["baselines"].values() if rival["median"]]
+        best = min(measured, key=lambda rival: rival["median"])["speed_up"] if measured else None  # null: one of them is not valid
         equal = "-" if plan["outputs"] is None else "equal" if plan["outputs"]["equal"] else "NOT equal"
         rows.append([result["model"], number(plan["predicted"]), number(own["median"]) if own["valid"] else "not valid",
                      number(ratio_of(plan), "{:.3f}"), number(spread, "{:.1%}"), nature_of(plan), *rivals, number(best, "{:.2f}x"), equal,

@@ -80,7 +80,7 @@ struct Report {
 // One sentence: how fast, and whether the plan was worth it.
 std::string headline(const Report& report) {
   const Measured& own = report.run.measured;
-  const std::string text =
+  std::string text =
       report.pipeline() ? fmt::format("throughput: {}, {} each", rate_text(own), measured_text(own))
                         : fmt::format("{}: {}", report.value_name(), measured_text(own));
   if (report.run.baselines.empty()) return text;
@@ -89,8 +89,9 @@ std::string headline(const Report& report) {
     return text + fmt::format("; not compared with {}, since one of them is not valid",
                               best != nullptr ? best->name : "what there is without a plan");
   }
-  if (best->is_plan)
+  if (best->is_plan) {
     return text + fmt::format("; the plan is the best without one: {}", best->name);
+  }
   const Measured& other = report.run.rival(*best);
   const std::string rival =
       fmt::format("{} ({}), the best without a plan", best->name,
