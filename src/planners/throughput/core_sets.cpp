@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+
+#include <fmt/format.h>
 
 namespace placewright::throughput {
 
@@ -139,6 +142,23 @@ class CoreSetsBuilder {
   std::map<std::vector<std::size_t>, std::size_t> shapes_;
   CoreSets sets_;
 };
+
+std::string CoreSets::refuses(const Problem& problem) {
+  if (problem.device_count() > kMostPlaces) {
+    return fmt::format("it knows up to {} devices", kMostPlaces);
+  }
+  Table<ResourceId, std::uint64_t> holders(problem.resource_count(), 0);
+  for (const DeviceId device : problem.devices()) {
+    for (const ResourceUse& use : problem.uses(device)) {
+      holders[use.resource] |= std::uint64_t{1} << device.index();
+    }
+  }
+  std::set<std::uint64_t> atoms(holders.begin(), holders.end());
+  atoms.erase(0);
+  if (atoms.size() <= kMostAtoms) return {};
+  return fmt::format("it knows up to {} cores, those that the same devices have being one",
+                     kMostAtoms);
+}
 
 std::optional<CoreSets> CoreSets::of(const StageModel& model) {
   return CoreSetsBuilder(model).build();

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "planners/throughput/stage_model.h"
@@ -32,8 +33,9 @@ struct CoreState {
 class CoreSets {
  public:
   // Resources must be nested and taken whole (problem/exclusion.h). Nullopt: more atoms or devices than a
-  // state holds.
+  // state holds, as `refuses` says.
   static std::optional<CoreSets> of(const StageModel& model);
+  static std::string refuses(const Problem& problem);
 
   struct Place {
     DeviceId device;

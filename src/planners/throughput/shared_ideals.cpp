@@ -62,6 +62,10 @@ class SharedIdealSearch {
 
   Answer run() {
     take_starts();
+    if (!sets_) {
+      why_ = CoreSets::refuses(problem_);
+      return answer();
+    }
     if (!best_) search_along_orders();
     if (!settled() && !search_all()) search_along_orders();
     return answer();
