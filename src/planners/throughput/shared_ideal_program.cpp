@@ -34,6 +34,7 @@ double crew_count(const Problem& problem) {
   return count;
 }
 
+template <std::size_t kAtoms>
 class Run {
  public:
   Run(const SharedIdeals& ideals, double cutoff, std::size_t width, Control& control)
@@ -59,8 +60,9 @@ class Run {
   }
 
  private:
+  using State = CoreState<kAtoms>;
   struct Label {
-    CoreState state;
+    State state;
     double open = 0;  // sum over cores of the time that is left
     double peak = 0;  // the longest load, also of cores that are full
     std::size_t source = 0;
@@ -164,7 +166,7 @@ class Run {
   }
 
   // False if a core would have more than the cutoff to do.
-  bool take(CoreState& state, const SharedIdeals::Crew& crew, double load, double& peak) const {
+  bool take(State& state, const SharedIdeals::Crew& crew, double load, double& peak) const {
     for (std::uint64_t bits = crew.places; bits != 0; bits &= bits - 1) {
       const auto place = static_cast<std::size_t>(std::countr_zero(bits));
       sets_.add(state, place, load);
@@ -179,7 +181,7 @@ class Run {
 
   // Sets that no stage behind the ideal fits on count as taken. Cores that can only be taken together have
   // the longest load of them all to do; those that cannot be taken are full.
-  void close(CoreState& state) const {
+  void close(State& state) const {
     for (std::size_t place = 0; place < sets_.places().size(); ++place) {
       const CoreSets::Place& record = sets_.places()[place];
       for (std::size_t atom = record.first_atom; atom < record.end_atom; ++atom) {
@@ -203,14 +205,14 @@ class Run {
     }
   }
 
-  void open_up(const CoreState& state, double& open) const {
+  void open_up(const State& state, double& open) const {
     open = 0;
     for (std::size_t atom = 0; atom < sets_.atom_count(); ++atom) {
       open += sets_.atom_width(atom) * (cutoff_ - state.load[atom]);
     }
   }
 
-  [[nodiscard]] bool dominates(const CoreState& a, const CoreState& b) const {
+  [[nodiscard]] bool dominates(const State& a, const State& b) const {
     if ((a.taken & ~b.taken) != 0) return false;
     for (std::size_t atom = 0; atom < sets_.atom_count(); ++atom) {
       if (a.load[atom] > b.load[atom]) return false;
@@ -259,7 +261,7 @@ class Run {
   }
 
   // How much time of cores the merged one gains; sets that only one has taken weigh as their cores do.
-  [[nodiscard]] double distance(const CoreState& a, const CoreState& b) const {
+  [[nodiscard]] double distance(const State& a, const State& b) const {
     double sum = 0;
     for (std::size_t atom = 0; atom < sets_.atom_count(); ++atom) {
       sum += sets_.atom_width(atom) * std::abs(a.load[atom] - b.load[atom]);
@@ -307,7 +309,7 @@ class Run {
       const auto& crew = ideals_.crews()[label.crew];
       stages.push_back(stage_of(crew, at_places, family_.difference(label.ideal, from.ideal)));
       if (label.ideal == last_) break;
-      CoreState state = from.state;
+      State state = from.state;
       double peak = 0;
       set_outer(label.ideal);
       take(state, crew, loads_.load(from.ideal, crew.first_class, 1).sum() / crew.replicas(), peak);
@@ -538,7 +540,10 @@ bool SharedIdeals::look_below(double cutoff, Control& control) {
 
 SharedRun shared_split(const SharedIdeals& ideals, double cutoff, std::size_t width,
                        Control& control) {
-  return Run(ideals, cutoff, width, control).run();
+  const std::size_t atoms = ideals.sets().atom_count();
+  if (atoms <= 8) return Run<8>(ideals, cutoff, width, control).run();
+  if (atoms <= 16) return Run<16>(ideals, cutoff, width, control).run();
+  return Run<kMostAtoms>(ideals, cutoff, width, control).run();
 }
 
 }  // namespace placewright::throughput
