@@ -13,6 +13,7 @@
 namespace placewright::throughput {
 namespace {
 
+constexpr std::size_t kLooksPerQuestion = 10'000;  // at sources and labels
 constexpr std::size_t kMostCrews = 2000;
 constexpr std::size_t kMostToldApart = 6;       // classes: 64 sets of them
 constexpr std::size_t kMostLabels = 3'000'000;  // 200 bytes each
@@ -85,16 +86,26 @@ class Run {
     const double need = ideals_.need(ideal, 0);
     for (const Source& source : sources_) {
       if (!worth_a_look(source, need) || !family_.includes(ideal, source.ideal)) continue;
-      if ((++looks_ & 63U) == 0 && control_.should_stop()) return false;
+      if (is_time_to_stop(1)) return false;
       extend(source);
     }
     if (found_.size() > width_) merge_down();
+    if (stopped_) return false;
     if (found_.empty()) return true;
     Source own{ideal, labels_.size(), labels_.size() + found_.size(), 0};
     for (const Label& label : found_) own.open = std::max(own.open, label.open);
     labels_.insert(labels_.end(), found_.begin(), found_.end());
     sources_.push_back(own);
     return true;
+  }
+
+  // Counts what was looked at since the control was asked, sources and labels.
+  bool is_time_to_stop(std::size_t looks) {
+    looks_ += looks;
+    if (looks_ < kLooksPerQuestion) return stopped_;
+    looks_ = 0;
+    stopped_ = stopped_ || control_.should_stop();
+    return stopped_;
   }
 
   void set_outer(std::size_t ideal) {
@@ -135,6 +146,7 @@ class Run {
           if ((label.state.taken & crew.places) != 0) continue;
           if (label.open * (1 + kSearchRounding) < need + load * crew.cores) continue;
           extend(i, number, load);
+          if (is_time_to_stop(1 + found_.size())) return;
         }
       }
     }
@@ -253,6 +265,7 @@ class Run {
         --merges;
         merge(next, before[i]);
       } else {
+        if (is_time_to_stop(1 + found_.size())) return;
         insert(next);
         next = before[i];
       }
@@ -348,7 +361,8 @@ class Run {
   std::size_t outer_ = 0;
   std::array<double, kMostPlaces> room_{};  // load from which on no stage behind the ideal fits
   bool merged_ = false;
-  std::uint64_t looks_ = 0;
+  std::size_t looks_ = 0;  // since the control was asked
+  bool stopped_ = false;
   std::vector<Label> labels_;  // by ideal, ascending
   std::vector<Label> found_;   // of the ideal in hand
   std::vector<Source> sources_;
