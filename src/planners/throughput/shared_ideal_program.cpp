@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLooksPerQuestion = 10'000;  // at sources and labels
 constexpr std::size_t kMostCrews = 2000;
 constexpr std::size_t kMostToldApart = 6;       // classes: 64 sets of them
-constexpr std::size_t kMostLabels = 3'000'000;  // 200 bytes each
+constexpr std::size_t kMostLabels = 3'000'000;  // 120 to 310 bytes each
 constexpr double kSecondsPerSum = 1e-9;         // of an ideal, a block and a set of classes
 constexpr std::size_t kCrowd = 4;               // widths, at which labels are merged
 
@@ -54,7 +54,7 @@ class Run {
     labels_.push_back(none);
     sources_.push_back({0, 0, 1, none.open});
     for (std::size_t ideal = 1; ideal <= last_; ++ideal) {
-      if (control_.should_stop(1) || labels_.size() > kMostLabels) return {};
+      if (control_.should_stop(1) || labels_.size() > most_labels()) return {};
       if (!find_labels(ideal)) return {};
     }
     return answer();
@@ -78,6 +78,12 @@ class Run {
     std::size_t end = 0;
     double open = 0;  // the most of its labels
   };
+
+  // A vector that grows holds its old part and twice as much for a moment.
+  [[nodiscard]] std::size_t most_labels() const {
+    const double affordable = control_.budget().memory / (3 * sizeof(Label));
+    return affordable < kMostLabels ? static_cast<std::size_t>(affordable) : kMostLabels;
+  }
 
   // False if it was stopped.
   bool find_labels(std::size_t ideal) {
@@ -387,6 +393,13 @@ double seconds_of_shared_ideals(const IdealFamily& family) {
   const std::size_t classes = std::min(family.model().classes().size(), kMostToldApart);
   const std::size_t sums = family.model().block_count() << classes;
   return kSecondsPerSum * static_cast<double>(family.size()) * static_cast<double>(sums);
+}
+
+double bytes_of_shared_ideals(const IdealFamily& family) {
+  const std::size_t classes = family.model().classes().size();
+  const std::size_t sets = classes <= kMostToldApart ? std::size_t{1} << classes : 1;
+  // The needs twice, while new ones are worked out; energies and least loads.
+  return static_cast<double>(sizeof(double) * family.size() * (2 * sets + 2 * classes + 1));
 }
 
 SharedIdeals::SharedIdeals(const IdealFamily& family, const CoreSets& sets)

@@ -12,8 +12,8 @@
 // along a few linear orders, and the bound of the problem. With replicas the period may be longer than the
 // largest sum of loads on a core, on which the bound rests, so a gap may stay.
 //
-// Time: some seconds for the 60 fused groups of a CNN on the sets of 2 or 4 cores. Memory: 200 bytes for
-// each label, up to 3 million.
+// Time: some seconds for the 60 fused groups of a CNN on the sets of 2 or 4 cores. Memory: 120 to 310
+// bytes for each label, by the number of cores, up to 3 million and what the budget allows.
 
 #include <algorithm>
 
@@ -120,7 +120,8 @@ class SharedIdealSearch {
                                     : fmt::format("more than {} ideals", limit_);
       return false;
     }
-    why_ = control_.cannot_afford(seconds_of_shared_ideals(*family), 0);
+    why_ =
+        control_.cannot_afford(seconds_of_shared_ideals(*family), bytes_of_shared_ideals(*family));
     if (!why_.empty()) return false;
     SharedIdeals ideals(*family, *sets_);
     for (std::size_t width = first_width_; search_with(ideals, width); width *= kWider) {
