@@ -106,12 +106,11 @@ class CoreSetsBuilder {
 
   void put(DeviceId device) {
     const std::size_t place = sets_.places_.size();
-    sets_.places_.push_back({device, class_of_[device], 0, sets_.atom_width_.size(), 0});
+    sets_.places_.push_back({device, class_of_[device], sets_.atom_width_.size(), 0});
     if (own_cores_[device] > 0) {
       sets_.atom_width_.push_back(static_cast<double>(own_cores_[device]));
     }
     lay_out(device);
-    sets_.places_[place].end = sets_.places_.size();
     sets_.places_[place].end_atom = sets_.atom_width_.size();
   }
 

@@ -42,7 +42,6 @@ class CoreSets {
   struct Place {
     DeviceId device;
     std::size_t device_class = 0;
-    std::size_t end = 0;  // of the places inside it; its own is the first
     std::size_t first_atom = 0;
     std::size_t end_atom = 0;
   };

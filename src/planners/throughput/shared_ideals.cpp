@@ -20,7 +20,6 @@
 #include <fmt/format.h>
 
 #include "bounds/rounding.h"
-#include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
 #include "planners/bound_of_problem.h"
 #include "planners/throughput/contiguous_search.h"
@@ -223,13 +222,7 @@ class SharedIdealSearch {
 };
 
 Answer plan(const Problem& problem, const Settings& settings, Control& control) {
-  // In one memory any placement shows whether everything fits.
-  if (!memory_fits(problem, Placement(problem.op_count(), DeviceId{0}))) {
-    Answer answer;
-    answer.proved_infeasible = true;
-    answer.reason = "the weights take more than the memory of all devices";
-    return answer;
-  }
+  if (auto infeasible = too_much_for_one_memory(problem)) return *infeasible;
   return SharedIdealSearch(problem, settings, control).run();
 }
 
