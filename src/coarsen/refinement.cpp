@@ -277,7 +277,8 @@ Partition refined(const Problem& problem, const Partition& proposal) {
 }
 
 Partition without_moved_receivers(const Problem& fine, const Problem& coarse, Partition partition) {
-  const bool one_for_all = fine.has_shared_spaces() && fine.space_count() > 1;
+  const bool one_for_all = fine.has_shared_spaces() && fine.space_count() > 1 &&
+                           fine.objective() != Objective::call_latency;
   const bool first_pays = fine.has_overheads() && is_schedule(fine.objective());
   if (!one_for_all && !first_pays) return partition;
   Table<CoarseSet, char> out_of_order(coarse.op_count(), 0);

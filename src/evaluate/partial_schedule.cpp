@@ -22,6 +22,8 @@ PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
       resources_(problem),
       out_ports_(problem.space_count()),
       in_ports_(problem.space_count()),
+      knows_overheads_(problem.resource_count() > 0 && problem.has_overheads()),
+      readers_(knows_overheads_ ? problem.tensor_count() : 0),
       arrivals_(problem.tensor_count()),
       in_host_memory_(problem.interconnect() == InterconnectKind::host ? problem.tensor_count() : 0,
                       kNotSent) {
@@ -43,18 +45,25 @@ double PartialSchedule::known_overhead(TensorId input, DeviceId device) const {
   const DeviceId from = placement_[problem_.producer(input)];
   if (from == device) return 0;
   bool sent = false;
-  for (const OpId reader : problem_.consumers(input)) {
-    const DeviceId to = placement_[reader];
+  for (const DeviceId to : readers_[input]) {
     if (to == device) return 0;
-    sent = sent || (to.valid() && to != from && problem_.same_space(to, device));
+    sent = sent || (to != from && problem_.same_space(to, device));
   }
   return problem_.receive_overhead(input, device) +
          (sent ? 0 : problem_.send_overhead(input, from));
 }
 
+void PartialSchedule::note_reader(OpId op, DeviceId device) {
+  if (!knows_overheads_) return;
+  for (const TensorId input : problem_.inputs(op)) {
+    std::vector<DeviceId>& readers = readers_[input];
+    if (std::ranges::find(readers, device) == readers.end()) readers.push_back(device);
+  }
+}
+
 double PartialSchedule::length(OpId op, DeviceId device) const {
   double length = problem_.time(op, device);
-  if (problem_.resource_count() == 0 || length == kUnsupported) return length;
+  if (!knows_overheads_ || length == kUnsupported) return length;
   for (const TensorId input : problem_.inputs(op)) length += known_overhead(input, device);
   return length;
 }
@@ -268,6 +277,7 @@ void PartialSchedule::place(OpId op, DeviceId device) {
   const double length = this->length(op, device);
   const double start = device_start(op, device, ready, length);
   placement_[op] = device;
+  note_reader(op, device);
   schedule_.start[op] = start;
   schedule_.end[op] = start + length;
   if (start + length == start) return;

@@ -101,6 +101,7 @@ class PartialSchedule {
   [[nodiscard]] double device_start(OpId op, DeviceId device, double ready, double length);
   [[nodiscard]] double length(OpId op, DeviceId device) const;
   [[nodiscard]] double known_overhead(TensorId input, DeviceId device) const;
+  void note_reader(OpId op, DeviceId device);
 
   const Problem& problem_;
   Gaps gaps_;
@@ -110,6 +111,8 @@ class PartialSchedule {
   ResourceProfiles resources_;
   Table<SpaceId, Timeline> out_ports_;
   Table<SpaceId, Timeline> in_ports_;
+  bool knows_overheads_;
+  Table<TensorId, std::vector<DeviceId>> readers_;  // devices with a reader, each once
   Table<TensorId, std::vector<Arrival>> arrivals_;
   Table<TensorId, double> in_host_memory_;  // host: end of the `out`; < 0: not sent
   std::vector<Tentative> tentative_;

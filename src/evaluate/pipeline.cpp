@@ -368,15 +368,23 @@ std::vector<Stage> stages_of(const Problem& problem, const Placement& placement)
   return pipeline_plan(problem, placement).stages;
 }
 
-Plan pipeline_plan(const Problem& problem, Placement placement) {
-  const auto loads = pipeline_loads(problem, placement);
+std::vector<Stage> stages_to_evaluate(const Problem& problem, const Placement& placement) {
   Table<DeviceId, std::vector<OpId>> ops(problem.device_count());
   for (const OpId op : problem.ops()) ops[placement[op]].push_back(op);
-  Plan plan;
-  std::vector<PhaseLoads> phases;
+  std::vector<Stage> stages;
   for (const DeviceId device : pipeline_order(problem, placement)) {
-    plan.stages.push_back({{device}, std::move(ops[device])});
-    phases.push_back(phase_loads(loads[device], problem.rules()));
+    stages.push_back({{device}, std::move(ops[device])});
+  }
+  return stages;
+}
+
+Plan pipeline_plan(const Problem& problem, Placement placement) {
+  const auto loads = pipeline_loads(problem, placement);
+  Plan plan;
+  plan.stages = stages_to_evaluate(problem, placement);
+  std::vector<PhaseLoads> phases;
+  for (const Stage& stage : plan.stages) {
+    phases.push_back(phase_loads(loads[stage.devices.front()], problem.rules()));
   }
   plan.value = settle(problem, phases, plan.stages);
   plan.placement = std::move(placement);

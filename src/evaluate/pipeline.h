@@ -91,6 +91,8 @@ std::size_t loop_of(const Problem& problem, std::span<const Stage> stages);
 // the graph of devices (over forward ops) as far as it is acyclic; ties, and cycles, are broken by
 // the earliest op.
 std::vector<Stage> stages_of(const Problem& problem, const Placement& placement);
+// The same without loads and offsets, for those who add replicas and ask for the value then.
+std::vector<Stage> stages_to_evaluate(const Problem& problem, const Placement& placement);
 
 // The placement with its stages and value.
 Plan pipeline_plan(const Problem& problem, Placement placement);

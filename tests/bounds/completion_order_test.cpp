@@ -38,6 +38,38 @@ TEST(CompletionOrder, IsNeverAboveTheOptimumWhereResourcesAreShared) {
   EXPECT_GT(compared, 2000);
 }
 
+// With models without ops beside them there are too many for all subsets; their completion costs nothing.
+TEST(CompletionOrder, IsNeverAboveTheOptimumBesideManyModelsWithoutOps) {
+  testing::RandomProblemOptions options;
+  options.objective = Objective::total_completion;
+  options.ops = 4;
+  options.devices = 3;
+  options.resources = options.zero_times = options.colocation = options.spaces = true;
+  int compared = 0;
+  int differ = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    options.models = 2 + seed % 3;
+    options.edge_probability = seed % 3 == 0 ? 0.1 : 0.6;
+    ProblemDraft draft = seed % 4 == 3 ? testing::core_set_draft(options, seed)
+                                       : testing::random_draft(options, seed);
+    const Problem few(draft);
+    const auto least = testing::brute_force_value(few);
+    if (!least) continue;
+    for (std::size_t i = 0; i < 14; ++i) {
+      draft.models.push_back({.name = "idle" + std::to_string(i),
+                              .arrival = static_cast<double>(i % 5),
+                              .weight = 1 + static_cast<double>(i % 3),
+                              .deadline = {}});
+    }
+    const double bound = bound_of(Problem(std::move(draft)));
+    EXPECT_LE(bound, *least * (1 + 1e-9)) << "seed " << seed;
+    ++compared;
+    differ += bound != bound_of(few) ? 1 : 0;
+  }
+  EXPECT_GT(compared, 700);
+  EXPECT_GT(differ, 0);
+}
+
 TEST(CompletionOrder, IsNeverAboveTheOptimumOnSetsOfCores) {
   testing::RandomProblemOptions options;
   options.objective = Objective::total_completion;

@@ -64,8 +64,6 @@ TEST(OnSharedCores, MultilevelImprovesLists) {
 TEST(OnSharedCores, RepeatsPlansLayersOnce) {
   const Problem pipeline = on_cores(GraphFamily::transformer, 601, 4, Objective::throughput);
   EXPECT_LT(value_of(repeats(), pipeline), 0.9 * value_of(topo(), pipeline));
-  const Problem schedule = on_cores(GraphFamily::transformer, 601, 4, Objective::latency);
-  EXPECT_LE(value_of(repeats(), schedule), value_of(lists(), schedule));
 }
 
 // Two devices in each of two memories, and nothing else that they share.

@@ -1,7 +1,9 @@
 // Contiguous pipelines on nested sets of cores: shared-ideals.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "analysis/generate.h"
 #include "planners/shared_ideals_checks.h"
 
 namespace placewright {
@@ -77,12 +79,77 @@ TEST(SharedIdeals, ProveThatTurnsOnSetsInsideEachOtherAreBest) {
   EXPECT_EQ(outcome.answer.status(), Status::optimal);
 }
 
+std::string refusal_of(const Problem& problem) {
+  return testing::registry().find("shared-ideals", Objective::throughput)->refusal(problem);
+}
+
 TEST(SharedIdeals, AreForSetsThatAreNestedOrDisjoint) {
   ProblemDraft draft = two_branches();
   draft.cluster.devices[5].uses = {{ResourceId{1}, 1}, {ResourceId{2}, 1}};
   const Problem problem(std::move(draft));
-  EXPECT_EQ(testing::registry().find("shared-ideals", Objective::throughput)->refusal(problem),
-            "it knows sets of cores that are nested or disjoint, taken whole");
+  EXPECT_EQ(refusal_of(problem), "it knows sets of cores that are nested or disjoint, taken whole");
+}
+
+// Cores in nested sets, those alone, by two, by four, ..., all.
+ProblemDraft chain_on_nested(std::size_t cores) {
+  return generate({.family = GraphFamily::chain,
+                   .ops = 12,
+                   .shared_cores = cores,
+                   .objective = Objective::throughput});
+}
+
+// Cores that are no part of any larger set.
+ProblemDraft chain_on_disjoint(std::size_t cores) {
+  ProblemDraft draft = chain_on_nested(cores);
+  std::vector<DeviceId> alone;
+  for (std::size_t i = 0; i < draft.cluster.devices.size(); ++i) {
+    if (draft.cluster.devices[i].uses.size() == 1) alone.push_back(DeviceId{i});
+  }
+  keep_devices(draft, alone);
+  return draft;
+}
+
+void expect_plan_of_auto(const Problem& problem) {
+  const PlanOutcome outcome = testing::plan_with(problem, "auto", 0.3);
+  EXPECT_EQ(outcome.fault, "");
+  ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
+  EXPECT_GT(outcome.answer.certificate.lower_bound, 0);
+}
+
+// States of 8, 16 and 32 cores.
+TEST(SharedIdeals, AreProvedOnAsManyCoresAsAStateHolds) {
+  for (const std::size_t cores : {8U, 16U, 17U, 32U}) {
+    SCOPED_TRACE(cores);
+    for (ProblemDraft draft : {chain_on_nested(cores), chain_on_disjoint(cores)}) {
+      const Problem problem(std::move(draft));
+      const PlanOutcome outcome = testing::plan_with(problem, "shared-ideals");
+      EXPECT_EQ(outcome.fault, "");
+      EXPECT_EQ(outcome.answer.status(), Status::optimal);
+    }
+  }
+}
+
+TEST(SharedIdeals, LeaveMoreCoresThanAStateHoldsToOthers) {
+  const Problem disjoint(chain_on_disjoint(33));
+  EXPECT_EQ(refusal_of(disjoint),
+            "it knows up to 32 cores, those that the same devices have being one");
+  expect_plan_of_auto(disjoint);
+  const Problem nested(chain_on_nested(64));
+  EXPECT_EQ(refusal_of(nested), "it knows up to 64 devices");
+  expect_plan_of_auto(nested);
+}
+
+// One core, on which they take turns.
+TEST(SharedIdeals, LeaveMoreThan64DevicesToOthers) {
+  const auto devices_of_one_core = [](std::size_t count) {
+    ProblemDraft draft = chain_on_nested(1);
+    draft.cluster.devices.resize(count, draft.cluster.devices.front());
+    for (std::size_t i = 0; i < count; ++i) draft.cluster.devices[i].name = fmt::format("cpu{}", i);
+    return Problem(std::move(draft));
+  };
+  EXPECT_EQ(refusal_of(devices_of_one_core(64)), "");
+  EXPECT_EQ(refusal_of(devices_of_one_core(65)), "it knows up to 64 devices");
+  expect_plan_of_auto(devices_of_one_core(65));
 }
 
 }  // namespace

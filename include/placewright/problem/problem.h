@@ -162,7 +162,7 @@ class Problem {
   [[nodiscard]] const std::string& space_name(SpaceId space) const;
   [[nodiscard]] bool same_space(DeviceId a, DeviceId b) const { return space_[a] == space_[b]; }
   [[nodiscard]] bool has_shared_spaces() const { return has_shared_spaces_; }
-  // Planners must say that they know about it.
+  // Devices share resources or memory, which planners must say that they know about.
   [[nodiscard]] bool has_sharing() const { return resource_count() > 0 || has_shared_spaces(); }
 
   // The overheads of handing a tensor out of a device, and of taking it in.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+
+#include <fmt/format.h>
 
 namespace placewright::throughput {
 
@@ -103,12 +106,11 @@ class CoreSetsBuilder {
 
   void put(DeviceId device) {
     const std::size_t place = sets_.places_.size();
-    sets_.places_.push_back({device, class_of_[device], 0, sets_.atom_width_.size(), 0});
+    sets_.places_.push_back({device, class_of_[device], sets_.atom_width_.size(), 0});
     if (own_cores_[device] > 0) {
       sets_.atom_width_.push_back(static_cast<double>(own_cores_[device]));
     }
     lay_out(device);
-    sets_.places_[place].end = sets_.places_.size();
     sets_.places_[place].end_atom = sets_.atom_width_.size();
   }
 
@@ -140,18 +142,38 @@ class CoreSetsBuilder {
   CoreSets sets_;
 };
 
+std::string CoreSets::refuses(const Problem& problem) {
+  if (problem.device_count() > kMostPlaces) {
+    return fmt::format("it knows up to {} devices", kMostPlaces);
+  }
+  Table<ResourceId, std::uint64_t> holders(problem.resource_count(), 0);
+  for (const DeviceId device : problem.devices()) {
+    for (const ResourceUse& use : problem.uses(device)) {
+      holders[use.resource] |= std::uint64_t{1} << device.index();
+    }
+  }
+  std::set<std::uint64_t> atoms(holders.begin(), holders.end());
+  atoms.erase(0);
+  if (atoms.size() <= kMostAtoms) return {};
+  return fmt::format("it knows up to {} cores, those that the same devices have being one",
+                     kMostAtoms);
+}
+
 std::optional<CoreSets> CoreSets::of(const StageModel& model) {
   return CoreSetsBuilder(model).build();
 }
 
-void CoreSets::add(CoreState& state, std::size_t place, double load) const {
+template <std::size_t kAtoms>
+void CoreSets::add(CoreState<kAtoms>& state, std::size_t place, double load) const {
   state.taken |= std::uint64_t{1} << place;
   for (std::size_t atom = places_[place].first_atom; atom < places_[place].end_atom; ++atom) {
     state.load[atom] += load;
   }
 }
 
-int CoreSets::compare(const CoreState& state, const Twins& twins, std::size_t a, std::size_t b) {
+template <std::size_t kAtoms>
+int CoreSets::compare(const CoreState<kAtoms>& state, const Twins& twins, std::size_t a,
+                      std::size_t b) {
   const std::uint64_t mask =
       twins.places == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << twins.places) - 1;
   const std::uint64_t taken_a = state.taken >> (twins.first + a * twins.places) & mask;
@@ -165,7 +187,8 @@ int CoreSets::compare(const CoreState& state, const Twins& twins, std::size_t a,
   return 0;
 }
 
-void CoreSets::exchange(CoreState& state, const Twins& twins, std::size_t a, std::size_t b,
+template <std::size_t kAtoms>
+void CoreSets::exchange(CoreState<kAtoms>& state, const Twins& twins, std::size_t a, std::size_t b,
                         std::span<std::size_t> at_places) {
   for (std::size_t i = 0; i < twins.places; ++i) {
     const std::size_t place_a = twins.first + a * twins.places + i;
@@ -180,14 +203,16 @@ void CoreSets::exchange(CoreState& state, const Twins& twins, std::size_t a, std
   }
 }
 
-bool CoreSets::repeated(const CoreState& state, std::size_t place) const {
+template <std::size_t kAtoms>
+bool CoreSets::repeated(const CoreState<kAtoms>& state, std::size_t place) const {
   return std::ranges::any_of(later_[place], [&](const Later& later) {
     return compare(state, twins_[later.twins], later.number - 1, later.number) == 0;
   });
 }
 
 // Insertion sort, the greatest first: those with more taken and longer loads.
-void CoreSets::canonicalise(CoreState& state, std::span<std::size_t> at_places) const {
+template <std::size_t kAtoms>
+void CoreSets::canonicalise(CoreState<kAtoms>& state, std::span<std::size_t> at_places) const {
   for (const Twins& twins : twins_) {
     for (std::size_t i = 1; i < twins.count; ++i) {
       for (std::size_t k = i; k > 0 && compare(state, twins, k - 1, k) < 0; --k) {
@@ -196,5 +221,14 @@ void CoreSets::canonicalise(CoreState& state, std::span<std::size_t> at_places) 
     }
   }
 }
+
+#define PLACEWRIGHT_STATES_OF(atoms)                                            \
+  template void CoreSets::add(CoreState<atoms>&, std::size_t, double) const;    \
+  template bool CoreSets::repeated(const CoreState<atoms>&, std::size_t) const; \
+  template void CoreSets::canonicalise(CoreState<atoms>&, std::span<std::size_t>) const
+PLACEWRIGHT_STATES_OF(8);
+PLACEWRIGHT_STATES_OF(16);
+PLACEWRIGHT_STATES_OF(kMostAtoms);
+#undef PLACEWRIGHT_STATES_OF
 
 }  // namespace placewright::throughput

@@ -14,31 +14,34 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "planners/throughput/stage_model.h"
 
 namespace placewright::throughput {
 
-inline constexpr std::size_t kMostAtoms = 16;
+inline constexpr std::size_t kMostAtoms = 32;
 inline constexpr std::size_t kMostPlaces = 64;
 
-// What stages have taken so far.
+// What stages have taken so far, with room for so many atoms: 8, 16 or kMostAtoms. Programs copy states
+// all the time, and what is not there need not be copied.
+template <std::size_t kAtoms>
 struct CoreState {
-  std::uint64_t taken = 0;                // places, a bit for each
-  std::array<double, kMostAtoms> load{};  // of each atom: the sum of the stages that hold it
+  std::uint64_t taken = 0;            // places, a bit for each
+  std::array<double, kAtoms> load{};  // of each atom: the sum of the stages that hold it
 };
 
 class CoreSets {
  public:
   // Resources must be nested and taken whole (problem/exclusion.h). Nullopt: more atoms or devices than a
-  // state holds.
+  // state holds, as `refuses` says.
   static std::optional<CoreSets> of(const StageModel& model);
+  static std::string refuses(const Problem& problem);
 
   struct Place {
     DeviceId device;
     std::size_t device_class = 0;
-    std::size_t end = 0;  // of the places inside it; its own is the first
     std::size_t first_atom = 0;
     std::size_t end_atom = 0;
   };
@@ -49,13 +52,16 @@ class CoreSets {
   // Devices that hold the atom.
   [[nodiscard]] std::uint64_t holders(std::size_t atom) const { return holders_[atom]; }
 
-  void add(CoreState& state, std::size_t place, double load) const;
+  template <std::size_t kAtoms>
+  void add(CoreState<kAtoms>& state, std::size_t place, double load) const;
 
   // Whether a place before this one is in the same state, and whatever is done here could be done there.
-  [[nodiscard]] bool repeated(const CoreState& state, std::size_t place) const;
+  template <std::size_t kAtoms>
+  [[nodiscard]] bool repeated(const CoreState<kAtoms>& state, std::size_t place) const;
 
   // Brings the state into its canonical form, and what stands at the places with it.
-  void canonicalise(CoreState& state, std::span<std::size_t> at_places = {}) const;
+  template <std::size_t kAtoms>
+  void canonicalise(CoreState<kAtoms>& state, std::span<std::size_t> at_places = {}) const;
 
  private:
   // Interchangeable sets beside each other, all of the same shape.
@@ -69,9 +75,11 @@ class CoreSets {
 
   CoreSets() = default;
   friend class CoreSetsBuilder;
-  [[nodiscard]] static int compare(const CoreState& state, const Twins& twins, std::size_t a,
-                                   std::size_t b);
-  static void exchange(CoreState& state, const Twins& twins, std::size_t a, std::size_t b,
+  template <std::size_t kAtoms>
+  [[nodiscard]] static int compare(const CoreState<kAtoms>& state, const Twins& twins,
+                                   std::size_t a, std::size_t b);
+  template <std::size_t kAtoms>
+  static void exchange(CoreState<kAtoms>& state, const Twins& twins, std::size_t a, std::size_t b,
                        std::span<std::size_t> at_places);
 
   std::vector<Place> places_;

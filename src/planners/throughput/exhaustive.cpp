@@ -165,7 +165,7 @@ class PipelineEnumeration {
   }
 
   void try_stages() {
-    stages_ = stages_of(problem_, placement_);
+    stages_ = stages_to_evaluate(problem_, placement_);
     std::vector<DeviceId> spare;
     for (const DeviceId device : problem_.devices()) {
       const bool used = std::ranges::any_of(

@@ -13,9 +13,10 @@
 namespace placewright::throughput {
 namespace {
 
+constexpr std::size_t kLooksPerQuestion = 10'000;  // at sources and labels
 constexpr std::size_t kMostCrews = 2000;
 constexpr std::size_t kMostToldApart = 6;       // classes: 64 sets of them
-constexpr std::size_t kMostLabels = 3'000'000;  // 200 bytes each
+constexpr std::size_t kMostLabels = 3'000'000;  // 120 to 310 bytes each
 constexpr double kSecondsPerSum = 1e-9;         // of an ideal, a block and a set of classes
 constexpr std::size_t kCrowd = 4;               // widths, at which labels are merged
 
@@ -34,6 +35,7 @@ double crew_count(const Problem& problem) {
   return count;
 }
 
+template <std::size_t kAtoms>
 class Run {
  public:
   Run(const SharedIdeals& ideals, double cutoff, std::size_t width, Control& control)
@@ -52,15 +54,16 @@ class Run {
     labels_.push_back(none);
     sources_.push_back({0, 0, 1, none.open});
     for (std::size_t ideal = 1; ideal <= last_; ++ideal) {
-      if (control_.should_stop(1) || labels_.size() > kMostLabels) return {};
+      if (control_.should_stop(1) || labels_.size() > most_labels()) return {};
       if (!find_labels(ideal)) return {};
     }
     return answer();
   }
 
  private:
+  using State = CoreState<kAtoms>;
   struct Label {
-    CoreState state;
+    State state;
     double open = 0;  // sum over cores of the time that is left
     double peak = 0;  // the longest load, also of cores that are full
     std::size_t source = 0;
@@ -76,6 +79,12 @@ class Run {
     double open = 0;  // the most of its labels
   };
 
+  // A vector that grows holds its old part and twice as much for a moment.
+  [[nodiscard]] std::size_t most_labels() const {
+    const double affordable = control_.budget().memory / (3 * sizeof(Label));
+    return affordable < kMostLabels ? static_cast<std::size_t>(affordable) : kMostLabels;
+  }
+
   // False if it was stopped.
   bool find_labels(std::size_t ideal) {
     set_outer(ideal);
@@ -83,16 +92,26 @@ class Run {
     const double need = ideals_.need(ideal, 0);
     for (const Source& source : sources_) {
       if (!worth_a_look(source, need) || !family_.includes(ideal, source.ideal)) continue;
-      if ((++looks_ & 63U) == 0 && control_.should_stop()) return false;
+      if (is_time_to_stop(1)) return false;
       extend(source);
     }
     if (found_.size() > width_) merge_down();
+    if (stopped_) return false;
     if (found_.empty()) return true;
     Source own{ideal, labels_.size(), labels_.size() + found_.size(), 0};
     for (const Label& label : found_) own.open = std::max(own.open, label.open);
     labels_.insert(labels_.end(), found_.begin(), found_.end());
     sources_.push_back(own);
     return true;
+  }
+
+  // Counts what was looked at since the control was asked, sources and labels.
+  bool is_time_to_stop(std::size_t looks) {
+    looks_ += looks;
+    if (looks_ < kLooksPerQuestion) return stopped_;
+    looks_ = 0;
+    stopped_ = stopped_ || control_.should_stop();
+    return stopped_;
   }
 
   void set_outer(std::size_t ideal) {
@@ -133,6 +152,7 @@ class Run {
           if ((label.state.taken & crew.places) != 0) continue;
           if (label.open * (1 + kSearchRounding) < need + load * crew.cores) continue;
           extend(i, number, load);
+          if (is_time_to_stop(1 + found_.size())) return;
         }
       }
     }
@@ -164,7 +184,7 @@ class Run {
   }
 
   // False if a core would have more than the cutoff to do.
-  bool take(CoreState& state, const SharedIdeals::Crew& crew, double load, double& peak) const {
+  bool take(State& state, const SharedIdeals::Crew& crew, double load, double& peak) const {
     for (std::uint64_t bits = crew.places; bits != 0; bits &= bits - 1) {
       const auto place = static_cast<std::size_t>(std::countr_zero(bits));
       sets_.add(state, place, load);
@@ -179,7 +199,7 @@ class Run {
 
   // Sets that no stage behind the ideal fits on count as taken. Cores that can only be taken together have
   // the longest load of them all to do; those that cannot be taken are full.
-  void close(CoreState& state) const {
+  void close(State& state) const {
     for (std::size_t place = 0; place < sets_.places().size(); ++place) {
       const CoreSets::Place& record = sets_.places()[place];
       for (std::size_t atom = record.first_atom; atom < record.end_atom; ++atom) {
@@ -203,14 +223,14 @@ class Run {
     }
   }
 
-  void open_up(const CoreState& state, double& open) const {
+  void open_up(const State& state, double& open) const {
     open = 0;
     for (std::size_t atom = 0; atom < sets_.atom_count(); ++atom) {
       open += sets_.atom_width(atom) * (cutoff_ - state.load[atom]);
     }
   }
 
-  [[nodiscard]] bool dominates(const CoreState& a, const CoreState& b) const {
+  [[nodiscard]] bool dominates(const State& a, const State& b) const {
     if ((a.taken & ~b.taken) != 0) return false;
     for (std::size_t atom = 0; atom < sets_.atom_count(); ++atom) {
       if (a.load[atom] > b.load[atom]) return false;
@@ -251,6 +271,7 @@ class Run {
         --merges;
         merge(next, before[i]);
       } else {
+        if (is_time_to_stop(1 + found_.size())) return;
         insert(next);
         next = before[i];
       }
@@ -259,7 +280,7 @@ class Run {
   }
 
   // How much time of cores the merged one gains; sets that only one has taken weigh as their cores do.
-  [[nodiscard]] double distance(const CoreState& a, const CoreState& b) const {
+  [[nodiscard]] double distance(const State& a, const State& b) const {
     double sum = 0;
     for (std::size_t atom = 0; atom < sets_.atom_count(); ++atom) {
       sum += sets_.atom_width(atom) * std::abs(a.load[atom] - b.load[atom]);
@@ -307,7 +328,7 @@ class Run {
       const auto& crew = ideals_.crews()[label.crew];
       stages.push_back(stage_of(crew, at_places, family_.difference(label.ideal, from.ideal)));
       if (label.ideal == last_) break;
-      CoreState state = from.state;
+      State state = from.state;
       double peak = 0;
       set_outer(label.ideal);
       take(state, crew, loads_.load(from.ideal, crew.first_class, 1).sum() / crew.replicas(), peak);
@@ -346,7 +367,8 @@ class Run {
   std::size_t outer_ = 0;
   std::array<double, kMostPlaces> room_{};  // load from which on no stage behind the ideal fits
   bool merged_ = false;
-  std::uint64_t looks_ = 0;
+  std::size_t looks_ = 0;  // since the control was asked
+  bool stopped_ = false;
   std::vector<Label> labels_;  // by ideal, ascending
   std::vector<Label> found_;   // of the ideal in hand
   std::vector<Source> sources_;
@@ -357,6 +379,7 @@ class Run {
 std::string refuses_shared_ideals(const Problem& problem) {
   if (problem.space_count() > 1) return "it knows one memory space for all devices";
   if (problem.has_backward_ops()) return "it knows inference only";
+  if (std::string refusal = CoreSets::refuses(problem); !refusal.empty()) return refusal;
   if (problem.resource_count() > 0 && !resources_are_nested(problem)) {
     return "it knows sets of cores that are nested or disjoint, taken whole";
   }
@@ -370,6 +393,13 @@ double seconds_of_shared_ideals(const IdealFamily& family) {
   const std::size_t classes = std::min(family.model().classes().size(), kMostToldApart);
   const std::size_t sums = family.model().block_count() << classes;
   return kSecondsPerSum * static_cast<double>(family.size()) * static_cast<double>(sums);
+}
+
+double bytes_of_shared_ideals(const IdealFamily& family) {
+  const std::size_t classes = family.model().classes().size();
+  const std::size_t sets = classes <= kMostToldApart ? std::size_t{1} << classes : 1;
+  // The needs twice, while new ones are worked out; energies and least loads.
+  return static_cast<double>(sizeof(double) * family.size() * (2 * sets + 2 * classes + 1));
 }
 
 SharedIdeals::SharedIdeals(const IdealFamily& family, const CoreSets& sets)
@@ -537,7 +567,10 @@ bool SharedIdeals::look_below(double cutoff, Control& control) {
 
 SharedRun shared_split(const SharedIdeals& ideals, double cutoff, std::size_t width,
                        Control& control) {
-  return Run(ideals, cutoff, width, control).run();
+  const std::size_t atoms = ideals.sets().atom_count();
+  if (atoms <= 8) return Run<8>(ideals, cutoff, width, control).run();
+  if (atoms <= 16) return Run<16>(ideals, cutoff, width, control).run();
+  return Run<kMostAtoms>(ideals, cutoff, width, control).run();
 }
 
 }  // namespace placewright::throughput

@@ -49,6 +49,8 @@ std::string refuses_shared_ideals(const Problem& problem);
 
 // About how long it takes to make what follows, which is not interrupted.
 double seconds_of_shared_ideals(const IdealFamily& family);
+// About how much memory it takes. Labels take what the budget allows, and a run ends where they are too many.
+double bytes_of_shared_ideals(const IdealFamily& family);
 
 // What runs with different cutoffs have in common: who can make a stage together, and what is left to do
 // behind each ideal.

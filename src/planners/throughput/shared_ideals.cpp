@@ -12,15 +12,14 @@
 // along a few linear orders, and the bound of the problem. With replicas the period may be longer than the
 // largest sum of loads on a core, on which the bound rests, so a gap may stay.
 //
-// Time: some seconds for the 60 fused groups of a CNN on the sets of 2 or 4 cores. Memory: 200 bytes for
-// each label, up to 3 million.
+// Time: some seconds for the 60 fused groups of a CNN on the sets of 2 or 4 cores. Memory: 120 to 310
+// bytes for each label, by the number of cores, up to 3 million and what the budget allows.
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "bounds/rounding.h"
-#include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
 #include "planners/bound_of_problem.h"
 #include "planners/throughput/contiguous_search.h"
@@ -62,6 +61,10 @@ class SharedIdealSearch {
 
   Answer run() {
     take_starts();
+    if (!sets_) {
+      why_ = CoreSets::refuses(problem_);
+      return answer();
+    }
     if (!best_) search_along_orders();
     if (!settled() && !search_all()) search_along_orders();
     return answer();
@@ -116,7 +119,8 @@ class SharedIdealSearch {
                                     : fmt::format("more than {} ideals", limit_);
       return false;
     }
-    why_ = control_.cannot_afford(seconds_of_shared_ideals(*family), 0);
+    why_ =
+        control_.cannot_afford(seconds_of_shared_ideals(*family), bytes_of_shared_ideals(*family));
     if (!why_.empty()) return false;
     SharedIdeals ideals(*family, *sets_);
     for (std::size_t width = first_width_; search_with(ideals, width); width *= kWider) {
@@ -218,13 +222,7 @@ class SharedIdealSearch {
 };
 
 Answer plan(const Problem& problem, const Settings& settings, Control& control) {
-  // In one memory any placement shows whether everything fits.
-  if (!memory_fits(problem, Placement(problem.op_count(), DeviceId{0}))) {
-    Answer answer;
-    answer.proved_infeasible = true;
-    answer.reason = "the weights take more than the memory of all devices";
-    return answer;
-  }
+  if (auto infeasible = too_much_for_one_memory(problem)) return *infeasible;
   return SharedIdealSearch(problem, settings, control).run();
 }
 

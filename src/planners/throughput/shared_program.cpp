@@ -310,6 +310,18 @@ std::string refuses_shared_program(const Problem& problem) {
   return {};
 }
 
+// In one memory any placement shows whether everything fits.
+std::optional<Answer> too_much_for_one_memory(const Problem& problem) {
+  if (problem.space_count() > 1 ||
+      memory_fits(problem, Placement(problem.op_count(), DeviceId{0}))) {
+    return std::nullopt;
+  }
+  Answer answer;
+  answer.proved_infeasible = true;
+  answer.reason = "the weights take more than the memory of all devices";
+  return answer;
+}
+
 std::optional<Plan> shared_program(const Problem& problem, const Blocks& blocks, Control& control) {
   return SharedProgram(problem, blocks, control).run();
 }

@@ -32,6 +32,9 @@ namespace placewright::throughput {
 // Why the program has nothing to say of the problem; empty: it has.
 std::string refuses_shared_program(const Problem& problem);
 
+// Where all devices have one memory and the weights are more than it holds: that nothing fits.
+std::optional<Answer> too_much_for_one_memory(const Problem& problem);
+
 // The best stages along the order of the blocks' numbers. Nullopt: stopped, or none of them keeps all
 // rules.
 std::optional<Plan> shared_program(const Problem& problem, const Blocks& blocks, Control& control);

@@ -222,7 +222,7 @@ class SharedSearch {
     for (const OpId op : problem_.ops()) {
       placement[op] = layout.device[blocks_.block_of[op].index()];
     }
-    std::vector<Stage> stages = stages_of(problem_, placement);
+    std::vector<Stage> stages = stages_to_evaluate(problem_, placement);
     for (Stage& stage : stages) {
       const DeviceId first = stage.devices.front();
       for (const DeviceId device : problem_.devices()) {

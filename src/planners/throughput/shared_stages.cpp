@@ -4,7 +4,6 @@
 // The bound is the work of all resources together (bounds/work.h). Other orders, stages that take turns
 // on sets of cores that overlap, and all that the program leaves to the evaluator: shared-search.
 
-#include "evaluate/memory.h"
 #include "planners/bound_of_problem.h"
 #include "planners/throughput/shared_program.h"
 #include "planners/throughput/throughput.h"
@@ -14,14 +13,8 @@ namespace placewright {
 namespace {
 
 Answer plan(const Problem& problem, const Settings& /*settings*/, Control& control) {
+  if (auto infeasible = throughput::too_much_for_one_memory(problem)) return *infeasible;
   Answer answer;
-  // In one memory any placement shows whether everything fits.
-  if (problem.space_count() == 1 &&
-      !memory_fits(problem, Placement(problem.op_count(), DeviceId{0}))) {
-    answer.proved_infeasible = true;
-    answer.reason = "the weights take more than the memory of all devices";
-    return answer;
-  }
   answer.certificate = bound_of_problem(problem, control);
   answer.plan = throughput::shared_program(problem, blocks_of(problem), control);
   if (answer.plan) {

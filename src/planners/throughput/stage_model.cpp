@@ -5,6 +5,7 @@
 
 #include "bounds/rounding.h"
 #include "evaluate/pipeline.h"
+#include "problem/exclusion.h"
 
 namespace placewright::throughput {
 namespace {
@@ -13,6 +14,13 @@ constexpr int kPriceSteps = 100;
 constexpr double kWorkScale = 0x1p50;
 
 constexpr double kSecondsPerProfile = 3e-7;  // of an op on a device
+
+// What the work of resources stands on: each op keeps all of some of them.
+bool all_take_whole_resources(const Problem& problem) {
+  return ops_take_whole_resources(problem) &&
+         std::ranges::none_of(problem.devices(),
+                              [&](DeviceId device) { return problem.uses(device).empty(); });
+}
 
 }  // namespace
 
@@ -259,6 +267,7 @@ double StageModel::width(const DeviceClass& device_class) const {
 
 double StageModel::total_rate() const {
   double total = 0;
+  if (problem_->resource_count() > 0 && !all_take_whole_resources(*problem_)) return kInfinity;
   if (problem_->resource_count() > 0) {
     for (const DeviceClass& device_class : classes_) {
       total = std::max(total, device_class.rate / width(device_class));
