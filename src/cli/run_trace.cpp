@@ -184,6 +184,11 @@ class PlannedRule {
   std::vector<ArrivalStart> turns_;           // of those that wait, as decided
 };
 
+ArrivalRule planned_rule(const WholeTrace& trace, OnlineMethod method) {
+  const auto rule = std::make_shared<PlannedRule>(trace, method);
+  return [rule](double now, std::span<const ArrivalState> states) { return (*rule)(now, states); };
+}
+
 std::vector<ArrivingModel> arriving(const PlayedTrace& played, double scale) {
   std::vector<ArrivingModel> arrivals;
   for (const TraceArrival& arrival : played.trace.arrivals) {
@@ -518,13 +523,9 @@ std::optional<Performance> performed(const PlayedTrace& profiled, const RunTrace
       .runs = {}};
   predict(result.methods, result.played, options.trace);
   const WholeTrace practised(result.played, input_name(options.trace));
-  const auto rule = [&](std::size_t number) -> ArrivalRule {
+  const auto rule = [&](std::size_t number) {
     const auto online = result.methods[number].online;
-    if (!online) return all_at_once(fastest);
-    const auto planned = std::make_shared<PlannedRule>(practised, *online);
-    return [planned](double now, std::span<const ArrivalState> states) {
-      return (*planned)(now, states);
-    };
+    return online ? planned_rule(practised, *online) : all_at_once(fastest);
   };
   result.runs = run_arrivals(runner, result.methods.size(), rule, options.repeat, [&](double done) {
     show(fmt::format("running {:.0f} %", 100 * done));
