@@ -161,7 +161,8 @@ class Tuner {
       interrupt();
       return false;
     }
-    round.uncut = is_uncut(*round.outcome.answer.plan);
+    round.uncut = is_uncut(*round.outcome.answer.plan) &&
+                  round.result.segments.size() == round.problem.model_count();
     tuning_.rounds.push_back(std::move(round));
     return true;
   }

@@ -55,7 +55,7 @@ struct TuningRound {
   Problem problem;
   PlanOutcome outcome;
   RunResult result;
-  bool uncut = false;  // planning/uncut_plan.h: also of several models, all on one device
+  bool uncut = false;  // one segment for each model, all on one device
   bool out = false;    // of the final: clearly slower than the fastest, and had not all turns
 
   [[nodiscard]] double predicted() const { return outcome.value(); }
