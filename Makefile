@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 FORMATTED = $(shell find src include tests bench fuzz examples python cmake -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo test formatted tidied fuzz bench format lint clean
+.PHONY: setup build demo test formatted tidied fuzz bench format lint docs clean
 .NOTPARALLEL:
 
 build: setup
@@ -10,7 +10,7 @@ build: setup
 	@cmake --build --preset release -j $(JOBS)
 
 setup:
-	@scripts/setup program learned tests python
+	@scripts/setup program learned tests python docs
 
 # The program alone: the first demo waits neither for the tests nor for what they need. It shares build/release with the
 # tests, so neither compiles again what the other has.
@@ -54,6 +54,11 @@ format: setup
 lint: setup formatted
 	@cmake --preset release --log-level=WARNING
 	scripts/tidy build/release --all
+
+# The site, in build/site. A link that leads nowhere is an error.
+docs:
+	@scripts/setup docs
+	@NO_MKDOCS_2_WARNING=1 .deps/venv/bin/python -m mkdocs build
 
 clean:
 	rm -rf build

@@ -2,7 +2,7 @@
 """Unequal ranks: pipelines under torchrun, our stages against an equal split.
 
     PYTHONPATH=python:.deps/torch PLACEWRIGHT_NATIVE=build/release/python/placewright \
-        python bench/torch/ranks.py --page docs/torchrun.md
+        python bench/torch/ranks.py --page docs/guides/torchrun.md
 
 On a CPU rank r has core r (modulo the cores that there are), and the last rank shares its core with a busy loop. With
 `--gpu 70,30` the ranks have these percentages of the first GPU, which needs a running CUDA MPS daemon. The stages of

@@ -166,7 +166,7 @@ def test_what_does_not_fit_is_said() -> None:
 
 def test_the_blocks_of_the_page_run() -> None:
     pytest.importorskip("accelerate")
-    page = Path(__file__).resolve().parents[2] / "docs" / "large-models.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "guides" / "large-models.md"
     names: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
         exec(compile(block, str(page), "exec"), names)

@@ -157,7 +157,7 @@ os.chdir(os.path.dirname(__file__))
 
 
 def test_the_example_of_the_page_trains_and_keeps_checkpoints(tmp_path: Path) -> None:
-    page = (WORKER.parents[2] / "docs" / "torchrun.md").read_text(encoding="utf-8")
+    page = (WORKER.parents[2] / "docs" / "guides" / "torchrun.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", page, re.S)
     script = tmp_path / "train.py"
     script.write_text(IMPORTABLE + block, encoding="utf-8")
