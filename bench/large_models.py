@@ -110,25 +110,28 @@ def page(paper: list[dict[str, Any]], more: list[dict[str, Any]], seconds: float
         [
             "# Large models",
             filled(
-                f"""Written by `bench/large_models.py`, which says how it is called. Models from their configuration
-                (`placewright.torch.large_models`): one layer of each type traced with fake tensors and repeated, no
-                weights, no download. All times are estimates from the catalogue (`placewright devices --catalogue`),
-                not measurements; how far off such estimates are is [measured for some
-                kinds](../formats/cluster.md#devices-that-are-not-at-hand). f32 has no matrix units, bf16 has; {LINK} between all devices. Latencies in
-                milliseconds, one sample; {seconds:g} s for each planner."""
-            ),
-            "## The eleven models of the Moirai paper",
-            filled(
-                f"""Models of these sizes, not copies, on {", ".join(FOUR)}; weights in f32. `getf`, `sct` (m-SCT),
-                `placeto` and `moirai` are our implementations of the methods that the paper compares. Our plan is
-                {verdict}; the median of best of the others / ours is {median:.3f}, the median gap {gap:.1f} %."""
+                f"""Eleven models of the sizes in the Moirai paper on {", ".join(FOUR)}. `getf`, `sct` (m-SCT), `placeto`
+                and `moirai` are our implementations of the methods that the paper compares. Our plan is {verdict}. The
+                last column says how many times as fast our plan is as the best of the others: {median:.3f} in the
+                median, with a median gap of {gap:.1f} %."""
             ),
             table(paper),
+            filled(
+                f"""All times are estimates from the catalogue (`placewright devices --catalogue`), in milliseconds for
+                one sample. Such estimates can be off by [a factor of two or
+                more](../formats/cluster.md#devices-that-are-not-at-hand). Weights are in f32. The devices are joined by
+                {LINK}. Each planner has {seconds:g} s."""
+            ),
+            filled(
+                """`bench/large_models.py` writes this page. It takes the models from their configuration
+                (`placewright.torch.large_models`): it traces one layer of each type with fake tensors and repeats it,
+                without weights and without a download."""
+            ),
             "## Larger models and clusters",
             filled(
-                f"""Weights of Llama and Mixtral in bf16. `llama-70b-generation` is one token after 8192, with the cache
-                of keys and values in memory; the eight devices are {", ".join(EIGHT)}, the 64 are sixteen each of
-                {", ".join(FOUR)}."""
+                f"""Weights of Llama and Mixtral are in bf16, which has matrix units; f32 has none.
+                `llama-70b-generation` is one token after 8192, with the cache of keys and values in memory. The eight
+                devices are {", ".join(EIGHT)}. The 64 devices are sixteen each of {", ".join(FOUR)}."""
             ),
             "\n".join(lines) + "\n",
         ]

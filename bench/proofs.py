@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What two versions of the program need for the same proofs. Prints a table of docs/results/scale.md.
+"""What two versions of the program need for the same proofs: prints a table of processor seconds.
 
   bench/proofs.py OLD NEW [--runs 5] [--only WORDS]
 

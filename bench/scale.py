@@ -4,7 +4,7 @@
   bench/scale.py limits [--time-limit 1,10] [filters]   every planner: seconds over its limit, value, peak memory
   bench/scale.py auto   [--time-limit 1]    [filters]   auto against the best single quick planner, median of three
   bench/scale.py quick  [filters]                       seconds of the quick planners alone, against the number of ops
-  bench/scale.py aims   [--only WORDS]                  the cases that have an aim, each with its own limit
+  bench/scale.py cases  [--only WORDS]                  single cases, each with its own limit
   bench/scale.py page                                   the page's tables and plot, from all rows measured so far
 
 Filters are comma-separated lists: --objectives, --families, --ops, --devices, --planners. Each row is a run of its own.
@@ -45,40 +45,32 @@ QUICK = {
 }
 COUNTED = 600  # seconds: a limit that quick planners never reach
 
-# What is wanted, in order of the page: words of the case, family, objective, ops, devices, further options of
-# `generate`, planner, limit in seconds, how the result is read, what it was before, the aim.
-AIMS = [
-    ("HEFT, layered 100,000 x 64, latency: seconds", "layered", "latency", 100000, 64, (), "heft", COUNTED, "seconds",
-     "16.5", "2"),
-    ("ETF, layered 20,000 x 16, latency: seconds", "layered", "latency", 20000, 16, (), "etf", COUNTED, "seconds", "51",
-     ""),
+# In order of the page: words of the case, family, objective, ops, devices, further options of `generate`, planner, limit
+# in seconds, how the result is read.
+CASES = [
+    ("HEFT, layered 100,000 x 64, latency: seconds", "layered", "latency", 100000, 64, (), "heft", COUNTED, "seconds"),
+    ("ETF, layered 20,000 x 16, latency: seconds", "layered", "latency", 20000, 16, (), "etf", COUNTED, "seconds"),
     *[(f"{family} 20,000 x {devices}, latency, 2 s: better than HEFT by", family, "latency", 20000, devices, (), "auto",
-       2, "gain", "0 %", aim) for devices in (16, 64)
-      for family, aim in [("layered", "2 %"), ("inception", "3 %"), ("transformer", "5 %")]],
-    *[(f"{family} 20,000 x {devices}, latency, 20 s: gap", family, "latency", 20000, devices, (), "auto", 20, "gap",
-       before, "5 %") for devices, befores in [(16, ("9.6 %", "", "")), (64, ("", "", ""))]
-      for family, before in zip(("layered", "inception", "transformer"), befores)],
+       2, "gain") for devices in (16, 64) for family in ("layered", "inception", "transformer")],
+    *[(f"{family} 20,000 x {devices}, latency, 20 s: gap", family, "latency", 20000, devices, (), "auto", 20, "gap")
+      for devices in (16, 64) for family in ("layered", "inception", "transformer")],
     *[(f"transformer of equal layers, 20,000 x {devices}, latency, {limit} s: gap", "transformer", "latency", 20000,
-       devices, ("--variation", "0"), "auto", limit, "gap", before, "") for devices, limit, before in
-      [(16, 2, "5.5 %"), (16, 20, "5.3 %"), (64, 20, "")]],
+       devices, ("--variation", "0"), "auto", limit, "gap") for devices, limit in [(16, 2), (16, 20), (64, 20)]],
     *[(f"transformer {ops:,} x {devices}, {objective}, layers planned once, 10 s: gap", "transformer", objective, ops,
-       devices, (), "repeats", 10, "gap", "", "") for objective in ("latency", "throughput") for ops in (2000, 20000)
+       devices, (), "repeats", 10, "gap") for objective in ("latency", "throughput") for ops in (2000, 20000)
       for devices in (16, 64)],
     *[(f"layered 20,000 x {devices}, throughput, 10 s: gap", "layered", "throughput", 20000, devices, (), "auto", 10,
-       "gap", before, "") for devices, before in [(16, "53.6 %"), (64, "62.0 %")]],
+       "gap") for devices in (16, 64)],
     ("transformer 20,000 x 64, three kinds, throughput, 10 s: gap", "transformer", "throughput", 20000, 64, (), "auto",
-     10, "gap", "35 %", "3 %"),
-    ("the same: memory, MB", "transformer", "throughput", 20000, 64, (), "auto", 10, "memory_mb", "7,265", "500"),
-    ("encoder-decoder 1,400 x 4, latency, 60 s: gap", "encoder-decoder", "latency", 1400, 4, (), "auto", 60, "gap",
-     "45 %", "30 %"),
-    ("layered 100 x 6 accelerators, throughput, 60 s: gap", "layered", "throughput", 100, 6, (), "auto", 60, "gap",
-     "8 %", "3 %"),
+     10, "gap"),
+    ("the same: memory, MB", "transformer", "throughput", 20000, 64, (), "auto", 10, "memory_mb"),
+    ("encoder-decoder 1,400 x 4, latency, 60 s: gap", "encoder-decoder", "latency", 1400, 4, (), "auto", 60, "gap"),
+    ("layered 100 x 6 accelerators, throughput, 60 s: gap", "layered", "throughput", 100, 6, (), "auto", 60, "gap"),
     ("series-parallel 200 x 8 accelerators, throughput, 60 s: gap", "series-parallel", "throughput", 200, 8, (), "auto",
-     60, "gap", "4 %", "1.5 %"),
+     60, "gap"),
     *[(f"{models} models of 40 ops x 4 devices, total completion, 10 s: gap", "series-parallel", "total-completion",
-       40 * models, 4, ("--models", str(models)), "auto", 10, "gap", "30 % median", "15 %") for models in (2, 4, 8)],
-    ("layered 60 x 6 accelerators, calls, 60 s: gap", "layered", "call-latency", 60, 6, (), "auto", 60, "gap", "50 %",
-     "20 %"),
+       40 * models, 4, ("--models", str(models)), "auto", 10, "gap") for models in (2, 4, 8)],
+    ("layered 60 x 6 accelerators, calls, 60 s: gap", "layered", "call-latency", 60, 6, (), "auto", 60, "gap"),
 ]
 
 
@@ -205,8 +197,8 @@ class Bench:
             for planner in self.options.planners or QUICK[case[1]]:
                 self.row(*case, planner, COUNTED)
 
-    def aims(self):
-        for words, family, objective, ops, devices, more, planner, limit, reading, _, _ in AIMS:
+    def cases(self):
+        for words, family, objective, ops, devices, more, planner, limit, reading in CASES:
             if self.options.only not in words:
                 continue
             self.row(family, objective, ops, devices, planner, limit, more)
@@ -275,15 +267,15 @@ class Page:
             return percent(1 - row["value"] / heft[0]["value"]) if heft else "not measured", row
         return f"{row[reading]:,.3g}", row
 
-    def aims(self):
-        yield "| case | threads | before | aim | reached | value | lower bound | by |"
-        yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
-        for *case, before, aim in AIMS:
-            reached, row = self.reading(*case)
+    def cases(self):
+        yield "| case | threads | result | value | lower bound | by |"
+        yield "| --- | ---: | ---: | ---: | ---: | --- |"
+        for case in CASES:
+            result, row = self.reading(*case)
             figures = ("", "", "") if row is None else (f"{row['value']:.6g}", f"{row['lower_bound']:.6g}",
                                                         f"`{row['found_by'] or row['planner']}`")
             threads = 1 if row is None else row.get("threads", 1)
-            yield f"| {case[0]} | {threads} | {before} | {aim} | {reached} | {' | '.join(figures)} |"
+            yield f"| {case[0]} | {threads} | {result} | {' | '.join(figures)} |"
 
     def growth(self):
         """Processor seconds of quick planners against ops."""
@@ -297,7 +289,7 @@ class Page:
 
     def write(self):
         text = PAGE.read_text()
-        for name in ("limits", "auto", "aims", "growth"):
+        for name in ("limits", "auto", "cases", "growth"):
             block = "\n".join(getattr(self, name)())
             pattern = re.compile(rf"(<!-- {name}: bench/scale.py -->\n).*?(<!-- end -->)", re.DOTALL)
             if not pattern.search(text):
@@ -346,14 +338,14 @@ def words(value):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["limits", "auto", "quick", "aims", "page"])
+    parser.add_argument("what", choices=["limits", "auto", "quick", "cases", "page"])
     parser.add_argument("--objectives", type=words, default=OBJECTIVES)
     parser.add_argument("--families", type=words, default=FAMILIES)
     parser.add_argument("--ops", type=lambda value: [int(word) for word in words(value)], default=OPS)
     parser.add_argument("--devices", type=lambda value: [int(word) for word in words(value)], default=DEVICES)
     parser.add_argument("--planners", type=words, help="only these; without it all that serve the objective")
     parser.add_argument("--time-limit", type=lambda value: [float(word) for word in words(value)], default=[1.0])
-    parser.add_argument("--only", default="", help="aims: only cases with these words")
+    parser.add_argument("--only", default="", help="cases: only cases with these words")
     parser.add_argument("--threads", type=int, default=1, help="of each planner; the page shows the row with the most")
     parser.add_argument("--problems", help="keep generated problems in this folder")
     parser.add_argument("--rows", default=str(ROWS), help="the file of rows")
