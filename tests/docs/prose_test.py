@@ -41,7 +41,6 @@ DIALECT = {
     r"\bwhoever\b": "name the thing",
     r"\b(?:devices?|ops?|tensors?|stages?|models?|threads?|planners?) who\b": "which or that",
     r"\bworth stating\b": "valid",
-    r"\bat hand\b": "that you have, or here",
     r"\bdearer\b": "more expensive",
     r"\bbesides,": "also",
     r"\bof one's own\b": "your own",
@@ -59,7 +58,7 @@ VERBS = set(
     "predict profile rank receive refuse report rest rise rose run say search select send sent sleep slept solve split sum "
     "travel tune unpack vary view belong combine consider decide define draw drawn execute expect export explain handle "
     "ignore import minimise minimize multiply occupy perform pack prepare produce raise reject repeat reduce remove require "
-    "simulate store trace train understand verify wins answer spend sped speed".split()
+    "simulate store trace train understand verify wins answer spend sped speed declare register bump link edit".split()
 )
 
 
