@@ -116,8 +116,13 @@ ProblemDraft with_forbidden(ProblemDraft draft, const std::vector<std::size_t>& 
   return draft;
 }
 
-ProblemDraft with_batch(ProblemDraft draft, double factor) {
-  for (Op& op : draft.ops) divide(op.time, 1 / factor);
+ProblemDraft with_batch(ProblemDraft draft, double factor, const BatchGrowth& growth) {
+  for (const OpId op : ids<OpId>(draft.ops.size())) {
+    std::vector<double>& times = draft.ops[op.index()].time;
+    for (std::size_t kind = 0; kind < times.size(); ++kind) {
+      times[kind] *= growth ? growth(op, KindId{kind}, factor) : factor;
+    }
+  }
   for (Tensor& tensor : draft.tensors) {
     tensor.bytes *= factor;
     tensor.host_time *= factor;

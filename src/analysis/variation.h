@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,12 @@ ProblemDraft with_speed(ProblemDraft draft, DeviceId device, double factor);
 ProblemDraft with_forbidden(ProblemDraft draft, const std::vector<std::size_t>& ops,
                             DeviceId device);
 
-// `factor` samples at a time: ops take that much longer and tensors are that much larger;
-// latencies, overheads and weights stay as they are.
-ProblemDraft with_batch(ProblemDraft draft, double factor);
+// How many times as long an op takes on a kind with so many samples as with one.
+using BatchGrowth = std::function<double(OpId, KindId, double samples)>;
+
+// `factor` samples at a time: tensors are that much larger, and ops take as much longer as `growth`
+// says, or that much where it is empty; latencies, overheads and weights stay as they are.
+ProblemDraft with_batch(ProblemDraft draft, double factor, const BatchGrowth& growth = {});
 
 // Only these devices, in their order. Throws std::invalid_argument when there are none, or an op is
 // pinned to a device that is gone.

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "analysis/carried_plan.h"
-#include "analysis/variation.h"
 #include "machine/fan_out.h"
+#include "planning/doubtful_gain.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
@@ -29,7 +29,7 @@ ProblemDraft with_this_many(ProblemDraft draft, std::size_t count) {
   return changed;
 }
 
-ProblemDraft varied(ProblemDraft draft, const WhatIfPoint& point) {
+ProblemDraft varied(ProblemDraft draft, const WhatIfPoint& point, const BatchGrowth& growth) {
   if (const auto& purchase = point.purchase) {
     if (purchase->copy_of) draft = with_copy_of(std::move(draft), *purchase->copy_of);
     if (purchase->links) {
@@ -41,7 +41,7 @@ ProblemDraft varied(ProblemDraft draft, const WhatIfPoint& point) {
   if (point.memory != 1) draft = with_memory(std::move(draft), point.memory);
   if (point.bandwidth != 1) draft = with_bandwidth(std::move(draft), point.bandwidth);
   if (point.speed != 1) draft = with_speed(std::move(draft), point.speed);
-  if (point.batch != 1) draft = with_batch(std::move(draft), point.batch);
+  if (point.batch != 1) draft = with_batch(std::move(draft), point.batch, growth);
   return draft;
 }
 
@@ -80,15 +80,17 @@ std::optional<Plan> renumbered(Plan plan, const Problem& from, const Problem& to
 
 class GridRun {
  public:
-  GridRun(const ProblemDraft& draft, std::vector<WhatIfPoint> points, const Registry& registry,
+  GridRun(const ProblemDraft& draft, const WhatIfGrid& grid, const Registry& registry,
           const PlanRequest& request, const std::atomic<bool>* interrupted)
       : draft_(draft),
+        growth_(grid.growth),
         registry_(registry),
         request_(request),
-        interrupted_(interrupted),
-        answers_(points.size()),
-        problems_(points.size()) {
-    for (std::size_t i = 0; i < points.size(); ++i) answers_[i].point = points[i];
+        interrupted_(interrupted) {
+    for (WhatIfPoint& point : grid.points()) {
+      answers_.push_back({.point = std::move(point)});
+    }
+    problems_.resize(answers_.size());
     request_.budget.threads = 1;
     request_.start = nullptr;
   }
@@ -118,7 +120,7 @@ class GridRun {
     answer.outcome.planner = request_.planner;
     answer.devices = answer.point.devices;
     try {
-      ProblemDraft changed = varied(draft_, answer.point);
+      ProblemDraft changed = varied(draft_, answer.point, growth_);
       // As many as asked for; what is left of the devices may look as if something else were counted.
       if (answer.devices == 0) answer.devices = countable_devices(changed);
       if (interrupted()) {
@@ -151,12 +153,14 @@ class GridRun {
       if (!shape) continue;
       auto carried = valid_carried_plan(*problems_[i], shape->placement, *shape);
       if (!carried || carried->value >= answer.value()) continue;
+      if (answer.plan && plan_instead_of_doubtful(*problems_[i], *carried)) continue;
       answer.plan = std::move(carried);
       answer.carried = true;
     }
   }
 
   const ProblemDraft& draft_;
+  const BatchGrowth& growth_;
   const Registry& registry_;
   PlanRequest request_;
   const std::atomic<bool>* interrupted_;
@@ -301,8 +305,7 @@ std::vector<WhatIfAnswer> what_if(const ProblemDraft& draft, const WhatIfGrid& g
                                   const Registry& registry, const PlanRequest& request,
                                   const std::atomic<bool>* interrupted,
                                   const WhatIfObserver& observer) {
-  return GridRun(draft, grid.points(), registry, request, interrupted)
-      .run(request.budget.threads, observer);
+  return GridRun(draft, grid, registry, request, interrupted).run(request.budget.threads, observer);
 }
 
 }  // namespace placewright

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/variation.h"
 #include "planning/service.h"
 #include "problem/draft.h"
 #include "problem/plan.h"
@@ -86,6 +87,7 @@ struct WhatIfGrid {
   std::vector<DeviceSet> sets = {};
   std::vector<Purchase> purchases = {};  // one at a time, and before them none
   std::string counted = "device";        // what `devices` is a number of, for people
+  BatchGrowth growth = {};               // of ops with the batch; empty: in proportion
 
   [[nodiscard]] std::vector<WhatIfPoint> points() const;
   [[nodiscard]] std::vector<double> values(Axis axis) const;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/folded_ops.h"
 #include "backends/part_inputs.h"
 #include "backends/registry.h"
 #include "formats/text_file.h"
@@ -140,17 +141,22 @@ void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster&
                     const std::vector<PeakRates>& kinds) {
   draft.cluster = cluster;
   const std::vector<double> bytes = bytes_touched(graph);
+  const std::vector<bool> nothing = takes_no_time(graph);
   for (std::size_t op = 0; op < graph.ops.size(); ++op) {
     const OpWork work{.flops = graph.ops[op].flops,
                       .bytes = bytes[op],
                       .of_matrices = multiplies_matrices(graph.ops[op].type),
                       .in_half = is_in_half(graph.ops[op])};
     for (const PeakRates& peak : kinds) {
-      draft.ops[op].time.push_back(1000 * peak.estimated_seconds(work));
+      draft.ops[op].time.push_back(nothing[op] ? 0 : 1000 * peak.estimated_seconds(work));
     }
   }
   draft.origin.push_back(std::string(kEstimatedOrigin) +
                          " from flops and bytes, not measured ('placewright profile' measures)");
+}
+
+void keep_folded_together(ProblemDraft& draft, const ModelGraph& graph) {
+  draft.colocated = folded_together(graph);
 }
 
 }  // namespace placewright

@@ -59,6 +59,7 @@ ProblemDraft imported(const ImportOptions& options) {
     drafts.push_back(draft_of(model->graph(), model_name_of(file.path),
                               source_of(file.path, file.shapes, folder_of(options.path))));
     estimate_times(drafts.back(), model->graph(), cluster, rates);
+    keep_folded_together(drafts.back(), model->graph());
   }
   ProblemDraft draft = joined(std::move(drafts));
   if (files.size() > 1) draft = with_objective(std::move(draft), Objective::total_completion);

@@ -102,6 +102,7 @@ ProblemDraft estimated(const ModelFile& file, const ClusterFile& cluster,
   ProblemDraft draft =
       draft_of(model->graph(), model_name_of(file.path), source_of(file.path, file.shapes, {}));
   estimate_times(draft, model->graph(), cluster.cluster, rates);
+  keep_folded_together(draft, model->graph());
   return draft;
 }
 

@@ -16,10 +16,13 @@ namespace {
 constexpr double kRounding = 1e-9;
 
 std::optional<Plan> rival_of(const Problem& problem, const Plan& plan) {
-  const CostSource source = cost_source(problem.draft());
-  const bool measured = source == CostSource::measured || source == CostSource::disturbed;
-  if (!measured || plan.value <= 0) return std::nullopt;
+  const bool stated = cost_source(problem.draft()) == CostSource::stated;
+  if (stated || plan.value <= 0) return std::nullopt;
   return best_uncut_plan(problem);
+}
+
+bool is_estimated(const Problem& problem) {
+  return cost_source(problem.draft()) == CostSource::estimated;
 }
 
 // Such a plan stands beside the rival that it is.
@@ -35,11 +38,16 @@ std::string uncut_sentence(const Problem& problem, const Plan& plan) {
   const char* models =
       problem.model_count() > 1 ? "the models uncut, one after the other," : "the model uncut";
   if (is_rival(plan, *rival)) {
-    return fmt::format("{} on {}: no cut is predicted to gain", models,
-                       fmt::join(device_names(problem, devices_of_uncut(plan)), ", "));
+    return fmt::format(
+        "{} on {}: no cut is {}", models,
+        fmt::join(device_names(problem, devices_of_uncut(plan)), ", "),
+        is_estimated(problem) ? "estimated to gain more than the error" : "predicted to gain");
   }
-  return fmt::format("{:.3g} times as fast as {} on {} (predicted)", rival->value / plan.value,
-                     models, fmt::join(device_names(problem, devices_of_uncut(*rival)), ", "));
+  const std::string how = is_estimated(problem) ? fmt::format("estimated, to within {:.0f} %",
+                                                              100 * kErrorOfEstimatedRatios)
+                                                : "predicted";
+  return fmt::format("{:.3g} times as fast as {} on {} ({})", rival->value / plan.value, models,
+                     fmt::join(device_names(problem, devices_of_uncut(*rival)), ", "), how);
 }
 
 nlohmann::ordered_json uncut_json(const Problem& problem, const Plan& plan) {

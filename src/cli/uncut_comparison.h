@@ -1,5 +1,5 @@
 // What a plan is predicted to gain over the models as they come (planning/uncut_plan.h), for
-// problems whose costs were measured: those plans can be run, and so can the models without one.
+// problems whose costs were measured or estimated, not stated by a file.
 
 #pragma once
 

@@ -21,6 +21,7 @@
 #include "cli/verbs.h"
 #include "formats/catalogue.h"
 #include "formats/cluster_json.h"
+#include "formats/estimated_batch.h"
 #include "formats/text_file.h"
 #include "planning/portfolio.h"
 #include "problem/cost_source.h"
@@ -184,6 +185,16 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
   return grid;
 }
 
+// Launches and weights are paid once where the times are estimates of known peaks.
+BatchGrowth growth_of(const ProblemOptions& problem, const ProblemDraft& draft) {
+  if (cost_source(draft) != CostSource::estimated) return {};
+  const ClusterFile cluster = problem.cluster.empty() ? ClusterFile{.cluster = draft.cluster}
+                                                      : read_cluster(problem.cluster);
+  return [estimate = EstimatedBatch(draft, cluster)](OpId op, KindId kind, double samples) {
+    return estimate.growth(op, kind, samples);
+  };
+}
+
 // "12 of 20 points, 3.4 points/s" on a terminal.
 class PointProgress {
  public:
@@ -304,6 +315,7 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
   static_cast<void>(build_problem(std::move(file)));
   grid.sets = sets_of(options, draft);
   grid.purchases = purchases_of(options, draft);
+  if (!grid.batch.empty()) grid.growth = growth_of(options.problem, draft);
   if (are_sets_of_resources(draft.cluster)) grid.counted = countable_word(draft.cluster);
   require_few_points(grid);
   std::vector<WhatIfAnswer> answers;
@@ -375,7 +387,7 @@ void add_what_if(CLI::App& program, Action& action) {
   axis("--memory-factor", options->memory, "Every device's memory times this");
   axis("--bandwidth", options->bandwidth, "Every link's bandwidth times this");
   axis("--speed", options->speed, "Every device's speed times this");
-  axis("--batch", options->batch, "Samples at a time: ops and tensors grow in proportion");
+  axis("--batch", options->batch, "Samples at a time; estimates pay launches and weights once");
   options->budget.add_to(*verb, BudgetOptions::Start::none);
   verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
       ->capture_default_str()

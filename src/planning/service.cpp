@@ -10,11 +10,13 @@
 #include "planners/bound_of_problem.h"
 #include "planners/learned/learned.h"
 #include "planning/checked_plan.h"
+#include "planning/doubtful_gain.h"
 #include "planning/feasibility.h"
 #include "planning/peak_memory.h"
 #include "planning/portfolio.h"
 #include "planning/suggestion.h"
 #include "planning/tie_breaking.h"
+#include "problem/cost_source.h"
 #include "verify/verifier.h"
 
 namespace placewright {
@@ -175,6 +177,21 @@ void explain_missing_plan(PlanOutcome& outcome) {
   }
 }
 
+// A cut of estimated costs stays only for a gain that is beyond their error. A start that is better
+// than the plan without a cut was asked for.
+void drop_doubtful_cut(PlanOutcome& outcome, const Run& run, Control& control) {
+  std::optional<Plan> uncut = plan_instead_of_doubtful(run.problem, *outcome.answer.plan);
+  if (!uncut) return;
+  if (run.request.start != nullptr && run.request.start->value < uncut->value) return;
+  control.note(
+      fmt::format("the best cut is estimated to gain {:.1f} %, less than the {:.0f} % by which "
+                  "such estimates are off: {} uncut",
+                  100 * (uncut->value / outcome.value() - 1), 100 * kErrorOfEstimatedRatios,
+                  run.problem.model_count() > 1 ? "the models stay" : "the model stays"));
+  outcome.answer.plan = std::move(uncut);
+  outcome.answer.found_by = "no cut";
+}
+
 // The steps of every request.
 PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bound) {
   PlanOutcome outcome{.answer = {}, .planner = run.entry.name, .settings = run.settings};
@@ -187,6 +204,7 @@ PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bou
   if (outcome.answer.plan && run.entry.effort == Effort::portfolio) {
     outcome.answer.plan =
         with_fewer_devices_and_transfers(run.problem, std::move(*outcome.answer.plan), control);
+    drop_doubtful_cut(outcome, run, control);
   }
   join_bound(outcome, bound);
   explain_missing_plan(outcome);

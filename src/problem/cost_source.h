@@ -24,6 +24,11 @@ inline constexpr std::string_view kMeasuredOrigin = "measured";
 inline constexpr std::string_view kEstimatedOrigin = "op times: estimated";
 inline constexpr std::string_view kDisturbedOrigin = "not valid: ";
 
+// How far estimates are off, to both sides (docs/formats/cluster.md): a time, as a factor; and how
+// one plan compares with another, as a fraction.
+inline constexpr double kFactorOfEstimatedTimes = 2.5;
+inline constexpr double kErrorOfEstimatedRatios = 0.25;
+
 // The least trustworthy that the origin names.
 CostSource cost_source(const ProblemDraft& draft);
 
