@@ -1,6 +1,7 @@
 #!/bin/sh
-# The figures of "big inputs": a generated problem of 100,000 ops, 300,000 edges and 64 devices is read, planned by the
-# constructive planners, written and checked. Prints wall seconds, CPU seconds and peak memory of each step.
+# The figures of "big inputs": a generated problem of 100,000 ops, 300,000 edges and 64 devices is
+# read, planned by the constructive planners, written and checked. Prints wall seconds, CPU seconds
+# and peak memory of each step.
 #
 #   bench/scale.sh [PROGRAM] [OPS] [EDGES] [DEVICES]
 set -eu

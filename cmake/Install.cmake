@@ -1,5 +1,6 @@
-# What `cmake --install` puts where: the program, the library with its public headers, files for find_package and
-# pkg-config, the man page and the shell completions. Included after the targets exist.
+# What `cmake --install` puts where: the program, the library with its public headers, files for
+# find_package and pkg-config, the man page and the shell completions. Included after the targets
+# exist.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

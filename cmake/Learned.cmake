@@ -1,10 +1,11 @@
-# The plugin with libtorch in it (src/planners/learned/plugin/): a shared object that the program loads when a learned
-# planner is asked for. Built where libtorch is found: in CMAKE_PREFIX_PATH, else where `scripts/setup learned` puts it.
-# Not under the sanitizers, to keep those builds short: what lies outside the plugin (parsing, rollouts, policy files) is
-# tested there without it.
+# The plugin with libtorch in it (src/planners/learned/plugin/): a shared object that the program
+# loads when a learned planner is asked for. Built where libtorch is found: in CMAKE_PREFIX_PATH,
+# else where `scripts/setup learned` puts it. Not under the sanitizers, to keep those builds short:
+# what lies outside the plugin (parsing, rollouts, policy files) is tested there without it.
 
 if(NOT PLACEWRIGHT_FUZZ AND NOT PLACEWRIGHT_SANITIZE)
-  # The wheel has its profiler inside libtorch_cpu, and its CMake files would warn that it is nowhere.
+  # The wheel has its profiler inside libtorch_cpu, and its CMake files would warn that it is
+  # nowhere.
   set(kineto_LIBRARY torch_cpu)
   find_package(Torch QUIET HINTS "${PROJECT_SOURCE_DIR}/.deps/torch/torch/share/cmake/Torch")
 endif()

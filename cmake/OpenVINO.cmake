@@ -1,6 +1,6 @@
-# The plugin with OpenVINO in it (src/backends/openvino/): a shared object that the program loads when a verb needs it, so
-# that planning alone starts fast and stays small. Built where OpenVINO is found: the system's, else the wheel's, which
-# brings headers, libraries and CMake files.
+# The plugin with OpenVINO in it (src/backends/openvino/): a shared object that the program loads
+# when a verb needs it, so that planning alone starts fast and stays small. Built where OpenVINO is
+# found: the system's, else the wheel's, which brings headers, libraries and CMake files.
 
 file(GLOB openvino_wheel "${PROJECT_SOURCE_DIR}/.deps/venv/lib/python3*/site-packages/openvino/cmake")
 find_package(OpenVINO QUIET COMPONENTS Runtime HINTS ${openvino_wheel})
@@ -16,7 +16,8 @@ if(OpenVINO_FOUND)
   target_include_directories(placewright_openvino PRIVATE
     $<TARGET_PROPERTY:placewright,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(placewright_openvino PRIVATE openvino::runtime fmt::fmt placewright_compile_options)
-  # An installed plugin goes on using the OpenVINO that it was built with; in a wheel, that of the package beside it.
+  # An installed plugin goes on using the OpenVINO that it was built with; in a wheel, that of the
+  # package beside it.
   get_target_property(openvino_library openvino::runtime IMPORTED_LOCATION_RELEASE)
   get_filename_component(openvino_folder "${openvino_library}" DIRECTORY)
   set_target_properties(placewright_openvino PROPERTIES

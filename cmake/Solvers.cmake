@@ -1,9 +1,10 @@
-# The solvers behind src/solvers/: placewright_solver_libraries links HiGHS, LEMON and Scotch, and names the CP-SAT
-# library, which is loaded while the program runs and so may be absent.
+# The solvers behind src/solvers/: placewright_solver_libraries links HiGHS, LEMON and Scotch, and
+# names the CP-SAT library, which is loaded while the program runs and so may be absent.
 
 add_library(placewright_solver_libraries INTERFACE)
 
-# HiGHS: what the system has, else the wheel's library with the headers that scripts/setup put beside it.
+# HiGHS: what the system has, else the wheel's library with the headers that scripts/setup put
+# beside it.
 find_package(highs CONFIG QUIET)
 if(NOT highs_FOUND)
   file(GLOB highs_libraries "${PROJECT_SOURCE_DIR}/.deps/venv/lib/python3*/site-packages/highspy/libhighs.so.1")
@@ -29,7 +30,8 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
 
 target_include_directories(placewright_solver_libraries SYSTEM INTERFACE
   "${LEMON_INCLUDE_DIR}" "${SCOTCH_INCLUDE_DIR}" "${PROTOZERO_INCLUDE_DIR}")
-# Not libscotcherr: src/solvers/graph_partition.cpp brings the error handler itself, one that does not print.
+# Not libscotcherr: src/solvers/graph_partition.cpp brings the error handler itself, one that does
+# not print.
 target_link_libraries(placewright_solver_libraries INTERFACE
   highs::highs "${SCOTCH_LIBRARY}" ${CMAKE_DL_LIBS})
 
@@ -40,6 +42,7 @@ if(ortools_libraries)
 endif()
 set(PLACEWRIGHT_ORTOOLS_LIB "${ortools_library}" CACHE FILEPATH
     "libortools that CP-SAT is loaded from; the environment variable of the same name overrides it")
-# For the one file that needs it: a path on every command line would make the compiler cache useless to other checkouts.
+# For the one file that needs it: a path on every command line would make the compiler cache useless
+# to other checkouts.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/solvers/cp_sat.cpp" PROPERTIES
   COMPILE_DEFINITIONS "PLACEWRIGHT_ORTOOLS_LIB=\"${PLACEWRIGHT_ORTOOLS_LIB}\"")

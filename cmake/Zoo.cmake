@@ -1,4 +1,5 @@
-# The model zoo: the architectures of zoo/ become part of the library, as xz files (liblzma unpacks them).
+# The model zoo: the architectures of zoo/ become part of the library, as xz files (liblzma unpacks
+# them).
 
 find_package(LibLZMA REQUIRED)
 file(GLOB architectures CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/zoo/architectures/*.json.xz")

@@ -57,7 +57,8 @@ __all__ = [
 ]
 
 
-# Loaded when first asked for: measuring a PyTorch model needs no planner, and so no extension module.
+# Loaded when first asked for: measuring a PyTorch model needs no planner, and so no extension
+# module.
 _ELSEWHERE = {"Session": "sessions", "measure": "sessions", "device_map": "torch.device_map"}
 
 

@@ -23,8 +23,8 @@ MEBIBYTE = 1 << 20
 TIMEOUT = 300
 DISTURBED = re.compile("the measurement is not valid|no round has a valid measurement")
 
-# The verb with its arguments, and the files it writes. {model}, {plan} and {model_plan} are made beforehand; {core} is
-# a device.
+# The verb with its arguments, and the files it writes. {model}, {plan} and {model_plan} are made
+# beforehand; {core} is a device.
 WRITERS = [
     ("generate layered --ops 20000 -o big.json", ["big.json"]),
     ("import {problem} -o imported.json", ["imported.json"]),
@@ -194,8 +194,8 @@ class FaultTest(unittest.TestCase):
         self.for_each_writer(check)
 
     def test_no_more_threads(self):
-        # A thread takes as much address space as the stack may grow to: few such stacks fit. (RLIMIT_NPROC does not
-        # bind root.)
+        # A thread takes as much address space as the stack may grow to: few such stacks fit.
+        # (RLIMIT_NPROC does not bind root.)
         limits = limited(STACK=256 * MEBIBYTE, AS=self.least_memory() + 600 * MEBIBYTE)
 
         def check(command, files, folder):

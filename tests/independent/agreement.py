@@ -27,7 +27,8 @@ import rules
 PROGRAM = os.environ["PLACEWRIGHT_PROGRAM"]
 OTHER_PLANNERS = 3
 BRUTE_FORCE_OPS = {"throughput": 5, "call-latency": 4, "latency": 4, "total-completion": 4}
-# auto and search work to the end of the budget if they cannot prove anything: a budget that keeps the whole run short.
+# auto and search work to the end of the budget if they cannot prove anything: a budget that keeps
+# the whole run short.
 BUDGET = ["--time-limit", "300ms", "--steps", "2000"]
 
 

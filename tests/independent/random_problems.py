@@ -15,7 +15,8 @@ class Draft:
         self.dice = dice
         self.objective = dice.choice(OBJECTIVES)
         self.through_host = self.objective == "call-latency" or dice.random() < 0.4
-        # Whole numbers make ties, fractions make sums that round, and units far apart make both lose digits.
+        # Whole numbers make ties, fractions make sums that round, and units far apart make both
+        # lose digits.
         self.unit = dice.choice([1, 1, 1, 0.1, 1e-6, 1e6])
         self.whole = dice.random() < 0.6
         kinds = dice.randint(1, 3)

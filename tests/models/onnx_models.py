@@ -35,7 +35,8 @@ class Maker:
             return [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in tensors]
 
         graph = helper.make_graph(self.nodes, path.stem, declared(inputs), declared(outputs), self.weights)
-        # The file format's version that came with opset 7; every later reader takes it up to opset 17.
+        # The file format's version that came with opset 7; every later reader takes it up to opset
+        # 17.
         version = 4 if opset < 18 else 10
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=version)
         if version == 4:  # weights had to be inputs as well

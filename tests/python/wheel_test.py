@@ -24,7 +24,8 @@ def main() -> None:
         pip = ("-m", "pip", "--disable-pip-version-check", "-q")
         # This interpreter has the pinned build requirements, so none are fetched.
         build = ("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder)
-        # The compiler and the warnings of the other builds here, so that the compiler cache serves this one too.
+        # The compiler and the warnings of the other builds here, so that the compiler cache serves
+        # this one too.
         run(sys.executable, *pip, *build, ROOT, CXX="/usr/bin/c++", SKBUILD_CMAKE_DEFINE=CACHED)
         (wheel,) = folder.glob("placewright-*.whl")
         venv.create(folder / "empty", with_pip=True, symlinks=True)

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { file, find, open, placewright, report, root, text, tipAt } from './page_driver.mjs';
 
-// What 'placewright run -o' would write if everything took twice as long as planned: one segment for each op of a
-// schedule, and for each stage of a pipeline (two samples).
+// What 'placewright run -o' would write if everything took twice as long as planned: one segment
+// for each op of a schedule, and for each stage of a pipeline (two samples).
 function runOf(plan, problem, quality = 'valid') {
   const { value, unit, objective, schedule, stages = [] } = JSON.parse(readFileSync(plan, 'utf8'));
   const scale = { none: 1, ms: 1, us: 1e-3, s: 1e3 }[unit];

@@ -1,4 +1,5 @@
-// What the tests of the report page share: the program that makes pages, and a browser that opens them.
+// What the tests of the report page share: the program that makes pages, and a browser that opens
+// them.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -37,7 +38,8 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-// Keeps what the page writes on its canvases since the last wipe, by canvas, in the drawing's coordinates.
+// Keeps what the page writes on its canvases since the last wipe, by canvas, in the drawing's
+// coordinates.
 function recordTexts() {
   window.written = {};
   const { fillText, fillRect } = CanvasRenderingContext2D.prototype;
@@ -51,7 +53,8 @@ function recordTexts() {
   };
 }
 
-// The page, and whatever goes wrong on it: errors, messages, requests for anything but the page itself.
+// The page, and whatever goes wrong on it: errors, messages, requests for anything but the page
+// itself.
 export async function open(path, options = {}) {
   const page = await browser.newPage();
   if (options.size) await page.setViewportSize(options.size);

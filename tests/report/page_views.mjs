@@ -30,7 +30,8 @@ function planOf(problem, planner = 'heft', ...words) {
 
 const chained = (names) => names.slice(1).map((name, i) => ({ from: names[i], to: [name] }));
 
-// Twelve layers with residual edges, as GPT-2's; two branches in each, so that two devices have something to do.
+// Twelve layers with residual edges, as GPT-2's; two branches in each, so that two devices have
+// something to do.
 function transformer(more = {}) {
   const PARTS = ['ln_1/MVN', 'attn.c_attn/MatMul', 'attn/Softmax', 'attn.c_proj/MatMul', 'mlp.c_fc/MatMul', 'mlp.act/Gelu', 'mlp.c_proj/MatMul'];
   const names = ['transformer.wte/Gather'];

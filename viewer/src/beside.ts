@@ -1,5 +1,5 @@
-// A second plan beside the first, also one for another objective: a graph and a timeline of its own. Folds,
-// selection, zoom and the scale of time are the same in both.
+// A second plan beside the first, also one for another objective: a graph and a timeline of its
+// own. Folds, selection, zoom and the scale of time are the same in both.
 
 import { h, replace } from './dom';
 import { oneLine, timeText } from './format';

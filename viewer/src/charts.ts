@@ -1,4 +1,5 @@
-// The charts that are small enough for elements: load and memory of each device, plans side by side.
+// The charts that are small enough for elements: load and memory of each device, plans side by
+// side.
 
 import { scaleLinear } from 'd3-scale';
 import type { Plan, Report } from './data';
@@ -18,7 +19,8 @@ function bar(share: number, className: string, title: string): HTMLElement {
            h('span', { style: `width: ${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%` }));
 }
 
-// The axis under bars that are `most` long, as wide as they are: a tick and its text at each of about `count` values.
+// The axis under bars that are `most` long, as wide as they are: a tick and its text at each of
+// about `count` values.
 function axis(most: number, count: number, text: (value: number) => string, className = ''): HTMLElement {
   const scale = scaleLinear([0, most], [0, 100]);
   // Texts near the ends stay inside.
@@ -29,8 +31,8 @@ function axis(most: number, count: number, text: (value: number) => string, clas
   }));
 }
 
-// What of a pipeline is busy for longest: a stage's device, or a resource on which stages take turns. It sets the time
-// per sample where it is never idle.
+// What of a pipeline is busy for longest: a stage's device, or a resource on which stages take
+// turns. It sets the time per sample where it is never idle.
 function busiestText(report: Report, plan: Plan): string {
   const all = [...report.devices.map(({ name }, i) => ({ name, busy: plan.devices[i].busy })),
                ...report.resources.map(({ name }, i) => ({ name, busy: plan.resources[i] }))];
@@ -41,8 +43,8 @@ function busiestText(report: Report, plan: Plan): string {
   return `The busiest, ${oneLine(most.name, 40)}, ${share >= almostAll ? 'sets it' : `is busy for ${percentText(share, 0)} of it`}.`;
 }
 
-// Of each device: compute, in, out and idle, as shares of the whole plan; of each resource that devices share, how long
-// it is held.
+// Of each device: compute, in, out and idle, as shares of the whole plan; of each resource that
+// devices share, how long it is held.
 export class LoadChart {
   readonly element = h('div', { class: 'loads' });
 
@@ -106,7 +108,8 @@ export class LoadChart {
   }
 }
 
-// Memory of each device, or of the devices that share one: over time for schedules, a bar for pipelines and calls.
+// Memory of each device, or of the devices that share one: over time for schedules, a bar for
+// pipelines and calls.
 export class MemoryChart {
   readonly element = h('div', { class: 'memory' });
 
@@ -132,7 +135,8 @@ export class MemoryChart {
                          : 'The limit holds for weights alone here (memory: resident); live tensors are shown on top.'));
   }
 
-  // The end of the scale for all devices. A limit far above what is used would press the pictures flat.
+  // The end of the scale for all devices. A limit far above what is used would press the pictures
+  // flat.
   private mostBytes(): number {
     const { report, currentPlan: plan } = this.state;
     const peak = plan.devices.reduce((most, work) => Math.max(most, work.peak), 1);
@@ -196,7 +200,8 @@ export class MemoryChart {
   }
 }
 
-// Every plan, the best single device and the bound on one scale; and which ops two plans place apart.
+// Every plan, the best single device and the bound on one scale; and which ops two plans place
+// apart.
 export class ComparisonView {
   readonly element = h('div', { class: 'comparison' });
 

@@ -100,7 +100,8 @@ export class DetailsPanel {
     return held.join(', ') || null;
   }
 
-  // Only what was worked out: rules that bind the op, its times, its transfers, its neighbours in time.
+  // Only what was worked out: rules that bind the op, its times, its transfers, its neighbours in
+  // time.
   private reasons(op: number, device: number): HTMLElement {
     const { report, currentPlan: plan } = this.state;
     const { unit } = report.problem;

@@ -45,13 +45,15 @@ export function plural(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-// A name on one line: whitespace and control characters become visible blanks, long ones lose their middle.
+// A name on one line: whitespace and control characters become visible blanks, long ones lose their
+// middle.
 export function oneLine(name: string, most = 80): string {
   const ends = name.length > 4 * most ? name.slice(0, 2 * most) + name.slice(-2 * most) : name;
   return shortened(Array.from(ends.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')), most);
 }
 
-// Names of one model mostly begin alike, so most of what is kept is the end; `head`: the share of the beginning.
+// Names of one model mostly begin alike, so most of what is kept is the end; `head`: the share of
+// the beginning.
 export function shortened(letters: string[], most: number, head = most < 16 ? 0 : 0.3): string {
   if (letters.length <= most) return letters.join('');
   const begin = Math.floor(head * most);
@@ -74,8 +76,8 @@ export function flopsText(flops: number): string {
   return `${trimmed(size, 3)} ${units[unit]}`;
 }
 
-// What a measurement that is not valid was: others took the cores, so that too few samples were kept
-// (Measured::disturbed), else its samples differ too much.
+// What a measurement that is not valid was: others took the cores, so that too few samples were
+// kept (Measured::disturbed), else its samples differ too much.
 export function disturbed({ kept, rejected }: { kept: number; rejected: number }): boolean {
   const fewest = 3;
   return kept === 0 || rejected > kept || kept < Math.min(fewest, kept + rejected);

@@ -1,5 +1,5 @@
-// The lines of the graph: one between each two ends in sight (an op, or a folded group), with what the plan
-// moves along it, each tensor counted once.
+// The lines of the graph: one between each two ends in sight (an op, or a folded group), with what
+// the plan moves along it, each tensor counted once.
 
 import type { Plan } from './data';
 import type { Layout } from './graph_layout';

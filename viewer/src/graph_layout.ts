@@ -30,7 +30,8 @@ const MOST_COLUMNS = 12;
 
 interface Pool { sum: number; count: number }
 
-// The positions nearest to `wanted` that keep the order and do not overlap (pool adjacent violators).
+// The positions nearest to `wanted` that keep the order and do not overlap (pool adjacent
+// violators).
 function spread(wanted: number[], widths: number[]): number[] {
   const offsets: number[] = [];
   const pools: Pool[] = [];

@@ -1,5 +1,6 @@
-// The graph on a canvas: boxes and ops coloured by device, edges between them. What is out of sight is
-// not drawn, and small things are drawn without text, so that thousands of ops can be dragged about.
+// The graph on a canvas: boxes and ops coloured by device, edges between them. What is out of sight
+// is not drawn, and small things are drawn without text, so that thousands of ops can be dragged
+// about.
 
 import { oncePerFrame, pixelRatio, sizeCanvas } from './canvas';
 import { select } from 'd3-selection';
@@ -473,7 +474,8 @@ export class GraphView {
     if (op >= 0) return this.state.select({ kind: 'op', index: op });
     const box = this.boxAt(x, y);
     if (!box) return this.state.select(null);
-    // The title of an open group folds it; a folded group is chosen first, opened by a double click.
+    // The title of an open group folds it; a folded group is chosen first, opened by a double
+    // click.
     if (!box.folded) this.state.setFolded(box.group, true);
     this.state.select({ kind: 'group', index: box.group });
   }

@@ -1,5 +1,5 @@
-// The part of the address after '#': what is shown and selected, by name, so that a link opens it again, also
-// in a page that was made anew.
+// The part of the address after '#': what is shown and selected, by name, so that a link opens it
+// again, also in a page that was made anew.
 
 import type { Selection, State } from './state';
 

@@ -1,5 +1,5 @@
-// The whole graph in a corner, with a frame round what is in sight: shown while a part is out of sight. A
-// click or a drag in it moves the picture.
+// The whole graph in a corner, with a frame round what is in sight: shown while a part is out of
+// sight. A click or a drag in it moves the picture.
 
 import { pixelRatio, sizeCanvas } from './canvas';
 import { h } from './dom';

@@ -1,5 +1,5 @@
-// Colours of devices: Okabe and Ito's set, which the colour-blind can tell apart. From the ninth device
-// on the colours come again with a pattern on top; names stand beside colours everywhere.
+// Colours of devices: Okabe and Ito's set, which the colour-blind can tell apart. From the ninth
+// device on the colours come again with a pattern on top; names stand beside colours everywhere.
 
 const COLOURS = ['#0072B2', '#E69F00', '#009E73', '#CC79A7', '#56B4E9', '#D55E00', '#F0E442', '#8A8F98'];
 

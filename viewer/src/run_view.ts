@@ -1,5 +1,5 @@
-// A real run of the plan in figures: what the same cores give without a plan, and each segment predicted
-// beside measured.
+// A real run of the plan in figures: what the same cores give without a plan, and each segment
+// predicted beside measured.
 
 import type { Measured, Run } from './data';
 import { h, replace } from './dom';

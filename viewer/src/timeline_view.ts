@@ -1,5 +1,6 @@
-// What happens when: a lane for each device and each direction in which something moves, and below the
-// lane of a device what was measured on it when the plan was run. Time runs to the right; dragging and zooming change the stretch of time in sight.
+// What happens when: a lane for each device and each direction in which something moves, and below
+// the lane of a device what was measured on it when the plan was run. Time runs to the right;
+// dragging and zooming change the stretch of time in sight.
 
 import { oncePerFrame, pixelRatio, sizeCanvas } from './canvas';
 import { scaleLinear } from 'd3-scale';
@@ -176,7 +177,8 @@ export class TimelineView {
     });
   }
 
-  // The op of a call or a stage that takes most of the device's resources: they are held as it needs them.
+  // The op of a call or a stage that takes most of the device's resources: they are held as it
+  // needs them.
   private mostDemanding({ ops, device }: Bar): number {
     const { ops: { share }, kinds, devices } = this.state.report;
     if (share.length === 0) return ops![0];
@@ -333,8 +335,8 @@ export class TimelineView {
     ink.fillRect(LABEL, y + height + 1, this.width, 1);
   }
 
-  // Bars thinner than a pixel: each column of pixels is as dark as the time in it is filled. Something is seen
-  // of each bar, and what is selected or critical is marked.
+  // Bars thinner than a pixel: each column of pixels is as dark as the time in it is filled.
+  // Something is seen of each bar, and what is selected or critical is marked.
   private drawThin(ink: CanvasRenderingContext2D, lane: Lane, bars: Bar[], y: number, height: number, scale: Scale, selected: Set<string> | null) {
     const filled = new Map<number, { share: number; device: number }>();
     const marked = new Map<number, Bar>();

@@ -156,8 +156,8 @@ class _Grouping:
         return None
 
     def finish(self) -> Atoms:
-        # A node that joined an atom late reads only atoms that already came before it, so sets of ancestors are whole.
-        # An ancestor of an atom has fewer ancestors than the atom itself.
+        # A node that joined an atom late reads only atoms that already came before it, so sets of
+        # ancestors are whole. An ancestor of an atom has fewer ancestors than the atom itself.
         order = sorted(range(len(self.members)), key=lambda atom: (len(self.ancestors[atom]), atom))
         new_index = {old: new for new, old in enumerate(order)}
         atoms = []

@@ -203,7 +203,8 @@ def _without_weights(chain: Chain, atoms: Sequence[Atom], stage: StageModule, la
                 copies[node].target = torch.ops.aten.reshape.default
     results = [copies[node] for node in stage.gives]
     if not last:
-        # Engines send contiguous tensors and detach them in place, which neither views nor relayed inputs allow.
+        # Engines send contiguous tensors and detach them in place, which neither views nor relayed
+        # inputs allow.
         layout: dict[str, Argument] = {"memory_format": torch.contiguous_format}
         results = [graph.call_function(torch.ops.aten.clone.default, (result,), layout) for result in results]
     graph.output(tuple(results))

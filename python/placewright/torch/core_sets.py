@@ -28,7 +28,8 @@ from placewright.torch.streams import waits_of
 if TYPE_CHECKING:
     import placewright
 
-# Microseconds from the end of an atom in one worker to the start of one that waits for it in another.
+# Microseconds from the end of an atom in one worker to the start of one that waits for it in
+# another.
 HANDOVER = 30.0
 
 

@@ -64,7 +64,8 @@ class CannotPipeline(Exception):
     """The plan cannot be run by torch.distributed.pipelining; the message is one sentence that says why."""
 
 
-# --- what a plan asks for ---------------------------------------------------------------------------------------------
+# --- what a plan asks for
+# ---------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +132,8 @@ def plan_together(problem: placewright.Problem, planner: str = "auto", **options
         return placewright.Plan.read(path)
 
 
-# --- the pipeline -----------------------------------------------------------------------------------------------------
+# --- the pipeline
+# -----------------------------------------------------------------------------------------------------
 
 
 class RankPipeline:
@@ -420,7 +422,8 @@ def _in_several_stages(chain: Chain, stages: Sequence[StagePlan]) -> str | None:
     return None
 
 
-# --- how long a step takes --------------------------------------------------------------------------------------------
+# --- how long a step takes
+# --------------------------------------------------------------------------------------------
 
 # What a rank does, in order: stage, 'F' or 'B' (or its parts 'I' and 'W'), micro-batch.
 Action = tuple[int, str, int]

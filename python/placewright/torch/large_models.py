@@ -195,7 +195,8 @@ def trained(document: Mapping[str, Any], *, optimizer_states: int = 2) -> dict[s
     )
 
 
-# --- layers -----------------------------------------------------------------------------------------------------------
+# --- layers
+# -----------------------------------------------------------------------------------------------------------
 
 
 class Attention(nn.Module):
@@ -342,7 +343,8 @@ class Evoformer(nn.Module):
         return alignment, self.pair_columns(pairs.transpose(0, 1)).transpose(0, 1)
 
 
-# --- models -----------------------------------------------------------------------------------------------------------
+# --- models
+# -----------------------------------------------------------------------------------------------------------
 
 
 def gpt(name: str, layers: int, width: int, heads: int, length: int = 2048, vocabulary: int = 50257) -> LargeModel:

@@ -232,8 +232,8 @@ class Decision:
     is_followed: bool
 
 
-# A plan is followed where it promises less than this part of what the shortest first would take. Its times are those of
-# pieces alone, so a smaller gain than that may be none.
+# A plan is followed where it promises less than this part of what the shortest first would take.
+# Its times are those of pieces alone, so a smaller gain than that may be none.
 _WORTHWHILE = 0.9
 
 

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 Run = Callable[..., list[torch.Tensor]]
 
-# Largest difference of outputs, relative to the largest output, that counts as equal. TF32 and the order of sums differ
-# between kernels of one operator.
+# Largest difference of outputs, relative to the largest output, that counts as equal. TF32 and the
+# order of sums differ between kernels of one operator.
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
 # A plan must beat the best unsplit variant by more than the clock's noise.
@@ -299,8 +299,8 @@ def _prepare(
     _check_outputs(placed)
     _choose(placed)
     if "one stream, atoms" in placed.times:
-        # Atoms are timed in loops, where weights stay in the cache; what a whole call adds to that is the same
-        # for all schedules, and one stream shows it.
+        # Atoms are timed in loops, where weights stay in the cache; what a whole call adds to that
+        # is the same for all schedules, and one stream shows it.
         alone = sum(placed.costs.times)
         placed.predicted *= 1e3 * placed.times["one stream, atoms"].median / alone
 

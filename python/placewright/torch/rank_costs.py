@@ -24,13 +24,14 @@ import placewright
 from placewright.torch.chain import Chain, StageModule, chain_document, chain_in_training, chain_of
 from placewright.torch.engine import engine_stage
 
-# How many micro-batches a stage holds, by the semantics. Zero-bubble delays the gradients of weights, and holds what
-# they need until then: at most the whole step.
+# How many micro-batches a stage holds, by the semantics. Zero-bubble delays the gradients of
+# weights, and holds what they need until then: at most the whole step.
 _MEMORY_RULES = {"gpipe": "gpipe", "1f1b": "1f1b", "interleaved": "interleaved", "zero-bubble": "gpipe"}
 
 Clock = Callable[[], float]
 
-# How hand-overs are timed: tensors of so few and so many elements, of so many bytes each, so many in a step.
+# How hand-overs are timed: tensors of so few and so many elements, of so many bytes each, so many
+# in a step.
 _ELEMENTS = (64, 1 << 18)
 _BYTES = 4
 _TENSORS = 8

@@ -34,8 +34,8 @@ from placewright.torch.schedules import (
 from placewright.torch.streams import URGENT
 from placewright.torch.timing import AtomClock
 
-# Pairs are measured for this many of the latest earlier atoms that may run beside an atom: all of them in a block of
-# branches, some where a whole model is one block.
+# Pairs are measured for this many of the latest earlier atoms that may run beside an atom: all of
+# them in a block of branches, some where a whole model is one block.
 _NEIGHBOURS = 16
 
 # Seconds for the planner.

@@ -22,7 +22,8 @@ from torch.fx import Node
 from placewright.torch.kernels import Program
 from placewright.torch.schedules import Steps
 
-# Streams with this number or a higher one have priority over the others when multiprocessors are short.
+# Streams with this number or a higher one have priority over the others when multiprocessors are
+# short.
 URGENT = 8
 
 # Priorities of streams that PyTorch tells apart: 0 is the lowest.

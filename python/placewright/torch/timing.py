@@ -152,7 +152,8 @@ def _replay(work: Callable[[], None], stream: torch.cuda.Stream, rounds: int = 9
     return statistics.median(samples)
 
 
-# Cycles of the GPU, about four milliseconds: longer than it takes to launch a few graphs again and again.
+# Cycles of the GPU, about four milliseconds: longer than it takes to launch a few graphs again and
+# again.
 _LAUNCHING = 8_000_000
 
 

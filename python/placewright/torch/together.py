@@ -141,7 +141,8 @@ def _choose(together: Together) -> None:
         together.note = f"not planned: planned takes {planned:.3f} ms in total, {unplanned} {best:.3f} ms"
 
 
-# --- on a GPU ---------------------------------------------------------------------------------------------------------
+# --- on a GPU
+# ---------------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -338,7 +339,8 @@ class _DealSearch:
         return self.measured[deal]
 
 
-# --- on core sets -----------------------------------------------------------------------------------------------------
+# --- on core sets
+# -----------------------------------------------------------------------------------------------------
 
 
 class _SideBySide(torch.nn.Module):

@@ -29,7 +29,8 @@ import time
 
 DONE = b"."
 FAILED = b"x"
-# Seconds from the first news of a death until it is said, and from then until a rank that does not end is killed.
+# Seconds from the first news of a death until it is said, and from then until a rank that does not
+# end is killed.
 _NEWS = 0.5
 _PATIENCE = 2.0
 
