@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "evaluate/activities.h"
+#include "evaluate/rules/transfers.h"
 
 namespace placewright {
 namespace {

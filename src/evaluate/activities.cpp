@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "evaluate/schedule.h"
+#include "evaluate/rules/durations.h"
+#include "evaluate/rules/transfers.h"
 
 namespace placewright {
 namespace {
@@ -24,7 +25,6 @@ class TensorRoutes {
     const OpId producer = problem_.producer(tensor);
     const DeviceId from = placement_[producer];
     const ActivityId source{producer.index()};
-    const bool host = problem_.interconnect() == InterconnectKind::host;
     ActivityId out;
     for (const OpId consumer : problem_.consumers(tensor)) {
       const DeviceId to = placement_[consumer];
@@ -32,8 +32,13 @@ class TensorRoutes {
       if (!problem_.same_space(from, to)) {
         ActivityId& known = route_[problem_.space(to)];
         if (!known.valid()) {
-          known = host ? host_route(tensor, source, out, from, to)
-                       : append(tensor, Leg::direct, source, from, to);
+          known = along_route(problem_, tensor, from, to, source,
+                              [&](const Hop& hop, ActivityId after) {
+                                if (hop.leg == Leg::out && out.valid()) return out;
+                                const ActivityId id = append(tensor, hop, after);
+                                if (hop.leg == Leg::out) out = id;
+                                return id;
+                              });
         }
         via = known;
       }
@@ -45,24 +50,14 @@ class TensorRoutes {
   }
 
  private:
-  ActivityId host_route(TensorId tensor, ActivityId source, ActivityId& out, DeviceId from,
-                        DeviceId to) {
-    ActivityId there = source;
-    if (!problem_.on_host(from)) {
-      if (!out.valid()) out = append(tensor, Leg::out, source, from, DeviceId{});
-      there = out;
-    }
-    return problem_.on_host(to) ? there : append(tensor, Leg::in, there, DeviceId{}, to);
-  }
-
-  ActivityId append(TensorId tensor, Leg leg, ActivityId after, DeviceId from, DeviceId to) {
+  ActivityId append(TensorId tensor, const Hop& hop, ActivityId after) {
+    DeviceId to = hop.to;
     if (to.valid() && problem_.has_shared_spaces()) {
       to = receiving_device(problem_, placement_, tensor, problem_.space(to));
     }
     const ActivityId id{network_.op_count + network_.transfers.size()};
-    network_.transfers.push_back(Transfer{tensor, leg, from, to, 0, 0});
-    network_.duration.push_back(leg == Leg::direct ? problem_.link_time(tensor, from, to)
-                                                   : problem_.host_time(tensor));
+    network_.transfers.push_back(Transfer{tensor, hop.leg, hop.from, to, 0, 0});
+    network_.duration.push_back(hop.length);
     edges_.emplace_back(after, id);
     return id;
   }
@@ -86,18 +81,6 @@ ActivityNetwork::ActivityNetwork(const Problem& problem, const Placement& placem
   successors = Rows<ActivityId, ActivityId>::from_pairs(size(), edges);
   predecessor_count.assign(size(), 0);
   for (const auto& edge : edges) ++predecessor_count[edge.second];
-}
-
-DeviceId receiving_device(const Problem& problem, const Placement& placement, TensorId tensor,
-                          SpaceId space) {
-  OpId first;
-  for (const OpId consumer : problem.consumers(tensor)) {
-    if (problem.space(placement[consumer]) != space) continue;
-    if (!first.valid() || problem.topological_rank(consumer) < problem.topological_rank(first)) {
-      first = consumer;
-    }
-  }
-  return placement[first];
 }
 
 }  // namespace placewright

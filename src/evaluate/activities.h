@@ -31,9 +31,4 @@ struct ActivityNetwork {
   [[nodiscard]] ActivityId of(OpId id) const { return ActivityId{id.index()}; }
 };
 
-// The device that a transfer of the tensor into the space goes to: that of its first consumer
-// there, by topological rank. The space must have one.
-DeviceId receiving_device(const Problem& problem, const Placement& placement, TensorId tensor,
-                          SpaceId space);
-
 }  // namespace placewright

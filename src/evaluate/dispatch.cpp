@@ -10,6 +10,8 @@
 namespace placewright {
 namespace {
 
+// The clock only moves on, so lanes, resources and ports are counters here, not times: the rules of
+// evaluate/rules/ at one moment (tests/evaluate/timers_test.cpp).
 class Dispatcher {
  public:
   Dispatcher(const Problem& problem, const Placement& placement,
@@ -80,20 +82,13 @@ class Dispatcher {
     }
   };
 
-  [[nodiscard]] SpaceId out_port(const Transfer& transfer) const {
-    return transfer.leg == Leg::in ? SpaceId{} : problem_.space(transfer.from);
-  }
-  [[nodiscard]] SpaceId in_port(const Transfer& transfer) const {
-    return transfer.leg == Leg::out ? SpaceId{} : problem_.space(transfer.to);
-  }
-
   // Transfers with the same ends wait in one queue. Only ends between which something moves have
   // one: pairs of spaces can be far more than transfers.
   void make_queues() {
     std::map<std::pair<SpaceId, SpaceId>, std::size_t> numbers;
     for (const Transfer& transfer : network_.transfers) {
-      const SpaceId from = out_port(transfer);
-      const SpaceId to = in_port(transfer);
+      const SpaceId from = out_port(problem_, transfer);
+      const SpaceId to = in_port(problem_, transfer);
       const auto [entry, is_new] = numbers.try_emplace({from, to}, numbers.size());
       queue_of_.push_back(entry->second);
       if (!is_new) continue;
@@ -105,16 +100,17 @@ class Dispatcher {
 
   // The queues that wait for the ports of a transfer that has ended.
   void touch_queues_behind(const Transfer& transfer) {
-    const auto touch = [&](const std::vector<std::size_t>& queues) {
-      touched_.insert(touched_.end(), queues.begin(), queues.end());
+    const auto touch = [&](const Table<SpaceId, std::vector<std::size_t>>& queues, SpaceId port) {
+      if (!port.valid()) return;
+      touched_.insert(touched_.end(), queues[port].begin(), queues[port].end());
     };
-    if (transfer.leg != Leg::in) touch(out_queues_[out_port(transfer)]);
-    if (transfer.leg != Leg::out) touch(in_queues_[in_port(transfer)]);
+    touch(out_queues_, out_port(problem_, transfer));
+    touch(in_queues_, in_port(problem_, transfer));
   }
 
   void become_ready(ActivityId id, double now) {
     if (network_.is_op(id)) {
-      const double arrival = problem_.model(problem_.op(network_.op(id)).model).arrival;
+      const double arrival = released(problem_, network_.op(id));
       if (arrival > now) {
         events_.push(Event{arrival, id, true});
         return;
@@ -125,7 +121,8 @@ class Dispatcher {
 
   void enqueue(ActivityId id, double now) {
     const bool is_op = network_.is_op(id);
-    if (network_.duration[id] == 0 || (!is_op && !problem_.rules().congestion)) {
+    const double length = network_.duration[id];
+    if (is_op ? length == 0 : !occupies_ports(problem_, length)) {
       begin(id, now);
     } else if (is_op) {
       ready_ops_[placement_[network_.op(id)]].push(id);
@@ -159,8 +156,10 @@ class Dispatcher {
   }
 
   void occupy(const Transfer& transfer, char busy) {
-    if (transfer.leg != Leg::in) out_busy_[out_port(transfer)] = busy;
-    if (transfer.leg != Leg::out) in_busy_[in_port(transfer)] = busy;
+    const SpaceId out = out_port(problem_, transfer);
+    const SpaceId in = in_port(problem_, transfer);
+    if (out.valid()) out_busy_[out] = busy;
+    if (in.valid()) in_busy_[in] = busy;
   }
 
   void start_what_can(double now) {
@@ -217,8 +216,9 @@ class Dispatcher {
   }
 
   [[nodiscard]] bool ports_free(const Transfer& transfer) const {
-    return (transfer.leg == Leg::in || !out_busy_[out_port(transfer)]) &&
-           (transfer.leg == Leg::out || !in_busy_[in_port(transfer)]);
+    const SpaceId out = out_port(problem_, transfer);
+    const SpaceId in = in_port(problem_, transfer);
+    return (!out.valid() || !out_busy_[out]) && (!in.valid() || !in_busy_[in]);
   }
 
   // The most urgent first. Whatever could start at the last event has started, so only queues with

@@ -4,6 +4,8 @@
 #include <limits>
 #include <tuple>
 
+#include "evaluate/rules/durations.h"
+#include "evaluate/rules/starts.h"
 #include "evaluate/schedule.h"
 #include "problem/lanes.h"
 
@@ -15,10 +17,34 @@ constexpr double kRounding = 1e-12;
 
 }  // namespace
 
+PartialSchedule::GapLanes::GapLanes(const Problem& problem, Gaps gaps) : gaps_(gaps) {
+  for (const DeviceId device : problem.devices()) {
+    lanes_.emplace_back(static_cast<std::size_t>(useful_lanes(problem, device)));
+  }
+}
+
+double PartialSchedule::GapLanes::earliest(DeviceId device, double ready, double length) {
+  DeviceLanes& lanes = lanes_[device.index()];
+  return gaps_ == Gaps::append ? std::max(ready, lanes.end()) : lanes.earliest(ready, length);
+}
+
+double PartialSchedule::GapLanes::known_earliest(DeviceId device, double ready,
+                                                 double length) const {
+  const DeviceLanes& lanes = lanes_[device.index()];
+  return gaps_ == Gaps::append ? std::max(ready, lanes.end()) : lanes.known_earliest(ready, length);
+}
+
+void PartialSchedule::GapLanes::take(DeviceId device, double start, double length) {
+  if (start + length == start) return;  // lost in rounding: occupies nothing
+  DeviceLanes& lanes = lanes_[device.index()];
+  gaps_ == Gaps::append ? lanes.append(start, length) : lanes.occupy(start, length);
+}
+
 PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
     : problem_(problem),
       gaps_(gaps),
       placement_(problem.op_count()),
+      lanes_(problem, gaps),
       resources_(problem),
       out_ports_(problem.space_count()),
       in_ports_(problem.space_count()),
@@ -29,9 +55,6 @@ PartialSchedule::PartialSchedule(const Problem& problem, Gaps gaps)
                       kNotSent) {
   schedule_.start.assign(problem.op_count(), 0);
   schedule_.end.assign(problem.op_count(), 0);
-  for (const DeviceId device : problem.devices()) {
-    lanes_.emplace_back(static_cast<std::size_t>(useful_lanes(problem, device)));
-  }
 }
 
 const double* PartialSchedule::known_arrival(TensorId tensor, SpaceId space) const {
@@ -69,7 +92,7 @@ double PartialSchedule::length(OpId op, DeviceId device) const {
 }
 
 double PartialSchedule::inputs_bound(OpId op, DeviceId device) const {
-  double ready = problem_.model(problem_.op(op).model).arrival;
+  double ready = released(problem_, op);
   const bool links = problem_.interconnect() == InterconnectKind::links;
   for (const TensorId input : problem_.inputs(op)) {
     const OpId producer = problem_.producer(input);
@@ -85,35 +108,21 @@ double PartialSchedule::inputs_bound(OpId op, DeviceId device) const {
 double PartialSchedule::start_bound(OpId op, DeviceId device) const {
   const double ready = inputs_bound(op, device);
   const double length = this->length(op, device);
-  if (length == 0) return ready;
-  return gaps_ == Gaps::append ? std::max(ready, device_free(device))
-                               : lanes_[device.index()].known_earliest(ready, length);
+  return length == 0 ? ready : lanes_.known_earliest(device, ready, length);
 }
 
 double PartialSchedule::device_free(DeviceId device) const {
-  return lanes_[device.index()].end();
-}
-
-double PartialSchedule::device_start(OpId op, DeviceId device, double ready, double length) {
-  if (length == 0) return ready;
-  const auto on_device = [&](double from) {
-    return gaps_ == Gaps::append ? std::max(from, device_free(device))
-                                 : lanes_[device.index()].earliest(from, length);
-  };
-  double start = on_device(ready);
-  if (problem_.uses(device).empty()) return start;
-  // The device and its resources are asked in turn until they agree.
-  for (double before = -1; start != before;) {
-    before = start;
-    start = on_device(resources_.earliest(op, device, start, length));
-  }
-  return start;
+  return lanes_.end(device);
 }
 
 template <bool kCommit>
-double PartialSchedule::transfer(Timeline* out, Timeline* in, double ready, double length,
-                                 bool keep, double latest) {
-  if (length == 0 || length == kInfinity || !problem_.rules().congestion) return ready;
+double PartialSchedule::transfer(const Hop& hop, double ready, bool keep, double latest) {
+  const double length = hop.length;
+  if (length == kInfinity || !occupies_ports(problem_, length)) return ready;
+  const SpaceId from = out_port(problem_, hop);
+  const SpaceId to = in_port(problem_, hop);
+  Timeline* const out = from.valid() ? &out_ports_[from] : nullptr;
+  Timeline* const in = to.valid() ? &in_ports_[to] : nullptr;
   const double start = out != nullptr && in != nullptr
                            ? earliest_in_both(*out, *in, ready, length, latest - length)
                            : (out != nullptr ? out : in)->earliest(ready, length);
@@ -136,46 +145,26 @@ double PartialSchedule::fetch(TensorId tensor, DeviceId from, DeviceId to, bool 
                               double latest) {
   const SpaceId space = problem_.space(to);
   if (const double* known = known_arrival(tensor, space)) return *known;
-  double there = schedule_.end[problem_.producer(tensor)];
-  if (problem_.interconnect() == InterconnectKind::links) {
-    const double length = problem_.link_time(tensor, from, to);
-    const double start = transfer<kCommit>(&out_ports_[problem_.space(from)], &in_ports_[space],
-                                           there, length, keep, latest);
+  const auto carry = [&](const Hop& hop, double ready) {
+    const bool out = hop.leg == Leg::out;
+    if (out && in_host_memory_[tensor] != kNotSent) return in_host_memory_[tensor];
+    const double start = transfer<kCommit>(hop, ready, keep, latest);
+    const double end = start + hop.length;
     if constexpr (kCommit) {
-      schedule_.transfers.push_back({tensor, Leg::direct, from, to, start, start + length});
+      schedule_.transfers.push_back({tensor, hop.leg, hop.from, hop.to, start, end});
+      if (out) in_host_memory_[tensor] = end;
     }
-    there = start + length;
-  } else {
-    const double length = problem_.host_time(tensor);
-    if (!problem_.on_host(from)) {
-      double sent = in_host_memory_[tensor];
-      if (sent == kNotSent) {
-        const double start = transfer<kCommit>(&out_ports_[problem_.space(from)], nullptr, there,
-                                               length, keep, latest);
-        sent = start + length;
-        if constexpr (kCommit) {
-          schedule_.transfers.push_back({tensor, Leg::out, from, DeviceId{}, start, sent});
-          in_host_memory_[tensor] = sent;
-        }
-      }
-      there = sent;
-    }
-    if (!problem_.on_host(to)) {
-      const double start =
-          transfer<kCommit>(nullptr, &in_ports_[space], there, length, keep, latest);
-      if constexpr (kCommit) {
-        schedule_.transfers.push_back({tensor, Leg::in, DeviceId{}, to, start, start + length});
-      }
-      there = start + length;
-    }
-  }
+    return end;
+  };
+  const double produced = schedule_.end[problem_.producer(tensor)];
+  const double there = along_route(problem_, tensor, from, to, produced, carry);
   if constexpr (kCommit) arrivals_[tensor].push_back(Arrival{space, there});
   return there;
 }
 
 template <bool kCommit>
 double PartialSchedule::inputs_ready(OpId op, DeviceId device, double latest) {
-  double ready = problem_.model(problem_.op(op).model).arrival;
+  double ready = released(problem_, op);
   by_producer_end_.clear();
   for (const TensorId input : problem_.inputs(op)) {
     const OpId producer = problem_.producer(input);
@@ -208,7 +197,7 @@ PartialSchedule::Slot PartialSchedule::probe(OpId op, DeviceId device, double la
   }
   const double length = this->length(op, device);
   if (ready == kInfinity || length == kUnsupported) return {};
-  const double start = device_start(op, device, ready, length);
+  const double start = earliest_op_start(op, device, ready, length, lanes_, resources_);
   return {start, start + length};
 }
 
@@ -231,7 +220,8 @@ DeviceId PartialSchedule::earliest_end(OpId op, std::span<const DeviceId> candid
     // Even as early as its bound it would not come before the best.
     if (next < best || next.bound == kInfinity) break;
     std::pop_heap(prospects_.begin(), end);
-    const double free = device_start(op, next.device, next.start_bound, length(op, next.device));
+    const double free = earliest_op_start(op, next.device, next.start_bound,
+                                          length(op, next.device), lanes_, resources_);
     if (free + length_to_end(next.device) > best.bound) continue;
     // An end later than the best is of no interest, so the search for gaps need not go on to it.
     const double latest = best.bound - length_to_end(next.device);
@@ -275,15 +265,11 @@ PartialSchedule::Choice PartialSchedule::earliest_start(OpId op,
 void PartialSchedule::place(OpId op, DeviceId device) {
   const double ready = inputs_ready<true>(op, device, kInfinity);
   const double length = this->length(op, device);
-  const double start = device_start(op, device, ready, length);
+  const double start = start_op(op, device, ready, length, lanes_, resources_);
   placement_[op] = device;
   note_reader(op, device);
   schedule_.start[op] = start;
   schedule_.end[op] = start + length;
-  if (start + length == start) return;
-  resources_.hold(op, device, start, length);
-  DeviceLanes& lanes = lanes_[device.index()];
-  gaps_ == Gaps::append ? lanes.append(start, length) : lanes.occupy(start, length);
 }
 
 Plan PartialSchedule::finish() const {

@@ -15,6 +15,7 @@
 
 #include "evaluate/device_lanes.h"
 #include "evaluate/resource_profile.h"
+#include "evaluate/rules/transfers.h"
 #include "evaluate/timeline.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
@@ -73,6 +74,21 @@ class PartialSchedule {
     SpaceId space;
     double time;
   };
+  // Of all devices, each as full as what is placed so far makes it.
+  class GapLanes {
+   public:
+    static constexpr bool kGaps = true;
+
+    GapLanes(const Problem& problem, Gaps gaps);
+    [[nodiscard]] double earliest(DeviceId device, double ready, double length);
+    [[nodiscard]] double known_earliest(DeviceId device, double ready, double length) const;
+    [[nodiscard]] double end(DeviceId device) const { return lanes_[device.index()].end(); }
+    void take(DeviceId device, double start, double length);
+
+   private:
+    Gaps gaps_;
+    std::vector<DeviceLanes> lanes_;  // by device
+  };
   struct Tentative {
     Timeline* timeline;
     double start;
@@ -92,13 +108,11 @@ class PartialSchedule {
   [[nodiscard]] const double* known_arrival(TensorId tensor, SpaceId space) const;
   template <bool kCommit>
   double fetch(TensorId tensor, DeviceId from, DeviceId to, bool keep, double latest);
-  // `keep`: whether later transfers of the same probe must see this one.
+  // When the hop starts. `keep`: whether later transfers of the same probe must see it.
   template <bool kCommit>
-  double transfer(Timeline* out, Timeline* in, double ready, double length, bool keep,
-                  double latest);
+  double transfer(const Hop& hop, double ready, bool keep, double latest);
   template <bool kCommit>
   double inputs_ready(OpId op, DeviceId device, double latest);
-  [[nodiscard]] double device_start(OpId op, DeviceId device, double ready, double length);
   [[nodiscard]] double length(OpId op, DeviceId device) const;
   [[nodiscard]] double known_overhead(TensorId input, DeviceId device) const;
   void note_reader(OpId op, DeviceId device);
@@ -107,7 +121,7 @@ class PartialSchedule {
   Gaps gaps_;
   Placement placement_;
   Schedule schedule_;
-  std::vector<DeviceLanes> lanes_;  // by device
+  GapLanes lanes_;
   ResourceProfiles resources_;
   Table<SpaceId, Timeline> out_ports_;
   Table<SpaceId, Timeline> in_ports_;

@@ -5,7 +5,6 @@
 #include "evaluate/activities.h"
 #include "evaluate/resource_profile.h"
 #include "evaluate/schedule.h"
-#include "problem/lanes.h"
 
 namespace placewright {
 namespace {
@@ -37,53 +36,6 @@ Table<ActivityId, double> proposed_starts(const Problem& problem, const Activity
   return start;
 }
 
-// Gives each activity, in the order it is offered, the earliest start that its resources allow.
-class SerialTimer {
- public:
-  explicit SerialTimer(const Problem& problem)
-      : problem_(problem),
-        lanes_(problem.device_count()),
-        resources_(problem),
-        out_free_(problem.space_count(), 0),
-        in_free_(problem.space_count(), 0) {
-    for (const DeviceId device : problem.devices()) {
-      lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem, device)), 0);
-    }
-  }
-
-  double start_op(OpId op, DeviceId device, double ready, double duration) {
-    if (duration == 0) return ready;
-    auto& lanes = lanes_[device];
-    double& free = *std::min_element(lanes.begin(), lanes.end());
-    double start = std::max(ready, free);
-    if (resources_.any()) {
-      start = resources_.earliest(op, device, start, duration);
-      resources_.hold(op, device, start, duration);
-    }
-    free = start + duration;
-    return start;
-  }
-
-  double start_transfer(const Transfer& transfer, double ready, double duration) {
-    if (duration == 0 || !problem_.rules().congestion) return ready;
-    double* out = transfer.leg != Leg::in ? &out_free_[problem_.space(transfer.from)] : nullptr;
-    double* in = transfer.leg != Leg::out ? &in_free_[problem_.space(transfer.to)] : nullptr;
-    double start = ready;
-    if (out != nullptr) start = std::max(start, *out);
-    if (in != nullptr) start = std::max(start, *in);
-    if (out != nullptr) *out = start + duration;
-    if (in != nullptr) *in = start + duration;
-    return start;
-  }
-
- private:
-  const Problem& problem_;
-  Table<DeviceId, std::vector<double>> lanes_;
-  ResourceProfiles resources_;
-  Table<SpaceId, double> out_free_;
-  Table<SpaceId, double> in_free_;
-};
-
 }  // namespace
 
 Schedule retime(const Problem& problem, const Placement& placement, const Schedule& shape) {
@@ -96,7 +48,7 @@ Schedule retime(const Problem& problem, const Placement& placement, const Schedu
   Table<ActivityId, std::uint32_t> missing = network.predecessor_count;
   Table<ActivityId, double> earliest(network.size(), 0);
   for (const ActivityId id : missing.keys()) {
-    if (network.is_op(id)) earliest[id] = problem.model(problem.op(network.op(id)).model).arrival;
+    if (network.is_op(id)) earliest[id] = released(problem, network.op(id));
     if (missing[id] == 0) ready.push(id);
   }
 
@@ -104,7 +56,9 @@ Schedule retime(const Problem& problem, const Placement& placement, const Schedu
   schedule.start.assign(problem.op_count(), 0);
   schedule.end.assign(problem.op_count(), 0);
   schedule.transfers.reserve(network.transfers.size());
-  SerialTimer timer(problem);
+  LaneTimes lanes(problem);
+  ResourceProfiles resources(problem);
+  PortTimes ports(problem);
   while (!ready.empty()) {
     const ActivityId id = ready.top();
     ready.pop();
@@ -112,11 +66,11 @@ Schedule retime(const Problem& problem, const Placement& placement, const Schedu
     double end = 0;
     if (network.is_op(id)) {
       const OpId op = network.op(id);
-      schedule.start[op] = timer.start_op(op, placement[op], earliest[id], duration);
+      schedule.start[op] = start_op(op, placement[op], earliest[id], duration, lanes, resources);
       end = schedule.end[op] = schedule.start[op] + duration;
     } else {
       Transfer transfer = network.transfer(id);
-      transfer.start = timer.start_transfer(transfer, earliest[id], duration);
+      transfer.start = ports.start(problem, transfer, earliest[id], duration);
       end = transfer.end = transfer.start + duration;
       schedule.transfers.push_back(transfer);
     }

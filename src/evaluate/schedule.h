@@ -3,6 +3,7 @@
 // A schedule follows from a placement and an order: every activity (op or transfer) starts as early
 // as the activities before it on its device, resources or ports allow. Three ways to give the
 // order:
+// The rules that they keep are those of evaluate/rules/.
 //
 //   ScheduleEvaluator  a topological order of the ops. Inputs from elsewhere are sent just before
 //                      the op that needs them. O(ops + tensors), no allocation: the inner loop of
@@ -19,6 +20,9 @@
 #include <vector>
 
 #include "evaluate/resource_profile.h"
+#include "evaluate/rules/durations.h"
+#include "evaluate/rules/starts.h"
+#include "evaluate/rules/transfers.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
@@ -26,9 +30,6 @@ namespace placewright {
 
 // What `latency` or `total-completion` sees in the ends of the ops.
 double schedule_value(const Problem& problem, const Table<OpId, double>& end);
-
-// The length of each op under a placement: its time and the cut overheads it bears.
-Table<OpId, double> op_durations(const Problem& problem, const Placement& placement);
 
 class ScheduleEvaluator {
  public:
@@ -51,21 +52,14 @@ class ScheduleEvaluator {
   template <class Recorder>
   double fetch(TensorId tensor, DeviceId from, DeviceId to, Recorder& recorder);
   template <class Recorder>
-  double fetch_by_link(TensorId tensor, DeviceId from, DeviceId to, Recorder& recorder);
-  template <class Recorder>
-  double fetch_by_host(TensorId tensor, DeviceId from, DeviceId to, Recorder& recorder);
-  double start_on(OpId op, DeviceId device, double ready, double duration);
+  double send(TensorId tensor, DeviceId from, DeviceId to, Recorder& recorder);
 
   const Problem& problem_;
-  bool has_lanes_ = false;
   Table<OpId, double> end_;
-  Table<OpId, double> durations_;           // with overheads only
-  Table<DeviceId, double> device_free_;     // one lane
-  std::vector<std::vector<double>> lanes_;  // several lanes: when each is free
+  Table<OpId, double> durations_;  // with overheads only
+  LaneTimes lanes_;
   ResourceProfiles resources_;
-  Table<SpaceId, double> out_free_;
-  Table<SpaceId, double> in_free_;
-  Table<ModelId, double> completion_;
+  PortTimes ports_;
   // Where a tensor with several consumers has arrived: at most min(consumers, spaces) entries each.
   std::vector<Arrival> arrivals_;
   Table<TensorId, std::uint32_t> arrivals_begin_;

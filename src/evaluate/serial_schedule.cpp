@@ -5,7 +5,6 @@
 #include <tuple>
 #include <vector>
 
-#include "evaluate/activities.h"
 #include "evaluate/schedule.h"
 
 namespace placewright {
@@ -62,7 +61,7 @@ class SerialRun {
 
   Schedule run() {
     for (const OpId op : thrifty_order(problem_)) {
-      now_ = std::max(now_, problem_.model(problem_.op(op).model).arrival);
+      now_ = std::max(now_, released(problem_, op));
       for (const TensorId input : problem_.inputs(op)) bring(input, placement_[op]);
       schedule_.start[op] = now_;
       schedule_.end[op] = now_ += durations_[op];
@@ -77,21 +76,19 @@ class SerialRun {
     if (problem_.has_shared_spaces()) {
       to = receiving_device(problem_, placement_, tensor, problem_.space(to));
     }
-    if (problem_.interconnect() == InterconnectKind::links) {
-      move(tensor, Leg::direct, from, to, problem_.link_time(tensor, from, to));
-      return;
-    }
-    if (!problem_.on_host(from)) move(tensor, Leg::out, from, {}, problem_.host_time(tensor));
-    if (!problem_.on_host(to)) move(tensor, Leg::in, {}, to, problem_.host_time(tensor));
+    (void)along_route(problem_, tensor, from, to, now_, [&](const Hop& hop, double) {
+      move(tensor, hop);
+      return now_;
+    });
   }
 
   // Unless it has been moved there before; host memory stands as the device that is not valid.
-  void move(TensorId tensor, Leg leg, DeviceId from, DeviceId to, double length) {
+  void move(TensorId tensor, const Hop& hop) {
     auto& known = there_[tensor];
-    if (std::find(known.begin(), known.end(), to) != known.end()) return;
-    known.push_back(to);
-    schedule_.transfers.push_back({tensor, leg, from, to, now_, now_ + length});
-    now_ += length;
+    if (std::find(known.begin(), known.end(), hop.to) != known.end()) return;
+    known.push_back(hop.to);
+    schedule_.transfers.push_back({tensor, hop.leg, hop.from, hop.to, now_, now_ + hop.length});
+    now_ += hop.length;
   }
 
   const Problem& problem_;

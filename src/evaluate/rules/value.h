@@ -1,0 +1,20 @@
+// What `latency` and `total-completion` see in a schedule (docs/semantics.md, "schedules").
+
+#pragma once
+
+#include "problem/problem.h"
+
+namespace placewright {
+
+// `completion(model)`: the latest end of its ops; its arrival where it has none.
+template <class Completion>
+double total_completion(const Problem& problem, const Completion& completion) {
+  double total = 0;
+  for (const ModelId model : problem.models()) {
+    const Model& record = problem.model(model);
+    total += record.weight * (completion(model) - record.arrival);
+  }
+  return total;
+}
+
+}  // namespace placewright
