@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "evaluate/schedule.h"
-#include "problem/lanes.h"
 #include "problem/move_time.h"
 
 namespace placewright {
@@ -30,11 +29,10 @@ EventRun::EventRun(const Problem& problem)
       placement_(problem.op_count()),
       missing_(problem.op_count()),
       known_(problem.model_count(), 1),
-      lanes_(problem.device_count()),
+      lanes_(problem),
       resources_(problem),
       least_share_(least_shares(problem)),
-      out_free_(problem.space_count()),
-      in_free_(problem.space_count()),
+      ports_(problem),
       there_(problem.tensor_count() * (problem.space_count() + 1)) {
   std::vector<std::pair<ModelId, OpId>> sources;
   for (const OpId op : problem.topological_order()) {
@@ -58,11 +56,8 @@ void EventRun::begin() {
   for (const OpId op : problem_.ops()) {
     missing_[op] = static_cast<std::uint32_t>(problem_.predecessors(op).size());
   }
-  for (const DeviceId device : problem_.devices()) {
-    lanes_[device].assign(static_cast<std::size_t>(useful_lanes(problem_, device)), 0);
-  }
-  out_free_.assign(problem_.space_count(), 0);
-  in_free_.assign(problem_.space_count(), 0);
+  lanes_.clear();
+  ports_.clear();
   resources_.clear();
   std::fill(there_.begin(), there_.end(), kNotSent);
 }
@@ -80,11 +75,11 @@ void EventRun::resume(const Placement placement, const Schedule before, double n
         transfer.end;
     if (transfer.end == transfer.start) continue;
     if (transfer.from.valid()) {
-      double& free = out_free_[problem_.space(transfer.from)];
+      double& free = ports_.out[problem_.space(transfer.from)];
       free = std::max(free, transfer.end);
     }
     if (transfer.to.valid()) {
-      double& free = in_free_[problem_.space(transfer.to)];
+      double& free = ports_.in[problem_.space(transfer.to)];
       free = std::max(free, transfer.end);
     }
   }
@@ -136,12 +131,12 @@ double EventRun::resources_free(DeviceId device, double from) const {
 
 std::size_t EventRun::idle_lanes(DeviceId device) const {
   if (resources_free(device, now_) > now_) return 0;
-  return static_cast<std::size_t>(std::count_if(lanes_[device].begin(), lanes_[device].end(),
-                                                [&](double free) { return free <= now_; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(lanes_.of(device), [&](double free) { return free <= now_; }));
 }
 
 double EventRun::free_at(DeviceId device) const {
-  return resources_free(device, lanes_[device].front());
+  return resources_free(device, lanes_.first_free(device));
 }
 
 double EventRun::inputs_at(OpId op, DeviceId device) const {
@@ -157,38 +152,21 @@ double EventRun::inputs_at(OpId op, DeviceId device) const {
   return ready;
 }
 
-double EventRun::send(TensorId tensor, Leg leg, DeviceId from, DeviceId to, double ready,
-                      double length) {
-  double begin = ready;
-  if (problem_.rules().congestion && length > 0) {
-    if (from.valid()) begin = std::max(begin, out_free_[problem_.space(from)]);
-    if (to.valid()) begin = std::max(begin, in_free_[problem_.space(to)]);
-    if (from.valid()) out_free_[problem_.space(from)] = begin + length;
-    if (to.valid()) in_free_[problem_.space(to)] = begin + length;
-  }
-  schedule_.transfers.push_back({tensor, leg, from, to, begin, begin + length});
-  return begin + length;
-}
-
 double EventRun::fetch(TensorId tensor, DeviceId from, DeviceId to) {
-  double& known = there_[slot(tensor, to)];
-  if (known != kNotSent) return known;
-  if (problem_.interconnect() == InterconnectKind::links) {
-    return known = send(tensor, Leg::direct, from, to, now_, problem_.link_time(tensor, from, to));
-  }
-  const double length = problem_.host_time(tensor);
-  double in_host = now_;
-  if (!problem_.on_host(from)) {
-    double& out = there_[host_slot(tensor)];
-    if (out == kNotSent) out = send(tensor, Leg::out, from, DeviceId{}, now_, length);
-    in_host = std::max(now_, out);
-  }
-  if (problem_.on_host(to)) return in_host;
-  return known = send(tensor, Leg::in, DeviceId{}, to, in_host, length);
+  if (const double known = there_[slot(tensor, to)]; known != kNotSent) return known;
+  return along_route(problem_, tensor, from, to, now_, [&](const Hop& hop, double ready) {
+    double& there = there_[hop.leg == Leg::out ? host_slot(tensor) : slot(tensor, hop.to)];
+    if (there == kNotSent) {
+      const double begin = ports_.start(problem_, hop, ready, hop.length);
+      there = begin + hop.length;
+      schedule_.transfers.push_back({tensor, hop.leg, hop.from, hop.to, begin, there});
+    }
+    return std::max(ready, there);
+  });
 }
 
 void EventRun::occupy_lane(DeviceId device, double from, double until) {
-  auto& lanes = lanes_[device];
+  const auto lanes = lanes_.of(device);
   // The lane that was free last before: a lane that has been free for longer may serve another.
   auto chosen = lanes.begin();
   for (auto lane = lanes.begin(); lane != lanes.end() && *lane <= from; ++lane) chosen = lane;
@@ -197,24 +175,14 @@ void EventRun::occupy_lane(DeviceId device, double from, double until) {
 }
 
 void EventRun::start(OpId op, DeviceId device) {
-  double ready = now_;
-  for (const TensorId input : problem_.inputs(op)) {
-    const DeviceId from = placement_[problem_.producer(input)];
-    if (!problem_.same_space(from, device)) ready = std::max(ready, fetch(input, from, device));
-  }
-  const double length = problem_.time(op, device);
-  double begin = length > 0 ? std::max(ready, lanes_[device].front()) : ready;
-  if (length > 0 && resources_.any()) {
-    begin = resources_.earliest(op, device, begin, length);
-    resources_.hold(op, device, begin, length);
-  }
   placement_[op] = device;
+  const double ready = inputs_there(
+      problem_, op, placement_, now_, [&](OpId producer) { return schedule_.end[producer]; },
+      [&](TensorId input, DeviceId from, DeviceId to) { return fetch(input, from, to); });
+  const double length = problem_.time(op, device);
+  const double begin = start_op(op, device, ready, length, lanes_, resources_);
   schedule_.start[op] = begin;
   schedule_.end[op] = begin + length;
-  if (length > 0) {
-    lanes_[device].front() = begin + length;
-    std::sort(lanes_[device].begin(), lanes_[device].end());
-  }
   ready_.erase(std::find(ready_.begin(), ready_.end(), op));
   events_.push({begin + length, op, ModelId{}});
 }

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "evaluate/resource_profile.h"
+#include "evaluate/rules/starts.h"
+#include "evaluate/rules/transfers.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
 
@@ -68,7 +70,6 @@ class EventRun {
   void arrive(ModelId model);
   void complete(OpId op);
   double fetch(TensorId tensor, DeviceId from, DeviceId to);
-  double send(TensorId tensor, Leg leg, DeviceId from, DeviceId to, double ready, double length);
   void occupy_lane(DeviceId device, double from, double until);
 
   struct Event {
@@ -89,11 +90,10 @@ class EventRun {
   Table<OpId, std::uint32_t> missing_;
   Table<ModelId, char> known_;
   Rows<ModelId, OpId> sources_;
-  Table<DeviceId, std::vector<double>> lanes_;  // when each is free; the first is the least
+  LaneTimes lanes_;
   ResourceProfiles resources_;
   Table<DeviceId, double> least_share_;  // of an op, where the device has resources
-  Table<SpaceId, double> out_free_;
-  Table<SpaceId, double> in_free_;
+  PortTimes ports_;
   std::vector<double> there_;  // tensor x (space, host memory): when; < 0: not sent
   std::priority_queue<Event> events_;
 };
