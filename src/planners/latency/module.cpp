@@ -4,6 +4,7 @@
 #include <map>
 
 #include "evaluate/memory.h"
+#include "problem/move_time.h"
 
 namespace placewright {
 
@@ -69,14 +70,7 @@ void Module::add_tensors(const CutSegment& segment) {
     host_times.push_back(problem->host_time(id));
     for (const DeviceId from : problem->devices()) {
       for (const DeviceId to : problem->devices()) {
-        double time = 0;
-        if (from != to && host) {
-          time = problem->host_time(id) *
-                 ((on_host[from.index()] ? 0 : 1) + (on_host[to.index()] ? 0 : 1));
-        } else if (from != to) {
-          time = problem->link_time(id, from, to);
-        }
-        moves.push_back(time);
+        moves.push_back(move_time(*problem, id, from, to));
       }
     }
     tensors.push_back(std::move(record));

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "bounds/rounding.h"
+#include "evaluate/rules/starts.h"
+#include "evaluate/rules/transfers.h"
 
 namespace placewright {
 namespace {
@@ -631,13 +633,9 @@ double ModuleSearch::apply(const ModuleItem& item, View view, std::uint64_t& don
     }
     const double length = module_.time(op, device);
     if (length > 0) {
-      double* const first = times + lanes_at_[at(device)];
-      double* const last = times + lanes_at_[at(device) + 1];
-      start = std::max(start, *first);
-      *first = start + length;
-      for (double* lane = first; lane + 1 < last && lane[0] > lane[1]; ++lane) {
-        std::swap(lane[0], lane[1]);
-      }
+      double* const lanes = times + lanes_at_[at(device)];
+      start = std::max(start, *lanes);
+      take_first_lane(lanes, times + lanes_at_[at(device) + 1], start + length);
     }
     done |= std::uint64_t{1} << op;
     marks[op] = static_cast<std::uint8_t>(device);
@@ -656,26 +654,20 @@ double ModuleSearch::apply(const ModuleItem& item, View view, std::uint64_t& don
     const int tensor = item.id;
     const int from = producer_device(marks, tensor);
     const double length = module_.host_times[at(tensor)];
-    start = std::max({start, producer_end(times, tensor), times[out_at_ + at(from)]});
-    times[out_at_ + at(from)] = start + length;
+    start = take_ports(std::max(start, producer_end(times, tensor)), length,
+                       times + out_at_ + at(from), nullptr);
     times[host_arrivals_at_ + at(tensor)] = start + length;
     marks[out_marks_at_ + at(tensor)] = 1;
   } else {
     const int tensor = item.id;
     const int from = producer_device(marks, tensor);
-    double length = 0;
-    if (module_.host) {
-      length = module_.host_times[at(tensor)];
-      const bool from_host = module_.on_host[at(from)];
-      start = std::max(
-          start, from_host ? producer_end(times, tensor) : times[host_arrivals_at_ + at(tensor)]);
-    } else {
-      length = module_.move(tensor, from, device);
-      start = std::max({start, producer_end(times, tensor), times[out_at_ + at(from)]});
-    }
-    start = std::max(start, times[in_at_ + at(device)]);
-    if (!module_.host) times[out_at_ + at(from)] = start + length;
-    times[in_at_ + at(device)] = start + length;
+    const bool after_out = module_.host && !module_.on_host[at(from)];
+    start = std::max(
+        start, after_out ? times[host_arrivals_at_ + at(tensor)] : producer_end(times, tensor));
+    const double length =
+        module_.host ? module_.host_times[at(tensor)] : module_.move(tensor, from, device);
+    start = take_ports(start, length, module_.host ? nullptr : times + out_at_ + at(from),
+                       times + in_at_ + at(device));
     const Module::TensorRecord& record = module_.tensors[at(tensor)];
     times[arrivals_at_ + at(record.slot) + (record.single ? 0 : at(device))] = start + length;
     marks[sent_at_ + at(record.slot) + (record.single ? 0 : at(device))] =

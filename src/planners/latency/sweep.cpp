@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "coarsen/cut_nodes.h"
+#include "evaluate/rules/durations.h"
+#include "evaluate/rules/value.h"
 #include "evaluate/schedule.h"
 #include "problem/exclusion.h"
-#include "problem/lanes.h"
 #include "problem/least_time.h"
 #include "problem/move_time.h"
 
@@ -18,7 +20,31 @@ constexpr double kNotSent = -1;
 constexpr std::size_t kLargestBlock = 12;
 constexpr std::size_t kFewDevices = 8;
 
+// Resources of which an op takes all that there is: until when each is held.
+struct HeldWhole {
+  const Problem& problem;
+  std::vector<double>& held;
+
+  [[nodiscard]] bool any() const { return !held.empty(); }
+  [[nodiscard]] double earliest(OpId, DeviceId device, double ready, double) const {
+    for (const ResourceUse& use : problem.uses(device)) {
+      ready = std::max(ready, held[use.resource.index()]);
+    }
+    return ready;
+  }
+  void hold(OpId, DeviceId device, double start, double length) {
+    for (const ResourceUse& use : problem.uses(device)) held[use.resource.index()] = start + length;
+  }
+};
+
 }  // namespace
+
+void Sweep::Heads::copy_times(const Heads& other) {
+  lanes.copy_times(other.lanes);
+  held.assign(other.held.begin(), other.held.end());
+  ports = other.ports;
+  done.assign(other.done.begin(), other.done.end());
+}
 
 Sweep::Sweep(const Problem& problem, std::uint64_t seed)
     : problem_(problem),
@@ -32,6 +58,8 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
       total_completion_(problem.objective() == Objective::total_completion),
       random_(seed),
       ledger_(problem),
+      base_(problem),
+      state_(problem),
       levels_(problem) {
   const std::size_t ops = problem.op_count();
   look_at_whole(false);
@@ -41,11 +69,6 @@ Sweep::Sweep(const Problem& problem, std::uint64_t seed)
       if (!problem.uses(device).empty()) crews_[problem.kind_of(device).index()].push_back(device);
     }
     std::erase_if(crews_, [](const auto& crew) { return crew.empty(); });
-  }
-  lane_begin_.push_back(0);
-  for (const DeviceId device : problem.devices()) {
-    lane_begin_.push_back(lane_begin_.back() +
-                          static_cast<std::size_t>(useful_lanes(problem, device)));
   }
   position_.resize(ops);
   sent_stamp_.assign(spaces_, 0);
@@ -140,28 +163,22 @@ double Sweep::duration(OpId op) {
   if (!has_overheads_) return time;
   for (const TensorId output : problem_.outputs(op)) {
     const std::uint64_t tensor_stamp = ++last_sent_stamp_;
-    int sends = 0;
+    std::size_t destinations = 0;
     bool handed_over = false;
     for (const OpId consumer : problem_.consumers(output)) {
       const DeviceId to = now_.placement[consumer];
       if (to == device) continue;
       if (problem_.same_space(device, to)) {
         handed_over = true;
-        continue;
+      } else if (std::exchange(sent_stamp_[port(to)], tensor_stamp) != tensor_stamp) {
+        ++destinations;
       }
-      if (host_ && problem_.on_host(device)) continue;
-      // Through the host it is sent once, whoever reads it.
-      std::uint64_t& stamp = sent_stamp_[host_ ? 0 : port(to)];
-      sends += stamp != tensor_stamp ? 1 : 0;
-      stamp = tensor_stamp;
     }
-    sends += handed_over ? 1 : 0;
-    if (sends > 0) time += sends * problem_.send_overhead(output, device);
+    const std::size_t sends = sends_borne(problem_, device, destinations, handed_over);
+    if (sends > 0) time += static_cast<double>(sends) * problem_.send_overhead(output, device);
   }
   for (const TensorId input : problem_.inputs(op)) {
-    const DeviceId from = now_.placement[problem_.producer(input)];
-    if (from == device) continue;
-    if (host_ && problem_.on_host(device) && !problem_.same_space(from, device)) continue;
+    if (!bears_receive(problem_, now_.placement[problem_.producer(input)], device)) continue;
     const bool first = std::ranges::none_of(problem_.consumers(input), [&](OpId other) {
       return now_.placement[other] == device &&
              problem_.topological_rank(other) < problem_.topological_rank(op);
@@ -180,54 +197,29 @@ double Sweep::send(TensorId tensor, OpId sender, DeviceId from, DeviceId to) {
     if (writing_ == settled_) sender_[where] = sender;
     return time;
   };
-  const auto record = [&](Leg leg, DeviceId source, DeviceId target, double begin, double finish) {
-    if (recorder_ != nullptr) recorder_->push_back({tensor, leg, source, target, begin, finish});
+  const auto carry = [&](const Hop& hop, double ready) {
+    const bool out = hop.leg == Leg::out;
+    if (out && known(host_slot(tensor))) return arrival_[host_slot(tensor)];
+    const double begin = state_.ports.start(problem_, hop, ready, hop.length);
+    const double finish = begin + hop.length;
+    if (recorder_ != nullptr) {
+      recorder_->push_back({tensor, hop.leg, hop.from, hop.to, begin, finish});
+    }
+    return out ? note(host_slot(tensor), finish) : finish;
   };
-  double there = end_[problem_.producer(tensor).index()];
-  if (!host_) {
-    const double length = problem_.link_time(tensor, from, to);
-    double begin = there;
-    if (length > 0 && congestion_) {
-      begin = std::max({begin, state_.out[port(from)], state_.in[port(to)]});
-      state_.out[port(from)] = state_.in[port(to)] = begin + length;
-    }
-    record(Leg::direct, from, to, begin, begin + length);
-    return note(place, begin + length);
-  }
-  const double length = problem_.host_time(tensor);
-  const bool congested = congestion_ && length > 0;
-  if (!problem_.on_host(from)) {
-    const std::size_t in_host = host_slot(tensor);
-    if (known(in_host)) {
-      there = arrival_[in_host];
-    } else {
-      double begin = there;
-      if (congested) begin = std::max(begin, state_.out[port(from)]);
-      if (congested) state_.out[port(from)] = begin + length;
-      record(Leg::out, from, DeviceId{}, begin, begin + length);
-      there = note(in_host, begin + length);
-    }
-  }
-  if (problem_.on_host(to)) return note(place, there);
-  double begin = there;
-  if (congested) begin = std::max(begin, state_.in[port(to)]);
-  if (congested) state_.in[port(to)] = begin + length;
-  record(Leg::in, DeviceId{}, to, begin, begin + length);
-  return note(place, begin + length);
+  const double produced = end_[problem_.producer(tensor).index()];
+  return note(place, along_route(problem_, tensor, from, to, produced, carry));
 }
 
 void Sweep::process(OpId op) {
   const DeviceId device = now_.placement[op];
   const ModelId model = problem_.op(op).model;
-  double ready = problem_.model(model).arrival;
-  for (const TensorId input : problem_.inputs(op)) {
-    const OpId producer = problem_.producer(input);
-    const DeviceId from = now_.placement[producer];
-    const bool here = problem_.same_space(from, device);
-    ready = std::max(ready, here ? end_[producer.index()] : send(input, op, from, device));
-  }
+  const double ready = inputs_there(
+      problem_, op, now_.placement, released(problem_, op),
+      [&](OpId producer) { return end_[producer.index()]; },
+      [&](TensorId input, DeviceId from, DeviceId to) { return send(input, op, from, to); });
   const double length = duration(op);
-  const double begin = length > 0 ? occupy(op, device, ready, length) : ready;
+  const double begin = occupy(op, device, ready, length);
   start_[op.index()] = begin;
   end_[op.index()] = begin + length;
   double& done = state_.done[total_completion_ ? model.index() : 0];
@@ -243,32 +235,14 @@ void Sweep::process(OpId op) {
 
 // When the op starts on the device, which is taken from then on, with its resources.
 double Sweep::occupy(OpId op, DeviceId device, double ready, double length) {
-  double* const first = state_.lanes.data() + lane_begin_[device.index()];
-  double* const last = state_.lanes.data() + lane_begin_[device.index() + 1];
-  double begin = std::max(ready, *first);
-  const auto uses = problem_.uses(device);
-  if (takes_whole_) {
-    for (const ResourceUse& use : uses) begin = std::max(begin, state_.held[use.resource.index()]);
-    for (const ResourceUse& use : uses) state_.held[use.resource.index()] = begin + length;
-  } else if (!uses.empty()) {
-    begin = levels_.earliest(op, device, begin, length);
-    levels_.hold(op, device, begin, length);
-  }
-  *first = begin + length;
-  for (double* lane = first; lane + 1 < last && lane[0] > lane[1]; ++lane) {
-    std::swap(lane[0], lane[1]);
-  }
-  return begin;
+  if (!takes_whole_) return start_op(op, device, ready, length, state_.lanes, levels_);
+  HeldWhole held{problem_, state_.held};
+  return start_op(op, device, ready, length, state_.lanes, held);
 }
 
-double Sweep::value_of(const Resources& resources) const {
-  if (!total_completion_) return resources.done[0];
-  double total = 0;
-  for (const ModelId model : problem_.models()) {
-    const Model& record = problem_.model(model);
-    total += record.weight * (resources.done[model.index()] - record.arrival);
-  }
-  return total;
+double Sweep::value_of(const Heads& heads) const {
+  if (!total_completion_) return heads.done[0];
+  return total_completion(problem_, [&](ModelId model) { return heads.done[model.index()]; });
 }
 
 // Tails: what would follow if each activity kept its place on its device and ports.
@@ -377,10 +351,9 @@ void Sweep::begin_forward() {
     last_stamp_ = 0;
   }
   settled_ = trial_ = ++last_stamp_;
-  base_.lanes.assign(lane_begin_.back(), 0);
+  base_.lanes.clear();
   base_.held.assign(problem_.resource_count(), 0);
-  base_.out.assign(spaces_, 0);
-  base_.in.assign(spaces_, 0);
+  base_.ports.clear();
   base_.done.assign(total_completion_ ? problem_.model_count() : 1, 0);
   if (total_completion_) {
     for (const ModelId model : problem_.models()) {
@@ -431,7 +404,7 @@ void Sweep::restore_window() {
 }
 
 void Sweep::settle(std::size_t last) {
-  state_ = base_;
+  state_.copy_times(base_);
   if (!takes_whole_) levels_.clear();  // the window is the whole order
   writing_ = trial_ = settled_;
   for (std::size_t i = first_; i < last; ++i) {
@@ -463,39 +436,34 @@ void Sweep::settle(std::size_t last) {
 
 // The value when the window is as it is now.
 double Sweep::evaluate(double most) {
-  state_.lanes.assign(base_.lanes.begin(), base_.lanes.end());
-  state_.held.assign(base_.held.begin(), base_.held.end());
+  state_.copy_times(base_);
   if (!takes_whole_) levels_.clear();
-  state_.out.assign(base_.out.begin(), base_.out.end());
-  state_.in.assign(base_.in.begin(), base_.in.end());
-  state_.done.assign(base_.done.begin(), base_.done.end());
   writing_ = trial_ = ++last_stamp_;
   const bool to_the_end = tails_at_.empty() || last_ == now_.order.size();
   for (std::size_t i = first_; i < last_; ++i) {
     process(now_.order[i]);
     // What is on a device only grows, so most moves that are no good show it before the window's end.
-    const std::size_t device = now_.placement[now_.order[i]].index();
-    if (to_the_end || tails_at_[last_ / step_].device[device] == 0) continue;
-    const double least =
-        state_.lanes[lane_begin_[device]] + tails_at_[last_ / step_].device[device];
-    if (least > most) return kInfinity;
+    const DeviceId device = now_.placement[now_.order[i]];
+    if (to_the_end) continue;
+    const double tail = tails_at_[last_ / step_].device[device.index()];
+    if (tail > 0 && state_.lanes.first_free(device) + tail > most) return kInfinity;
   }
   double value = value_of(state_);
   if (to_the_end) return value;
 
   value = std::max(value, crossing_value_);
   const Tails& tails = tails_at_[last_ / step_];
-  for (std::size_t device = 0; device < devices_; ++device) {
-    if (tails.device[device] > 0) {
-      value = std::max(value, state_.lanes[lane_begin_[device]] + tails.device[device]);
-    }
+  for (const DeviceId device : problem_.devices()) {
+    const double tail = tails.device[device.index()];
+    if (tail > 0) value = std::max(value, state_.lanes.first_free(device) + tail);
   }
   for (std::size_t i = 0; i < tails.held.size(); ++i) {
     if (tails.held[i] > 0) value = std::max(value, state_.held[i] + tails.held[i]);
   }
-  for (std::size_t i = 0; i < spaces_; ++i) {
-    if (tails.out[i] > 0) value = std::max(value, state_.out[i] + tails.out[i]);
-    if (tails.in[i] > 0) value = std::max(value, state_.in[i] + tails.in[i]);
+  for (const SpaceId space : problem_.spaces()) {
+    const std::size_t i = space.index();
+    if (tails.out[i] > 0) value = std::max(value, state_.ports.out[space] + tails.out[i]);
+    if (tails.in[i] > 0) value = std::max(value, state_.ports.in[space] + tails.in[i]);
   }
   for (std::size_t i = first_; i < last_; ++i) {
     const OpId op = now_.order[i];

@@ -38,6 +38,8 @@
 
 #include "evaluate/memory.h"
 #include "evaluate/resource_profile.h"
+#include "evaluate/rules/starts.h"
+#include "evaluate/rules/transfers.h"
 #include "planners/random_numbers.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
@@ -123,11 +125,14 @@ class Sweep {
  private:
   static constexpr std::size_t kAsk = 16;
 
-  struct Resources {
-    std::vector<double> lanes;  // sorted for each device
-    std::vector<double> held;   // by resource taken whole: until when
-    std::vector<double> out;    // by space
-    std::vector<double> in;
+  // Where a pass stands; only the times are ever copied.
+  struct Heads {
+    explicit Heads(const Problem& problem) : lanes(problem), ports(problem) {}
+    void copy_times(const Heads& other);
+
+    LaneTimes lanes;
+    std::vector<double> held;  // by resource taken whole: until when
+    PortTimes ports;
     std::vector<double> done;  // by model
   };
   struct Tails {
@@ -157,7 +162,7 @@ class Sweep {
   double send(TensorId tensor, OpId sender, DeviceId from, DeviceId to);
   void process(OpId op);
   [[nodiscard]] double occupy(OpId op, DeviceId device, double ready, double length);
-  [[nodiscard]] double value_of(const Resources& resources) const;
+  [[nodiscard]] double value_of(const Heads& heads) const;
   [[nodiscard]] double settled_value() const { return value_of(base_); }
 
   void backward();
@@ -205,8 +210,7 @@ class Sweep {
   MemoryLedger ledger_;
 
   Sequence now_;
-  std::vector<std::size_t> position_;  // by op
-  std::vector<std::size_t> lane_begin_;
+  std::vector<std::size_t> position_;      // by op
   std::vector<std::uint64_t> sent_stamp_;  // by space: the last tensor that was sent there
   std::uint64_t last_sent_stamp_ = 0;
 
@@ -220,8 +224,8 @@ class Sweep {
   std::uint32_t trial_ = 0;
   std::uint32_t last_stamp_ = 0;
   std::uint32_t writing_ = 0;
-  Resources base_;           // at the window's left edge
-  Resources state_;          // while processing
+  Heads base_;               // at the window's left edge
+  Heads state_;              // while processing
   ResourceProfiles levels_;  // of resources that are taken in parts
   std::priority_queue<Crossing> crossing_;
   double crossing_value_ = 0;
