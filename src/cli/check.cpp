@@ -8,6 +8,7 @@
 #include "cli/plan_options.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "formats/plan_rows.h"
 #include "verify/verifier.h"
@@ -67,6 +68,7 @@ void print_document(const Problem& problem, const Plan& plan,
 }
 
 ExitCode check(const CheckOptions& options) {
+  if (const auto done = check_training(options.plan.path, options.output)) return *done;
   const OpenedPlan loaded = options.plan.read(options.output);
   const auto violations = loaded.violations();
   if (options.output.json) {

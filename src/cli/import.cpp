@@ -10,6 +10,7 @@
 #include "cli/device_options.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
@@ -25,12 +26,17 @@ constexpr const char* kExamples =
     "  placewright import graph.json --format msr --objective call-latency -o -\n"
     "  placewright import model.onnx --shape image=1x3x224x224 --device cpu:0 --device cpu:1 "
     "-o model.json\n"
+    "  placewright import PROFILES --format sailor --model OPT-350 --batch 1024 --node GH-96=8 "
+    "-o cluster.json\n"
     "\n"
     "A model (.xml, .onnx, .pb, .tflite, .pdmodel) gets estimated times, for --device or for the\n"
     "devices of --cluster; 'placewright profile' measures.";
 
+constexpr const char* kSailor = "sailor";
+
 struct ImportOptions {
-  ProblemOptions problem;
+  ProblemOptions problem{.other_formats = {kSailor}};
+  SailorOptions sailor;
   OutputOptions output;
   std::string path = "-";
 };
@@ -85,6 +91,9 @@ ExitCode import_model(const ImportOptions& options) {
 }
 
 ExitCode import(const ImportOptions& options) {
+  if (options.problem.format == kSailor) {
+    return import_sailor(options.problem.path, options.sailor, options.path, options.output);
+  }
   const bool on_this_machine = options.problem.cluster.empty();
   if (options.problem.names_models() && on_this_machine) return import_model(options);
   ProblemFile file = options.problem.read(options.output);
@@ -107,6 +116,7 @@ void add_import(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("import", "Convert a model or problem to our own format");
   const auto options = std::make_shared<ImportOptions>();
   options->problem.add_argument_to(*verb);
+  options->sailor.add_to(*verb);
   options->output.add_to(*verb);
   add_written(*verb, "-o,--output", options->path, "Where to write it; - is standard output")
       ->capture_default_str();

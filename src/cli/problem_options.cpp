@@ -97,8 +97,10 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
   const auto choice = [&](const char* flag, auto& chosen, const char* help) {
     add_choice(verb, flag, chosen, help)->group("Problem");
   };
+  std::vector<std::string> formats = problem_format_names();
+  formats.insert(formats.end(), other_formats.begin(), other_formats.end());
   add_choice(
-      verb, "--format", problem_format_names(), [this](const std::string& name) { format = name; },
+      verb, "--format", formats, [this](const std::string& name) { format = name; },
       "Read the file as this format instead of recognising it")
       ->group("Problem");
   verb.add_option("--cluster", cluster, "The devices, where the model file has none")

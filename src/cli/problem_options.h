@@ -19,6 +19,8 @@ struct ProblemOptions {
   std::string path;               // "-": standard input
   std::vector<std::string> more;  // further files, joined with the first (problem/join.h)
   std::string format;
+  std::vector<std::string>
+      other_formats;  // that the verb reads itself; set before options are added
   std::string cluster;
   std::optional<Objective> objective;
   std::optional<Contiguity> contiguity;

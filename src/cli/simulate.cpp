@@ -15,6 +15,7 @@
 #include "cli/record_table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "evaluate/resource_load.h"
 #include "formats/plan_rows.h"
@@ -234,6 +235,7 @@ void print_document(const Problem& problem, const Plan& plan) {
 }
 
 ExitCode simulate(const SimulateOptions& options) {
+  if (const auto done = simulate_training(options.plan.path, options.output)) return *done;
   const OpenedPlan loaded = options.plan.read(options.output);
   if (!is_valid(loaded)) return ExitCode::no;
   if (options.output.json) {

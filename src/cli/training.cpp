@@ -1,0 +1,259 @@
+#include "cli/training.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/number_option.h"
+#include "cli/record_table.h"
+#include "cli/repeated_option.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "evaluate/training_step.h"
+#include "formats/sailor.h"
+#include "formats/text_file.h"
+#include "formats/training_constants.h"
+#include "verify/training.h"
+
+namespace placewright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kGroup = "Sailor";
+
+// The plan in the file; nothing if it is a file of another kind, which the verb's own reader opens.
+std::optional<TrainingFile> opened_plan(const std::string& path, const OutputOptions& output) {
+  if (path == "-" || !std::filesystem::is_regular_file(path)) return std::nullopt;
+  const std::string text = read_whole(path);
+  if (!begins_as(text, "training-plan")) return std::nullopt;
+  TrainingFile file = read_training_plan(text, path);
+  output.warn(file.warnings);
+  return file;
+}
+
+Json violations_json(const std::vector<std::string>& violations) {
+  Json list = Json::array();
+  for (const std::string& sentence : violations) list.push_back({{"message", sentence}});
+  return list;
+}
+
+// "GH-96@a x 4, 16 micro-batches", equal neighbours counted.
+std::string replicas_text(const TrainingProblem& problem, const TrainingStage& stage) {
+  std::string text;
+  for (std::size_t begin = 0; begin < stage.replicas.size();) {
+    const StageReplica& replica = stage.replicas[begin];
+    std::size_t end = begin;
+    while (end < stage.replicas.size() && stage.replicas[end] == replica) ++end;
+    text += fmt::format("{}{} x ({} {}, {} micro-batches)", text.empty() ? "" : ", ", end - begin,
+                        replica.degree, pool_name(problem, replica.pool), replica.micro_batches);
+    begin = end;
+  }
+  return text;
+}
+
+Json replicas_json(const TrainingProblem& problem, const TrainingStage& stage,
+                   const StageCost& cost) {
+  Json replicas = Json::array();
+  for (std::size_t r = 0; r < stage.replicas.size(); ++r) {
+    const StageReplica& replica = stage.replicas[r];
+    replicas.push_back({{"pool", pool_name(problem, replica.pool)},
+                        {"degree", replica.degree},
+                        {"micro_batches", replica.micro_batches},
+                        {"compute", cost.replicas[r].compute},
+                        {"sends", cost.replicas[r].sends},
+                        {"update", cost.replicas[r].update},
+                        {"memory", cost.replicas[r].memory}});
+  }
+  return replicas;
+}
+
+RecordTable<std::size_t> stage_table(const TrainingFile& file, const StepCost& cost) {
+  const std::vector<TrainingStage>& stages = file.answer->plan.stages;
+  const auto seconds = [&](double StageCost::*member) {
+    return [&cost, member](std::size_t s) { return cost.stages[s].*member; };
+  };
+  return RecordTable<std::size_t>({
+      {kNoKey, "stage", count(), [](std::size_t s) { return s + 1; }},
+      {"layers", kNoTitle, words(),
+       [&](std::size_t s) {
+         return std::vector{stages[s].first, stages[s].last};
+       }},
+      {kNoKey, "layers", words(),
+       [&](std::size_t s) { return fmt::format("{} to {}", stages[s].first, stages[s].last - 1); }},
+      {"replicas", kNoTitle, words(),
+       [&](std::size_t s) { return replicas_json(file.problem, stages[s], cost.stages[s]); }},
+      {"slot", "slot", duration(), seconds(&StageCost::slot)},
+      {"update", "update", duration(), seconds(&StageCost::update)},
+      {"all_reduce", "all-reduce", duration(), seconds(&StageCost::all_reduce)},
+      {"memory", "memory", size(), seconds(&StageCost::memory)},
+      {kNoKey, "replicas", words(),
+       [&](std::size_t s) { return replicas_text(file.problem, stages[s]); }},
+  });
+}
+
+RecordTable<StepCost> step_table(const TrainingAnswer& answer) {
+  const auto part = [](double StepCost::*member) {
+    return [member](const StepCost& cost) { return cost.*member; };
+  };
+  std::vector<Field<StepCost>> fields = {
+      {"seconds", "step", duration(), part(&StepCost::seconds)},
+      {"fill", "  fill and drain", duration(), part(&StepCost::fill)},
+      {"steady", "  steady", duration(), part(&StepCost::steady)},
+      {"update", "  update", duration(), part(&StepCost::update)},
+      {"all_reduce", "  all-reduce", duration(), part(&StepCost::all_reduce)},
+      {"price", "price", number("{:.4g}"), part(&StepCost::price)},
+      {"memory", "memory", size(), part(&StepCost::memory)},
+  };
+  if (answer.measured > 0) {
+    fields.push_back(
+        {"measured", "measured", duration(), [&](const StepCost&) { return answer.measured; }});
+  }
+  if (answer.measured_memory > 0) {
+    fields.push_back({"measured_memory", "measured memory", size(),
+                      [&](const StepCost&) { return answer.measured_memory; }});
+  }
+  return RecordTable<StepCost>(std::move(fields));
+}
+
+std::pair<std::string, double> named_number(const char* flag, const std::string& text,
+                                            NumberRange<double> range) {
+  const std::size_t split = text.rfind('=');
+  if (split == std::string::npos || split == 0) {
+    throw UsageError(fmt::format("{}: '{}' is not of the form KIND=NUMBER", flag, text));
+  }
+  return {text.substr(0, split), parse_number(flag, text.substr(split + 1), range)};
+}
+
+SailorRequest request_of(const SailorOptions& options) {
+  SailorRequest request{.model = options.model, .batch = options.batch.value_or(0)};
+  for (const std::string& text : options.nodes) {
+    const auto [name, count] = named_number("--node", text, {1, 1e6});
+    const std::size_t zone = name.find('@');
+    request.nodes.push_back({name.substr(0, zone),
+                             zone == std::string::npos ? "" : name.substr(zone + 1),
+                             static_cast<int>(count)});
+  }
+  const bool for_nodes = !request.nodes.empty();
+  if (options.plan.empty() && (!for_nodes || request.model.empty() || request.batch == 0)) {
+    throw UsageError("--format sailor: give --plan, or --model, --batch and --node");
+  }
+  if (!options.plan.empty() && (for_nodes || request.batch != 0)) {
+    throw UsageError("--plan has its own nodes and batch: leave --node and --batch out");
+  }
+  return request;
+}
+
+void apply_prices(const SailorOptions& options, TrainingProblem& problem) {
+  for (const std::string& text : options.prices) {
+    const auto [name, price] = named_number("--price", text, {0, kLargestReal});
+    bool found = false;
+    for (GpuKind& kind : problem.kinds) {
+      if (kind.name != name) continue;
+      kind.price = price;
+      found = true;
+    }
+    if (!found) throw UsageError(fmt::format("--price: the problem has no '{}'", name));
+  }
+}
+
+}  // namespace
+
+std::optional<ExitCode> check_training(const std::string& path, const OutputOptions& output) {
+  const auto file = opened_plan(path, output);
+  if (!file) return std::nullopt;
+  const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
+  const bool valid = verdict.violations.empty();
+  if (output.json) {
+    print_json({{"valid", valid},
+                {"objective", name_of(file->problem.objective)},
+                {"value", file->answer->value},
+                {"violations", violations_json(verdict.violations)}});
+  } else if (!output.quiet) {
+    if (valid) {
+      fmt::print("{}: {} {}\n", coloured("valid", Colour::green), name_of(file->problem.objective),
+                 number_text(file->answer->value));
+    } else {
+      fmt::print("{}: {} violation{}\n", coloured("not valid", Colour::red),
+                 verdict.violations.size(), verdict.violations.size() == 1 ? "" : "s");
+    }
+    for (const std::string& sentence : verdict.violations) {
+      fmt::print("  {}\n", printable(sentence));
+    }
+  }
+  return valid ? ExitCode::success : ExitCode::no;
+}
+
+std::optional<ExitCode> simulate_training(const std::string& path, const OutputOptions& output) {
+  const auto file = opened_plan(path, output);
+  if (!file) return std::nullopt;
+  const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
+  if (verdict.seconds == 0) {
+    fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
+               printable(verdict.violations.front()));
+    return ExitCode::no;
+  }
+  output.warn(verdict.violations);
+  const StepCost cost = StepModel(file->problem).cost(file->answer->plan);
+  std::vector<std::size_t> stages(cost.stages.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) stages[s] = s;
+  const auto steps = step_table(*file->answer);
+  if (output.json) {
+    Json document = {{"objective", name_of(file->problem.objective)},
+                     {"value", cost.value(file->problem.objective)}};
+    document.update(steps.json(cost));
+    document["stages"] = stage_table(*file, cost).json(stages);
+    print_json(document);
+  } else if (!output.quiet) {
+    fmt::print("{}\n{}", steps.lines(cost), stage_table(*file, cost).text(stages));
+  }
+  return ExitCode::success;
+}
+
+void SailorOptions::add_to(CLI::App& verb) {
+  verb.add_option("--plan", plan, "A published plan, to be written as ours")
+      ->type_name("FILE")
+      ->group(kGroup);
+  verb.add_option("--model", model, "Which model of the profiles")
+      ->type_name("NAME")
+      ->group(kGroup);
+  add_repeated(verb, "--node", nodes, "KIND=COUNT", "Nodes of the cluster; KIND@ZONE too")
+      ->group(kGroup);
+  add_repeated(verb, "--price", prices, "KIND=PRICE", "What a GPU costs for an hour")
+      ->group(kGroup);
+  add_number(verb, "--batch", batch, {1, 1000000}, "Samples of a step")->group(kGroup);
+  verb.add_option("--constants", constants, "What runs of clusters taught, by kinds of GPU")
+      ->type_name("FILE")
+      ->group(kGroup);
+}
+
+ExitCode import_sailor(const std::string& folder, const SailorOptions& options,
+                       const std::string& written, const OutputOptions& output) {
+  const SailorRequest request = request_of(options);
+  TrainingFile file = options.plan.empty() ? read_sailor_problem(folder, request)
+                                           : read_sailor_plan(folder, options.plan, request);
+  if (!options.constants.empty() && !apply_constants(options.constants, file.problem)) {
+    file.warnings.push_back(fmt::format(
+        "{} has no constants for these GPUs: taken as if nothing was learnt", options.constants));
+  }
+  apply_prices(options, file.problem);
+  output.warn(file.warnings);
+  std::string text;
+  if (file.answer) {
+    file.answer->value =
+        StepModel(file.problem).cost(file.answer->plan).value(file.problem.objective);
+    text = write_training_plan(file.problem, *file.answer);
+  } else {
+    text = write_training_problem(file.problem);
+  }
+  write_whole(written, text);
+  if (!output.quiet && written != "-") {
+    fmt::print("{}: {}, {} layers, {} pools of nodes, {} samples of a step\n", written,
+               printable(file.problem.name), file.problem.layers(), file.problem.pools.size(),
+               file.problem.batch);
+  }
+  return ExitCode::success;
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,33 @@
+// What the verbs do with files of training on clusters (formats/training_file.h). Each function answers
+// nothing if the file is of another kind, so that the verb goes on with its own.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/output_options.h"
+#include "formats/training_file.h"
+
+namespace placewright::cli {
+
+std::optional<ExitCode> check_training(const std::string& path, const OutputOptions& output);
+std::optional<ExitCode> simulate_training(const std::string& path, const OutputOptions& output);
+
+// `import --format sailor FOLDER`.
+struct SailorOptions {
+  std::string plan;
+  std::string model;
+  std::vector<std::string> nodes;   // KIND[@ZONE]=COUNT
+  std::vector<std::string> prices;  // KIND=PRICE
+  std::string constants;
+  std::optional<int> batch;
+
+  void add_to(CLI::App& verb);
+};
+ExitCode import_sailor(const std::string& folder, const SailorOptions& options,
+                       const std::string& written, const OutputOptions& output);
+
+}  // namespace placewright::cli

@@ -1,0 +1,172 @@
+"""Compares the program on training problems with training.py, and its predictions with runs that were really made.
+
+usage: training_agreement.py [PROBLEMS]   (PLACEWRIGHT_PROGRAM names the program)
+"""
+
+import copy
+import json
+import math
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import training
+
+PROGRAM = os.environ["PLACEWRIGHT_PROGRAM"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAILOR = ROOT / "examples" / "sailor"
+PROBLEMS = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 40
+
+
+def run(*arguments):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def random_problem(dice, most_layers=5):
+    layers = dice.randint(1, most_layers)
+    degrees = sorted(dice.sample([1, 2, 4], dice.randint(1, 2)))
+    micro_batches = sorted(dice.sample([1, 2, 3, 4], dice.randint(1, 3)))
+
+    def numbers(most, least=0.0):
+        return [round(dice.uniform(least, most), 3) for _ in range(layers)]
+
+    kinds = [{"name": name, "memory": dice.choice([30e9, 60e9, 200e9]), "price": dice.choice([0, 1, 3.5]),
+              "times": [{"degree": degree, "micro_batch": b, "forward": numbers(2 * b / degree),
+                         "backward": numbers(4 * b / degree), "update": numbers(0.5)}
+                        for degree in degrees for b in micro_batches]}
+             for name in ["fast", "slow"][:dice.randint(1, 2)]]
+    pools = [{"kind": kind["name"], "zone": zone, "gpus": dice.choice([1, 2, 4]), "count": dice.randint(1, 2)}
+             for kind in kinds for zone in ["", "east"][:dice.randint(1, 2)]]
+    names = [training.pool_name(pool) for pool in pools]
+    links = [{"from": one, "to": other, "gpus": dice.choice([1, 2, 4]),
+              "curve": [round(dice.uniform(-0.001, 0.01), 4), round(dice.uniform(0, 0.5), 3), dice.uniform(0.2, 3)],
+              "best": dice.choice([1e9, 3e9, 1e10])}
+             for i, one in enumerate(names) for other in names[i:] for _ in range(dice.randint(1, 2))]
+    return {"placewright": "training-problem", "version": 1, "name": "random",
+            "objective": dice.choice(["step-time", "step-price"]), "batch": dice.choice([4, 6, 12]),
+            "sizes": [{"degree": degree, "parameters": numbers(1e9 / degree), "activations": numbers(2e9),
+                       "outputs": [dice.choice([0, 1e5, 3e7, 4e9]) for _ in range(layers)]} for degree in degrees],
+            "kinds": kinds, "pools": pools, "links": links,
+            "constants": {"hidden_launches": dice.choice([0, 0.25]), "all_reduce_efficiency": dice.choice([1, 0.4]),
+                          "bytes_per_parameter": 20, "activation_factor": dice.choice([1, 1.1]),
+                          "framework": dice.choice([0, 4e9]), "framework_per_gpu": dice.choice([0, 5e8])}}
+
+
+def random_plan(dice, problem):
+    """A plan of the right form; its groups may not fit."""
+    sizes = [b for b in {entry["micro_batch"] for entry in problem.document["kinds"][0]["times"]}
+             if problem.batch % b == 0]
+    if not sizes:
+        return None
+    micro_batch = dice.choice(sorted(sizes))
+    micro_batches = problem.batch // micro_batch
+    groups = training.groups_of(problem, micro_batch)
+    if not groups:
+        return None
+    count = dice.randint(1, problem.layers)
+    stages = []
+    for layers in dice.choice(list(training.cuts(problem.layers, count))):
+        share = dice.choice(list(training.shares(micro_batches, dice.randint(1, min(3, micro_batches)))))
+        replicas = []
+        for part in share:
+            pool, degree = dice.choice(groups)
+            replicas.append({"pool": pool, "degree": degree, "micro_batches": part})
+        stages.append({"layers": list(layers), "replicas": replicas})
+    return {"micro_batch": micro_batch, "stages": stages}
+
+
+class TrainingAgreement(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def written(self, document, plan, value):
+        problem = {key: content for key, content in document.items() if key not in ("placewright", "version")}
+        path = self.folder / "plan.json"
+        path.write_text(json.dumps({"placewright": "training-plan", "version": 1, "problem": problem, "value": value,
+                                    **plan}))
+        return path
+
+    def test_costs_and_rules_of_random_plans(self):
+        dice = random.Random(36)
+        valid = refused = 0
+        for _ in range(PROBLEMS):
+            document = random_problem(dice)
+            problem = training.TrainingProblem(document)
+            plan = random_plan(dice, problem)
+            if plan is None:
+                continue
+            seconds, price, memory, fits = problem.cost(plan)
+            value = seconds if problem.objective == "step-time" else price
+            path = self.written(document, plan, value)
+            code, printed, _ = run("check", path, "--json")
+            may = fits and problem.packs(plan)
+            self.assertEqual((code, json.loads(printed)["valid"]), (0, True) if may else (1, False), printed)
+            valid += may
+            refused += not may
+            shown = json.loads(run("simulate", path, "--json", "--quiet")[1])
+            self.assertTrue(math.isclose(shown["seconds"], seconds, rel_tol=1e-9), (shown, seconds))
+            self.assertTrue(math.isclose(shown["price"], price, rel_tol=1e-9, abs_tol=1e-12), (shown, price))
+            self.assertTrue(math.isclose(shown["memory"], memory, rel_tol=1e-9), (shown, memory))
+            broken = copy.deepcopy(plan)
+            broken["stages"][0]["replicas"][0]["micro_batches"] += 1
+            self.assertEqual(run("check", self.written(document, broken, value))[0], 1)
+            if value > 0:
+                self.assertEqual(run("check", self.written(document, plan, value * 1.001))[0], 1)
+        self.assertGreater(valid, PROBLEMS // 10)
+        self.assertGreater(refused, PROBLEMS // 20)
+
+    def test_bad_files_are_refused_with_their_place(self):
+        document = random_problem(random.Random(1))
+        plan = {"micro_batch": 1, "stages": [{"layers": [0, 99], "replicas": []}]}
+        code, _, told = run("check", self.written(document, plan, 1))
+        self.assertEqual(code, 3)
+        self.assertIn("/stages/0/layers/1", told)
+        short = copy.deepcopy(document)
+        short["kinds"][0]["times"][0]["forward"].append(1)
+        code, _, told = run("check", self.written(short, plan, 1))
+        self.assertEqual(code, 3)
+        self.assertIn("/problem/kinds/0/times/0/forward", told)
+
+
+class PublishedPlans(unittest.TestCase):
+    def predictions(self, *arguments):
+        done = subprocess.run([SAILOR / "predict", SAILOR, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=300, check=False)
+        return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+    def test_predictions_are_near_what_was_measured(self):
+        lines, _ = self.predictions(*sorted((SAILOR / "plans").glob("*.json")))
+        self.assertEqual(len(lines), 17)
+        steps = sorted(abs(line["predicted"] / line["measured"] - 1) for line in lines)
+        self.assertLess(statistics.median(steps), 0.05)
+        self.assertLess(statistics.quantiles(steps, n=10, method="inclusive")[-1], 0.15)
+        memory = [abs(line["predicted_memory"] / line["measured_memory"] - 1) for line in lines
+                  if "clariden" in line["file"]]
+        self.assertLess(statistics.median(memory), 0.05)
+        self.assertLess(max(memory), 0.15)
+
+    def test_what_the_profiles_lack_is_estimated_and_told(self):
+        plan = json.loads((SAILOR / "plans" / "clariden-OPT-350-N8-N8_D2.json").read_text())
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "other.json"
+            plan["mbs"], plan["gbs"] = 6, 384
+            plan["pipeline_list"][0]["tmp_per_stage"][1][0] = [[["A100-40", 3, "us-central1-a"]], 3]
+            path.write_text(json.dumps(plan))
+            lines, told = self.predictions(path)
+        self.assertEqual(len(lines), 1)
+        self.assertTrue(math.isfinite(lines[0]["predicted"]))
+        self.assertIn("with micro-batches of 6: estimated", told)
+        self.assertIn("on 3 x A100-40: estimated", told)
+        self.assertIn("no constants for these GPUs", told)
+
+
+if __name__ == "__main__":
+    unittest.main()
