@@ -58,6 +58,7 @@ void build_command_line(CLI::App& program, Action& action) {
   add_export(program, action);
   add_affinity(program, action);
   add_online(program, action);
+  add_serve(program, action);
   add_import(program, action);
   add_devices(program, action);
   add_profile(program, action);

@@ -25,6 +25,7 @@ void add_what_if(CLI::App& program, Action& action);
 void add_export(CLI::App& program, Action& action);
 void add_affinity(CLI::App& program, Action& action);
 void add_online(CLI::App& program, Action& action);
+void add_serve(CLI::App& program, Action& action);
 void add_import(CLI::App& program, Action& action);
 void add_devices(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);

@@ -24,14 +24,15 @@ MAY_INCLUDE = {
     "backends": "problem plugins machine formats",
     "profiling": "problem evaluate coarsen formats machine backends",
     "running": "problem evaluate coarsen formats machine backends",
+    "serving": "problem formats machine backends profiling running",
     "tuning": "problem evaluate verify coarsen formats machine backends running planners planning",
     "zoo": "formats backends",
     "analysis": "problem evaluate verify solvers coarsen bounds machine planners planning",
-    "report": "problem evaluate analysis formats",
+    "report": "problem evaluate analysis formats serving",
     "library": "problem evaluate verify coarsen bounds planners planning formats machine backends profiling running "
     "analysis",
     "cli": "problem evaluate verify solvers coarsen bounds plugins planners planning formats machine backends profiling "
-    "running tuning zoo analysis report library",
+    "running serving tuning zoo analysis report library",
 }
 
 # room: headers that no other room may include.

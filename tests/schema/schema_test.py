@@ -245,6 +245,22 @@ class Outputs(SchemaTest):
         self.assertIsNone(document["methods"][0]["models"][3]["completion"])
         self.assertEqual(run("online", chains)[0], 2)
 
+    def test_serve(self):
+        chains, trace = EXAMPLES / "talos/two_chains.json", EXAMPLES / "traces/arrivals.json"
+        rates = ("--rate", "first=0.006", "--rate", "second=0.003", "--requests", "500")
+        document = self.output("serve-output", "serve", chains, *rates, "--objective", "first=200s")
+        self.assertEqual([row["model"] for row in document["models"]], ["first", "second", "all"])
+        self.assertIsNone(document["models"][1]["in_time"])
+        self.assertEqual(document["models"][2]["requests"], 500)
+        document = self.output("serve-output", "serve", "--simulate", trace)
+        self.assertEqual(document["models"][2]["cancelled"], 1)
+        rows = self.folder / "arrivals.csv"
+        rows.write_text("model,time\nfirst,0\nsecond,5\n")
+        document = self.output("serve-output", "serve", chains, "--simulate", rows, "--policy", "arrival")
+        self.assertEqual(document["models"][2]["answered"], 2)
+        self.assertEqual(run("serve", chains)[0], 2)
+        self.assertEqual(run("serve", chains, "--rate", "third=1")[0], 2)
+
     def test_compare(self):
         for name in ("moirai/example-1.json", "msr/throughput/LayerGraphs/bert24_inference.json", "talos/six_ops.json"):
             with self.subTest(name):

@@ -1,0 +1,28 @@
+// `placewright serve --simulate` and `--rate`: what a server would do, before anything is served.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/output_options.h"
+#include "cli/serve_options.h"
+
+namespace placewright::cli {
+
+struct ServeSimulationOptions {
+  std::vector<std::string> models;
+  ServiceOptions service;
+  std::string trace;               // empty: `rates`
+  std::vector<std::string> rates;  // "MODEL=N" a second
+  std::uint64_t requests = 20000;
+  std::uint64_t seed = 1;
+  std::string chart;
+  OutputOptions output;
+};
+
+ExitCode simulate_serving(const ServeSimulationOptions& options);
+
+}  // namespace placewright::cli

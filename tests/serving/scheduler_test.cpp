@@ -1,0 +1,319 @@
+#include "serving/scheduler.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "serving/simulation.h"
+
+namespace placewright {
+namespace {
+
+ServedModel model(std::string name, double whole, std::size_t segments) {
+  ServedModel made{.name = std::move(name), .whole = whole};
+  const double each = whole / static_cast<double>(segments) + 0.05;
+  if (segments > 1) made.segments.assign(segments, each);
+  return made;
+}
+
+std::vector<ServedModel> short_and_long() {
+  return {model("short", 1, 1), model("long", 20, 4)};
+}
+
+RequestId accepted(Scheduler& scheduler, const NewRequest& request, double now) {
+  const Admission admission = scheduler.submit(request, now);
+  EXPECT_TRUE(admission.request.has_value());
+  return admission.request.value_or(0);
+}
+
+TEST(Scheduler, LeavesALongRequestAtABorderForAShortOne) {
+  Scheduler scheduler;
+  for (const ServedModel& each : short_and_long()) scheduler.add(each);
+  accepted(scheduler, {.model = 1}, 0);
+  const Step first = scheduler.next(0).value();
+  EXPECT_EQ(first.segment, 0U);
+  EXPECT_FALSE(first.last);
+  const RequestId urgent = accepted(scheduler, {.model = 0}, 1);
+  EXPECT_FALSE(scheduler.next(1).has_value()) << "the cores are busy";
+  EXPECT_THAT(scheduler.finish(first, 5).completed, testing::IsEmpty());
+  const Step second = scheduler.next(5).value();
+  EXPECT_THAT(second.requests, testing::ElementsAre(urgent));
+  EXPECT_FALSE(second.segment.has_value());
+  EXPECT_THAT(scheduler.finish(second, 6).completed, testing::ElementsAre(urgent));
+  EXPECT_EQ(scheduler.next(6).value().segment, 1U);
+}
+
+TEST(Scheduler, RunsAModelUncutThatIsAlone) {
+  Scheduler scheduler;
+  const ModelNumber alone = scheduler.add(model("long", 20, 4));
+  accepted(scheduler, {.model = alone}, 0);
+  const Step step = scheduler.next(0).value();
+  EXPECT_FALSE(step.segment.has_value());
+  EXPECT_TRUE(step.last);
+  EXPECT_EQ(step.expected, 20);
+}
+
+TEST(Scheduler, FinishesUncutWhatBeganUncutWhenAnotherModelComes) {
+  Scheduler scheduler;
+  const ModelNumber first = scheduler.add(model("long", 20, 4));
+  accepted(scheduler, {.model = first}, 0);
+  const Step step = scheduler.next(0).value();
+  scheduler.add(model("short", 1, 1));
+  EXPECT_EQ(scheduler.finish(step, 20).completed.size(), 1U);
+  accepted(scheduler, {.model = first}, 20);
+  EXPECT_EQ(scheduler.next(20).value().segment, 0U);
+}
+
+TEST(Scheduler, PrioritiesAreStrict) {
+  std::vector<ServedModel> models = short_and_long();
+  models[1].service.priority = 1;
+  Scheduler scheduler;
+  for (const ServedModel& each : models) scheduler.add(each);
+  accepted(scheduler, {.model = 0}, 0);
+  accepted(scheduler, {.model = 1}, 0);
+  EXPECT_EQ(scheduler.next(0).value().model, 1U);
+}
+
+TEST(Scheduler, TheEarliestDeadlineComesFirst) {
+  Scheduler scheduler;
+  for (const ServedModel& each : short_and_long()) scheduler.add(each);
+  accepted(scheduler, {.model = 0}, 0);
+  accepted(scheduler, {.model = 0, .deadline = 200}, 0);
+  const RequestId first = accepted(scheduler, {.model = 1, .deadline = 100}, 0);
+  EXPECT_THAT(scheduler.next(0).value().requests, testing::ElementsAre(first));
+}
+
+TEST(Scheduler, RefusesWhatCannotBeInTimeAndWhatWouldMakeOthersLate) {
+  Scheduler scheduler;
+  for (const ServedModel& each : short_and_long()) scheduler.add(each);
+  const Admission alone = scheduler.submit({.model = 1, .deadline = 10}, 0);
+  ASSERT_TRUE(alone.refusal.has_value());
+  EXPECT_EQ(alone.refusal->reason, RefusalReason::too_late);
+  EXPECT_THAT(alone.refusal->text, testing::HasSubstr("'long' needs 20.2 ms"));
+  accepted(scheduler, {.model = 1, .deadline = 22}, 0);
+  const Admission behind = scheduler.submit({.model = 0, .deadline = 21.9}, 0);
+  EXPECT_TRUE(behind.refusal.has_value()) << "the one accepted before would be late";
+  EXPECT_EQ(scheduler.live(), 1U);
+}
+
+TEST(Scheduler, ServesLateRequestsBehindTheOthersWhereAsked) {
+  Scheduler scheduler({.late = Late::serve});
+  for (const ServedModel& each : short_and_long()) scheduler.add(each);
+  accepted(scheduler, {.model = 1, .deadline = 10}, 0);
+  const RequestId in_time = accepted(scheduler, {.model = 0, .deadline = 10}, 0);
+  EXPECT_THAT(scheduler.next(0).value().requests, testing::ElementsAre(in_time));
+}
+
+TEST(Scheduler, AFullQueueRefuses) {
+  ServedModel small = model("short", 1, 1);
+  small.service.queue = {.requests = 2, .bytes = 100};
+  Scheduler scheduler;
+  scheduler.add(small);
+  accepted(scheduler, {.model = 0, .bytes = 60}, 0);
+  EXPECT_EQ(scheduler.submit({.model = 0, .bytes = 60}, 0).refusal.value().reason,
+            RefusalReason::queue_bytes);
+  accepted(scheduler, {.model = 0, .bytes = 40}, 0);
+  EXPECT_EQ(scheduler.submit({.model = 0}, 0).refusal.value().reason, RefusalReason::queue_full);
+}
+
+TEST(Scheduler, ACancelledRequestLeavesAtTheNextBorder) {
+  Scheduler scheduler;
+  for (const ServedModel& each : short_and_long()) scheduler.add(each);
+  const RequestId running = accepted(scheduler, {.model = 1}, 0);
+  const RequestId waiting = accepted(scheduler, {.model = 1}, 0);
+  const Step step = scheduler.next(0).value();
+  EXPECT_TRUE(scheduler.cancel(waiting));
+  EXPECT_FALSE(scheduler.cancel(running));
+  EXPECT_THAT(scheduler.finish(step, 5).cancelled, testing::ElementsAre(running));
+  EXPECT_EQ(scheduler.live(), 0U);
+  EXPECT_FALSE(scheduler.next(5).has_value());
+}
+
+TEST(Scheduler, JoinsThoseThatWaitWhereABatchTakesLessForEach) {
+  ServedModel batched = model("short", 1, 1);
+  batched.batches = {{2, 1.9}, {4, 4.2}};
+  Scheduler scheduler;
+  scheduler.add(batched);
+  for (int i = 0; i < 5; ++i) accepted(scheduler, {.model = 0}, 0);
+  const Step step = scheduler.next(0).value();
+  EXPECT_EQ(step.requests.size(), 2U) << "four at once cost more for each";
+  EXPECT_EQ(step.expected, 1.9);
+  EXPECT_EQ(scheduler.finish(step, 1.9).completed.size(), 2U);
+}
+
+TEST(Scheduler, AModelThatGoesDropsWhatWaits) {
+  Scheduler scheduler;
+  for (const ServedModel& each : short_and_long()) scheduler.add(each);
+  accepted(scheduler, {.model = 1}, 0);
+  const RequestId waits = accepted(scheduler, {.model = 1}, 0);
+  const Step step = scheduler.next(0).value();
+  EXPECT_THAT(scheduler.remove(1), testing::ElementsAre(waits));
+  EXPECT_THROW(scheduler.submit({.model = 1}, 0), std::invalid_argument);
+  EXPECT_THAT(scheduler.finish(step, 5).completed, testing::IsEmpty());
+  EXPECT_EQ(scheduler.next(5).value().segment, 1U) << "what has begun is finished";
+}
+
+// Random models, classes and traces; checks at every event what must always be true.
+class RandomService {
+ public:
+  explicit RandomService(std::uint64_t seed) : random_(seed) {
+    options_.policy =
+        pick({ServingPolicy::normalised, ServingPolicy::srpt, ServingPolicy::arrival});
+    options_.late = pick({Late::refuse, Late::serve});
+    options_.ageing = real(1, 10);
+    options_.share = real(0.05, 0.5);
+    const std::size_t count = 1 + random_() % 4;
+    for (std::size_t i = 0; i < count; ++i) add_model(i);
+    scheduler_ = Scheduler(options_);
+    for (const ServedModel& each : models_) scheduler_.add(each);
+  }
+
+  void run() {
+    const double load = real(0.5, 1.5);
+    double mean = 0;
+    for (const ServedModel& each : models_)
+      mean += each.whole / static_cast<double>(models_.size());
+    std::exponential_distribution<double> gap(load / mean);
+    double next_arrival = 0;
+    int left = 200;
+    while (left > 0 || running_ || scheduler_.live() > 0) {
+      const double end = running_ ? end_ : std::numeric_limits<double>::infinity();
+      if (left > 0 && next_arrival <= end) {
+        now_ = next_arrival;
+        --left;
+        next_arrival = now_ + gap(random_);
+        arrive();
+      } else {
+        now_ = end;
+        finish();
+      }
+      decide();
+      if (testing::Test::HasFailure()) return;
+    }
+    EXPECT_EQ(accepted_.size(), ended_.size()) << "a request was lost";
+  }
+
+ private:
+  struct Known {
+    ModelNumber model = 0;
+    double arrival = 0;
+    double deadline = std::numeric_limits<double>::infinity();
+    bool cancelled = false;
+  };
+
+  double real(double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(random_);
+  }
+  template <class Value>
+  Value pick(std::initializer_list<Value> values) {
+    return values.begin()[random_() % values.size()];
+  }
+  void add_model(std::size_t number) {
+    ServedModel made = model("model " + std::to_string(number), real(0.5, 30), 1 + random_() % 6);
+    made.service.priority = static_cast<int>(random_() % 2);
+    made.service.weight = real(0.5, 2);
+    if (random_() % 3 == 0) made.service.objective = made.whole * real(2, 10);
+    if (random_() % 3 == 0) made.batches = {{2, made.whole * real(1.2, 2.2)}, {4, made.whole * 3}};
+    if (random_() % 4 == 0) made.service.queue.requests = 5;
+    models_.push_back(std::move(made));
+  }
+  void arrive() {
+    NewRequest request{.model = random_() % models_.size()};
+    if (random_() % 4 == 0) request.deadline = now_ + real(1, 200);
+    const std::size_t before = scheduler_.live();
+    const Admission admission = scheduler_.submit(request, now_);
+    EXPECT_NE(admission.request.has_value(), admission.refusal.has_value());
+    if (!admission.request) {
+      EXPECT_EQ(scheduler_.live(), before);
+      return;
+    }
+    EXPECT_TRUE(accepted_.emplace(*admission.request, Known{request.model, now_}).second);
+    if (random_() % 10 == 0) cancel();
+  }
+  void cancel() {
+    const RequestId id = 1 + random_() % accepted_.rbegin()->first;
+    if (ended_.contains(id) || !accepted_.contains(id)) {
+      EXPECT_FALSE(scheduler_.cancel(id));
+      return;
+    }
+    if (scheduler_.cancel(id)) end(id);
+  }
+  void end(RequestId id) {
+    EXPECT_TRUE(ended_.insert(id).second) << "a request ended twice";
+    const auto bound = bounds_.find(id);
+    if (bound != bounds_.end()) {
+      EXPECT_LE(now_, bound->second + 1e-6) << "a request waited for longer than the bound";
+    }
+  }
+  void finish() {
+    const Step step = std::move(*running_);
+    running_.reset();
+    const Scheduler::Finished finished = scheduler_.finish(step, now_);
+    for (const RequestId id : finished.completed) end(id);
+    for (const RequestId id : finished.cancelled) end(id);
+  }
+  void decide() {
+    if (running_) return;
+    for (const auto& [id, known] : accepted_) {
+      if (ended_.contains(id) || bounds_.contains(id)) continue;
+      if (const auto bound = scheduler_.bound(id, now_)) bounds_[id] = *bound;
+    }
+    running_ = scheduler_.next(now_);
+    EXPECT_EQ(running_.has_value(), scheduler_.live() > 0) << "the cores idle beside work";
+    if (!running_) return;
+    EXPECT_FALSE(scheduler_.next(now_).has_value());
+    end_ = now_ + running_->expected;
+    for (const RequestId id : running_->requests) {
+      EXPECT_TRUE(accepted_.contains(id) && !ended_.contains(id));
+      EXPECT_EQ(accepted_.at(id).model, running_->model);
+    }
+  }
+
+  std::mt19937_64 random_;
+  SchedulerOptions options_;
+  std::vector<ServedModel> models_;
+  Scheduler scheduler_;
+  std::map<RequestId, Known> accepted_;
+  std::set<RequestId> ended_;
+  std::map<RequestId, double> bounds_;
+  std::optional<Step> running_;
+  double now_ = 0;
+  double end_ = 0;
+};
+
+TEST(Scheduler, KeepsItsPromisesOnRandomTraces) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomService(seed).run();
+    if (HasFailure()) return;
+  }
+}
+
+// Whoever was accepted with a deadline is in time, as long as the times hold.
+TEST(Scheduler, WhatIsAcceptedIsInTime) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE(seed);
+    std::vector<ServedModel> models = short_and_long();
+    for (ServedModel& each : models) each.service.objective = 5 * each.whole;
+    const std::vector<double> rates{400, 40};  // load 1.2
+    const auto arrivals = poisson_arrivals(rates, 500, seed);
+    const ServiceSimulation run = simulate_service(models, {}, arrivals);
+    std::size_t refused = 0;
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      if (run.requests[i].fate == RequestFate::refused) {
+        ++refused;
+        continue;
+      }
+      const double objective = *models[arrivals[i].model].service.objective;
+      EXPECT_LE(run.requests[i].end, arrivals[i].time + objective + 1e-9);
+    }
+    EXPECT_GT(refused, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace placewright
