@@ -5,6 +5,7 @@
 // its own with the interpreter lock released, while the calling thread looks for signals: Ctrl-C
 // ends it with the best plan so far.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,7 @@
 #include "formats/run_file.h"
 #include "placewright/placewright.h"
 #include "placewright/session.h"
+#include "planners/bound_of_problem.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "report/report_page.h"
@@ -217,8 +220,8 @@ PlanOutcome solve_watched(const Problem& problem, const std::string& planner,
   return outcome;
 }
 
-// Several planners, and the best of their bounds.
-std::pair<std::vector<PlanOutcome>, double> compare_watched(
+// Several planners, the best of their bounds, and how it was proved.
+std::tuple<std::vector<PlanOutcome>, double, std::string> compare_watched(
     const Problem& problem, const std::vector<std::string>& planners, double seconds, int threads,
     std::uint64_t seed) {
   std::atomic<bool> stop = false;
@@ -228,7 +231,17 @@ std::pair<std::vector<PlanOutcome>, double> compare_watched(
   request.budget.seed = seed;
   Comparison found = watched(
       stop, [&] { return compare(problem, planning_registry(), planners, request, &stop); });
-  return {std::move(found.outcomes), found.bound.lower_bound};
+  return {std::move(found.outcomes), found.bound.lower_bound, found.bound.method};
+}
+
+// The bound of the problem itself.
+std::pair<double, std::string> bound_watched(const Problem& problem, double seconds) {
+  std::atomic<bool> stop = false;
+  Budget budget;
+  budget.seconds = seconds;
+  Certificate found =
+      watched(stop, [&] { return bound_of_problem(problem, Control("bound", budget, &stop)); });
+  return {found.lower_bound, std::move(found.method)};
 }
 
 std::vector<std::pair<std::string, std::string>> findings(const Problem& problem,
@@ -314,13 +327,22 @@ std::string page(
   return report_page(reported);
 }
 
-// A plan made elsewhere, as an outcome: checked, with the value that it has.
-PlanOutcome outcome_of(const Problem& problem, Plan plan, const std::string& planner) {
-  const std::vector<Violation> wrong = verify(problem, plan);
-  if (!wrong.empty()) throw std::invalid_argument(wrong.front().message);
+// What was made elsewhere, as an outcome: a plan, checked, with the value that it has; or the reason
+// why there is none.
+PlanOutcome outcome_of(const Problem& problem, std::optional<Plan> plan, const std::string& planner,
+                       double seconds, const std::string& reason, double bound,
+                       const std::string& proof) {
+  if (plan) {
+    const std::vector<Violation> wrong = verify(problem, *plan);
+    if (!wrong.empty()) throw std::invalid_argument(wrong.front().message);
+    bound = std::min(bound, plan->value);  // they differ by rounding at most
+  }
   PlanOutcome outcome;
   outcome.answer.plan = std::move(plan);
+  outcome.answer.reason = reason;
+  outcome.answer.certificate = {.lower_bound = bound, .method = proof};
   outcome.planner = planner;
+  outcome.seconds = seconds;
   return outcome;
 }
 
@@ -456,6 +478,7 @@ NB_MODULE(_native, module) {
                                           : kInfinity;
                    })
       .def_prop_ro("reason", [](const PlanOutcome& o) { return o.answer.reason; })
+      .def_ro("notes", &PlanOutcome::notes)
       .def_ro("planner", &PlanOutcome::planner)
       .def_ro("seconds", &PlanOutcome::seconds)
       .def_ro("seed", &PlanOutcome::seed);
@@ -505,9 +528,11 @@ NB_MODULE(_native, module) {
              "steps"_a.none(), "threads"_a, "seed"_a, "start"_a.none(), "progress"_a.none());
   module.def("compare", &compare_watched, "problem"_a, "planners"_a, "seconds"_a, "threads"_a,
              "seed"_a);
+  module.def("lower_bound", &bound_watched, "problem"_a, "seconds"_a);
   module.def("check", &findings, unlocked);
   module.def("plan_for", &plan_from_array);
-  module.def("result_of", &outcome_of);
+  module.def("result_of", &outcome_of, "problem"_a, "plan"_a.none(), "planner"_a, "seconds"_a = 0.0,
+             "reason"_a = "", "bound"_a = 0.0, "proof"_a = "");
   module.def("simulate", &device_rows);
   module.def("critical_path", &path_rows);
   module.def("moves", &move_rows);

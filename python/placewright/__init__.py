@@ -19,14 +19,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from placewright.comparison import Bench, Comparison, bench, compare, published
     from placewright.planning import (
         Cluster,
-        Comparison,
         Plan,
         Planner,
         Problem,
         check,
-        compare,
         explain,
         plan,
         planners,
@@ -38,12 +37,14 @@ if TYPE_CHECKING:
     from placewright.torch.device_map import device_map
 
 __all__ = [
+    "Bench",
     "Cluster",
     "Comparison",
     "Plan",
     "Planner",
     "Problem",
     "Session",
+    "bench",
     "check",
     "compare",
     "device_map",
@@ -51,6 +52,7 @@ __all__ = [
     "measure",
     "plan",
     "planners",
+    "published",
     "report",
     "simulate",
     "version",
@@ -59,7 +61,12 @@ __all__ = [
 
 # Loaded when first asked for: measuring a PyTorch model needs no planner, and so no extension
 # module.
-_ELSEWHERE = {"Session": "sessions", "measure": "sessions", "device_map": "torch.device_map"}
+_ELSEWHERE = {
+    "Session": "sessions",
+    "measure": "sessions",
+    "device_map": "torch.device_map",
+    **dict.fromkeys(("Bench", "Comparison", "bench", "compare", "published"), "comparison"),
+}
 
 
 def __getattr__(name: str) -> object:

@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placewright import _native
+from placewright.libraries import find_cp_sat
+
+find_cp_sat()
 
 Progress = Callable[[str, float, float, float], object]
 
@@ -157,7 +160,8 @@ class Problem:
 
     def plan_for(self, placement: Mapping[str, str] | ArrayLike) -> Plan:
         """The plan that a bare placement stands for: names of ops to names of devices, or one device index for each
-        op. Raises ValueError where the placement breaks a rule."""
+        op. For latency and total completion it is the schedule of a list scheduler, for throughput the stages, one
+        for each device. Raises ValueError where the placement breaks a rule."""
         if isinstance(placement, Mapping):
             index = {device: i for i, device in enumerate(self.device_names)}
             unknown = [device for device in placement.values() if device not in index]
@@ -229,6 +233,17 @@ class Plan:
     def reason(self) -> str:
         """Why there is no plan; empty where there is one."""
         return self._result.reason
+
+    @property
+    def notes(self) -> list[str]:
+        """What one should know beside the plan, in sentences."""
+        return self._result.notes
+
+    def _with_bound(self, bound: float, proof: str) -> Plan:
+        """The same plan, beside a bound that was found elsewhere."""
+        known = self._result
+        made = (self._native, known.planner, known.seconds, known.reason, bound, proof)
+        return Plan(self.problem, _native.result_of(self.problem._native, *made))
 
     def _found(self) -> _native.Plan:
         if self._native is None:
@@ -353,30 +368,6 @@ def plan(
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-@dataclasses.dataclass(frozen=True)
-class Comparison:
-    """Plans of several planners, best value first, and the best of their lower bounds."""
-
-    plans: tuple[Plan, ...]
-    lower_bound: float
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(p.planner)}</td><td>{p.value:g}</td><td>{p.status}</td><td>{p.seconds:.3g} s</td>"
-            for p in self.plans
-        )
-        return f"<table><tr><th>planner</th><th>value</th><th>status</th><th>time</th></tr>{rows}</table>"
-
-
-def compare(
-    problem: Problem, names: Sequence[str] | None = None, *, time_limit: float = 10.0, threads: int = 1, seed: int = 1
-) -> Comparison:
-    """Several planners on one problem, each with an equal share of the time that is left when its turn comes, as
-    `placewright compare` does; by default all that serve its objective. Ctrl-C ends with what has been found."""
-    results, bound = _native.compare(problem._native, list(names or []), float(time_limit), threads, seed)
-    return Comparison(tuple(Plan(problem, result) for result in results), bound)
 
 
 def check(plan: Plan) -> list[tuple[str, str]]:

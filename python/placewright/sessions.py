@@ -4,7 +4,7 @@
     session = placewright.Session(placewright.plan(problem))
     outputs = session.run({"image": pixels})
 
-Models are executed by OpenVINO: `pip install .[openvino]`.
+Models are executed by OpenVINO.
 """
 
 from __future__ import annotations

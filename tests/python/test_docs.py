@@ -38,7 +38,7 @@ def executed(page: Path) -> Iterator[tuple[str | None, str]]:
 @pytest.mark.parametrize(
     ("page", "blocks", "files"),
     [
-        ("python.md", 4, {"report.html", "trace.json", "folder"}),
+        ("python.md", 5, {"report.html", "bench.svg", "trace.json", "folder"}),
         ("start/pytorch.md", 5, {"report.html", "folder"}),
     ],
 )

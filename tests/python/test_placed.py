@@ -14,6 +14,7 @@ import needs
 import placewright
 import placewright.torch as placed_torch
 from placewright.torch.kernels import eager
+from placewright.torch.timing import Spread
 
 needs.extension()
 DEVICES = needs.two_cores()
@@ -136,3 +137,11 @@ def test_bench_does_not_measure_a_row_again(tmp_path, capsys) -> None:
     (tmp_path / "nowhere.known.json").write_text(json.dumps(row))
     assert main(["bench", "nowhere:known", "-o", str(tmp_path)]) == 0
     assert "| chosen, factor | 4.00 |" in capsys.readouterr().out
+
+
+def test_a_split_stays_only_beyond_the_noise() -> None:
+    kept = Spread(median=9.99, low=9.6, high=10.8)
+    assert not kept.clearly_below(Spread(median=10.36, low=10.0, high=11.3)), "nobody knows which is faster"
+    assert Spread(median=9.0, low=8.8, high=9.4).clearly_below(Spread(median=10.36, low=10.0, high=11.3))
+    assert not Spread(median=9.99, low=9.99, high=9.99).clearly_below(Spread(median=10, low=10, high=10)), "a step"
+    assert str(kept) == "9.990 ms (9.600 to 10.800)"

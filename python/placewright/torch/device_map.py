@@ -122,7 +122,7 @@ def _document(
         ],
         "colocate": list(dict.fromkeys(owners for _, owners in tied)),
         "weights": [{"bytes": size, "ops": owners} for size, owners in tied],
-        "origin": ["times: estimated from weights and tokens, not measured"],
+        "origin": ["op times: estimated from weights and tokens, not measured"],
     }
 
 

@@ -85,7 +85,7 @@ class LargeModel:
             "ops": ops,
             "tensors": tensors,
             "weights": weights,
-            "origin": ["times: estimated from flops and bytes, not measured; layers traced with fake tensors"],
+            "origin": ["op times: estimated from flops and bytes, not measured; layers traced with fake tensors"],
         }
 
 

@@ -49,9 +49,6 @@ Run = Callable[..., list[torch.Tensor]]
 # order of sums differ between kernels of one operator.
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 
-# A plan must beat the best unsplit variant by more than the clock's noise.
-_ADVANTAGE = 0.995
-
 # Seconds for the planner.
 _PLANNING = 5.0
 
@@ -425,13 +422,14 @@ def _choose(placed: Placed) -> None:
     placed.times = _times(placed, calls)
     unsplit = min((name for name in calls if name not in _SPLIT), key=lambda name: placed.times[name].median)
     split = min((name for name in calls if name in _SPLIT), key=lambda name: placed.times[name].median)
-    faster, best = placed.times[split].median, placed.times[unsplit].median
-    if faster < best * _ADVANTAGE:
+    cut, whole = placed.times[split], placed.times[unsplit]
+    if cut.clearly_below(whole):
         placed.chosen = split
-        placed.note = f"{split}: {faster:.3f} ms; the best unsplit variant ({unsplit}) takes {best:.3f} ms"
+        placed.note = f"{split}: {cut.median:.3f} ms; the best unsplit variant ({unsplit}) takes {whole.median:.3f} ms"
     else:
         placed.chosen = unsplit
-        placed.note = f"not split: {split} takes {faster:.3f} ms, {unsplit} {best:.3f} ms"
+        reason = ": no gain beyond the noise" if cut.median < whole.median else ""
+        placed.note = f"not split: {split} takes {cut}, {unsplit} {whole}{reason}"
 
 
 def _times(placed: Placed, calls: Mapping[str, Callable[[], object]]) -> dict[str, Spread]:

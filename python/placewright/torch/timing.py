@@ -15,6 +15,9 @@ from placewright.torch.kernels import Program
 from placewright.torch.schedules import Steps
 from placewright.torch.streams import capture_steps, capturing, make_streams
 
+# Clocks do not tell apart what differs by less.
+_TOLD_APART = 0.995
+
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
@@ -31,6 +34,14 @@ class Spread:
         ordered = sorted(values)
         low, high = ordered[len(ordered) // 10], ordered[(9 * len(ordered)) // 10]
         return Spread(statistics.median(ordered), low, high, len(ordered))
+
+    def clearly_below(self, other: Spread) -> bool:
+        """Whether the difference is beyond the noise: nine tenths of these samples are below nine tenths of those,
+        and the medians differ by what a clock can tell apart."""
+        return self.high < other.low and self.median < _TOLD_APART * other.median
+
+    def __str__(self) -> str:
+        return f"{self.median:.3f} ms ({self.low:.3f} to {self.high:.3f})"
 
 
 def compare_calls(

@@ -40,9 +40,6 @@ from placewright.torch.timing import Spread, slowdown_of_graphs
 
 Models = Sequence[tuple[torch.nn.Module, Sequence[Any]]]
 
-# A plan must beat the unplanned ways by more than the clock's noise.
-_ADVANTAGE = 0.995
-
 
 class JointRun(Protocol):
     """A way to run all models once."""
@@ -132,13 +129,14 @@ def _check_outputs(together: Together) -> None:
 def _choose(together: Together) -> None:
     totals = together.measure()
     unplanned = min((n for n in together.variants if n != "planned"), key=lambda name: totals[name].median)
-    planned, best = totals["planned"].median, totals[unplanned].median
-    if planned < best * _ADVANTAGE:
+    planned, best = totals["planned"], totals[unplanned]
+    if planned.clearly_below(best):
         together.chosen = "planned"
-        together.note = f"planned: {planned:.3f} ms in total; the best unplanned way ({unplanned}) takes {best:.3f} ms"
+        together.note = f"planned: {planned} in total; the best unplanned way ({unplanned}) takes {best}"
     else:
         together.chosen = unplanned
-        together.note = f"not planned: planned takes {planned:.3f} ms in total, {unplanned} {best:.3f} ms"
+        reason = ": no gain beyond the noise" if planned.median < best.median else ""
+        together.note = f"not planned: planned takes {planned} in total, {unplanned} {best}{reason}"
 
 
 # --- on a GPU
