@@ -13,6 +13,7 @@
 #include "analysis/stage_turns.h"
 #include "formats/plan_rows.h"
 #include "formats/resource_text.h"
+#include "problem/cost_source.h"
 #include "problem/time_unit.h"
 
 namespace placewright {
@@ -24,7 +25,7 @@ constexpr double kNearTheBound = 0.05;   // a gap that says that the plan cannot
 constexpr std::size_t kMostAssets = 12;  // each takes an evaluation
 
 std::string time_text(const Problem& problem, double time) {
-  return problem.unit() == TimeUnit::none ? fmt::format("{:.4g}", time)
+  return problem.unit() == TimeUnit::none ? fmt::format("{:.4g} as stated", time)
                                           : fmt::format("{:.4g} {}", time, name_of(problem.unit()));
 }
 
@@ -123,11 +124,14 @@ std::string stage_limit(const Problem& problem, const Plan& plan) {
   return text;
 }
 
-std::string bound_text(const Plan& plan, const Certificate& certificate) {
+std::string bound_text(const Problem& problem, const Plan& plan, const Certificate& certificate) {
   const double left = gap(plan.value, certificate.lower_bound);
-  if (left <= kOptimalGap) return " No plan for these devices is better.";
   if (left > kNearTheBound) return "";
-  return fmt::format(" No plan for these devices can be more than {} better.", percent(left));
+  const bool estimated = cost_source(problem.draft()) == CostSource::estimated;
+  const char* provided = estimated ? ", if the estimates hold" : "";
+  if (left <= kOptimalGap) return fmt::format(" No plan for these devices is better{}.", provided);
+  return fmt::format(" No plan for these devices can be more than {} better{}.", percent(left),
+                     provided);
 }
 
 std::string help_text(const Problem& problem, const Plan& plan) {
@@ -150,7 +154,7 @@ std::string help_text(const Problem& problem, const Plan& plan) {
 PlanStory plan_story(const Problem& problem, const Plan& plan, const Certificate& certificate) {
   const bool pipeline = problem.objective() == Objective::throughput;
   return {(pipeline ? stage_limit(problem, plan) : path_limit(problem, plan)) +
-              bound_text(plan, certificate),
+              bound_text(problem, plan, certificate),
           help_text(problem, plan)};
 }
 

@@ -100,6 +100,12 @@ Json rules_json(const Problem& problem) {
   return json;
 }
 
+// How far estimated costs are off.
+Json error_json(const Problem& problem) {
+  if (cost_source(problem.draft()) != CostSource::estimated) return nullptr;
+  return {{"times", kFactorOfEstimatedTimes}, {"ratios", kErrorOfEstimatedRatios}};
+}
+
 Json problem_json(const Problem& problem) {
   Json models = Json::array();
   for (const ModelId model : problem.models()) {
@@ -112,6 +118,7 @@ Json problem_json(const Problem& problem) {
           {"interconnect", problem.interconnect() == InterconnectKind::host ? "host" : "links"},
           {"costs", name_of(cost_source(problem.draft()))},
           {"caution", caution_of(cost_source(problem.draft()))},
+          {"error", error_json(problem)},
           {"models", std::move(models)},
           {"edges", problem.edge_count()}};
 }

@@ -118,7 +118,11 @@ test('the story at the top, and a caution about estimated costs', async () => {
     const { page, faults } = await open(report('story.html', planOf(transformer(more))));
     assert.match(await text(page, '#story'), /^Limited by compute on gpu[01]: \d+ % of the critical path, [\d.]+ ms.* What would help most: with 10 % more speed of gpu[01] this plan takes [\d.]+ ms \(\d+ % less\)\.$/);
     assert.equal(await page.locator('#caution').count(), more === estimated ? 1 : 0);
-    if (more === estimated) assert.match(await text(page, '#headline'), /the costs are estimated, not measured/);
+    if (more === estimated) {
+      assert.match(await text(page, '#headline'), /the costs are estimated, not measured/);
+      assert.match(await text(page, '#headline'), /Lower bound.*estimated: times are off by up to 2.5 times.*times as fast, to within 25 %/);
+      assert.match(await text(page, '#compare-section'), /no plan can be below it, if the estimates hold/);
+    }
     assert.deepEqual(faults, []);
     await page.close();
   }
@@ -137,7 +141,7 @@ test('shapes and flops, and a link that opens the selection again', async () => 
   const shown = (await written(again.page, 'graph')).map((each) => each.shown);
   assert.ok(shown.includes('mlp.act/Gelu'), 'it is in sight and can be read');
   const unknown = await open(path, { link: '#by=nonsense&op=nobody&plan=none' });
-  assert.match(await text(unknown.page, '#details h3'), /Nothing selected/);
+  assert.ok(await unknown.page.locator('#details').isHidden(), 'nothing is selected');
   for (const each of [page, again.page, unknown.page]) await each.close();
   assert.deepEqual([...faults, ...again.faults, ...unknown.faults], []);
 });
@@ -298,6 +302,71 @@ test('who holds which cores', async () => {
   assert.match(await text(page, '#details'), /Holdscore 0, core 1/);
   await find(page, 'narrow');
   assert.match(await text(page, '#details'), /Holdscore 0Runs/);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('the side panel is there for a selection, and gives its width back', async () => {
+  const { page, faults } = await open(report('panel.html', planOf(transformer())));
+  const width = async () => (await page.locator('#graph').boundingBox()).width;
+  const wide = await width();
+  assert.ok(await page.locator('#details').isHidden());
+  assert.match(await text(page, '.legend'), /gpu0.*gpu1.*critical path/);
+  await find(page, 'transformer.h.5.attn/Softmax');
+  assert.ok(await page.locator('#details').isVisible());
+  assert.ok((await width()) < wide - 300);
+  await page.keyboard.press('Escape');
+  assert.equal(await width(), wide);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+// Two columns of eight ops that exchange everything: all labels at once would be a red blot.
+test('labels of cut edges bundle, cover no box, and the pointer tells what they stand for', async () => {
+  const left = Array.from({ length: 8 }, (_, i) => `left${i}`);
+  const right = Array.from({ length: 8 }, (_, i) => `right${i}`);
+  const problem = problemOf('bundle', {
+    ops: [...left.map((name) => ({ name, pin: 'gpu0' })), ...right.map((name) => ({ name, pin: 'gpu1' }))],
+    tensors: left.map((name) => ({ from: name, to: right })),
+  });
+  const { page, faults } = await open(report('bundle.html', planOf(problem)), { size: { width: 1600, height: 1400 } });
+  await page.selectOption('#grouping', { label: 'no groups' }).catch(() => {});
+  for (let step = 0; step < 3; ++step) await page.click('button[title="Zoom in"] >> nth=0');
+  const labels = (await written(page, 'graph')).filter(({ shown }) => shown.includes('MiB'));
+  assert.ok(labels.length > 0 && labels.length < 24, `${labels.length} labels`);
+  const bundle = labels.find(({ shown }) => /^\d+ edges · /.test(shown));
+  assert.ok(bundle, labels.map(({ shown }) => shown).join(' | '));
+  const { x, y, width, height } = await page.locator('#graph').boundingBox();
+  const told = new Set();
+  for (let step = 1; step < 40; ++step) {
+    await page.mouse.move(x + width / 2, y + (height * step) / 40);
+    if (await page.locator('.tip').isVisible()) told.add(await text(page, '.tip'));
+  }
+  assert.ok([...told].some((tip) => /left\d → right\d.*1 MiB/.test(tip)), [...told].join(' | '));
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('no number is without a unit or the words "as stated"', async () => {
+  const { page, faults } = await open(report('stated.html', planOf(transformer({ unit: 'none' }))));
+  assert.match(await text(page, '#headline'), /Latency[\d.]+ as stated.*Lower bound[\d.]+ as stated.*Best single device[\d.]+ as stated/);
+  assert.match(await text(page, '#story'), /critical path, [\d.]+ as stated/);
+  assert.match(await text(page, '#compare-section'), /Value, as stated/);
+  assert.ok((await written(page, 'timeline')).some(({ shown }) => shown === 'as stated'));
+  await find(page, 'transformer.h.5.attn/Softmax');
+  assert.match(await text(page, '#details'), /Runs[\d.]+ to [\d.]+ as stated.*Time, as stated/);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('the memory card has no scrollbar and no charts of nothing', async () => {
+  const devices = Array.from({ length: 12 }, (_, i) => ({ name: `gpu${i}`, kind: 'gpu' }));
+  const { page, faults } = await open(report('memory.html', planOf(transformer({ devices }))));
+  const grid = page.locator('.memory-grid');
+  assert.equal(await grid.evaluate((element) => getComputedStyle(element).overflowY), 'visible');
+  assert.match(await text(page, '#memory-section'), /Too little to draw: .*gpu\d+ 0 B/);
+  const drawn = await page.locator('.memory-grid figure').count();
+  assert.ok(drawn > 0 && drawn < 12, `${drawn} charts`);
   assert.deepEqual(faults, []);
   await page.close();
 });

@@ -4,9 +4,11 @@
 import { scaleLinear } from 'd3-scale';
 import type { Plan, Report } from './data';
 import { h, replace, svg } from './dom';
-import { bytesText, oneLine, percentText, plural, secondsText, timeText } from './format';
+import { bytesText, ifEstimated, oneLine, percentText, plural, secondsText, timeText, timeUnderTitle, titleOfTimes } from './format';
 import { deviceBackground, deviceColour } from './palette';
 import type { State } from './state';
+
+const LEAST_SEEN = 1 / 200; // of the scale of memory
 
 export function deviceChip(report: Report, device: number): HTMLElement {
   return h('span', { class: 'chip' },
@@ -123,10 +125,14 @@ export class MemoryChart {
     const peakCounts = plan.rules.memory === 'peak';
     const timed = plan.devices.some((work) => work.steps.length > 0);
     const most = this.mostBytes();
+    const spaces = report.spaces.map((_, space) => space);
+    const peakOf = (space: number) => plan.devices[this.devicesOf(space)[0]].peak;
+    const held = spaces.filter((space) => peakOf(space) > most * LEAST_SEEN);
+    const others = spaces.filter((space) => !held.includes(space)).map((space) => `${this.spaceName(space)} ${bytesText(peakOf(space))}`);
     const beyond = report.devices.some(({ memory }) => memory !== null && memory > most);
     replace(this.element,
-            h('div', { class: 'memory-grid' },
-              ...report.spaces.map((_, space) => this.spaceFigure(space, timed, most))),
+            h('div', { class: 'memory-grid' }, ...held.map((space) => this.spaceFigure(space, timed, most))),
+            others.length > 0 ? h('p', { class: 'quiet' }, `Too little to draw: ${others.join(', ')}.`) : null,
             h('p', { class: 'quiet' },
               `All to one scale, up to ${bytesText(most)}. `,
               beyond ? 'Limits beyond it are not drawn. ' : '',
@@ -144,11 +150,22 @@ export class MemoryChart {
     return Math.max(peak * 1.05, ...limits.map((limit) => limit * 1.02));
   }
 
+  private devicesOf(space: number): number[] {
+    const { devices } = this.state.report;
+    return devices.map((_, device) => device).filter((device) => devices[device].space === space);
+  }
+
+  private spaceName(space: number): string {
+    const { report } = this.state;
+    const devices = this.devicesOf(space);
+    return oneLine(devices.length > 1 ? report.spaces[space] : report.devices[devices[0]].name, 40);
+  }
+
   private spaceFigure(space: number, timed: boolean, most: number): HTMLElement {
     const { report, currentPlan: plan } = this.state;
-    const devices = report.devices.map((_, device) => device).filter((device) => report.devices[device].space === space);
+    const devices = this.devicesOf(space);
     const [index] = devices; // what is known of a space is known of each of its devices
-    const name = devices.length > 1 ? h('span', { class: 'chip' }, oneLine(report.spaces[space], 40)) : deviceChip(report, index);
+    const name = devices.length > 1 ? h('span', { class: 'chip' }, this.spaceName(space)) : deviceChip(report, index);
     const { memory: limit } = report.devices[index];
     const work = plan.devices[index];
     const counted = plan.rules.memory === 'peak' ? work.peak : work.resident;
@@ -183,8 +200,8 @@ export class MemoryChart {
       picture.append(svg('line', { x1: 0, x2: width, y1: y(limit), y2: y(limit), class: 'limit', 'vector-effect': 'non-scaling-stroke' }));
     }
     return h('div', { class: 'curve' },
-             h('span', { class: 'up' }, h('span', {}, bytesText(most)), h('span', {}, '0')), picture,
-             axis(end, 3, (time) => timeText(time, report.problem.unit, 4)));
+             h('span', { class: 'up' }, h('span', {}, bytesText(most)), h('span', {}, '0 B')), picture,
+             axis(end, 3, (time) => timeUnderTitle(time, report.problem.unit, 4)));
   }
 
   private level(index: number, most: number, limit: number | null): HTMLElement {
@@ -231,7 +248,7 @@ export class ComparisonView {
           h('span', { class: `value-bar ${className}` },
             h('span', { style: `width: ${((value / most) * 100).toFixed(2)}%` }),
             bound > 0 ? h('i', { style: `left: ${((bound / most) * 100).toFixed(2)}%` }) : null)),
-        h('td', { class: 'number' }, timeText(value, unit)),
+        h('td', { class: 'number' }, timeUnderTitle(value, unit)),
         h('td', { class: 'number' }, value > 0 ? percentText((value - bound) / value) : '–'),
         h('td', {}, note));
     const link = (index: number) =>
@@ -246,18 +263,18 @@ export class ComparisonView {
     for (const plan of report.plans) {
       if (plan.objective === objective) continue;
       rows.push(h('tr', { class: 'other' }, h('th', { scope: 'row' }, link(report.plans.indexOf(plan))), h('td', { class: 'quiet' }, plan.objective),
-                  h('td', { class: 'number' }, timeText(plan.value, unit)), h('td', { class: 'number' }, percentText(plan.gap)),
+                  h('td', { class: 'number' }, timeUnderTitle(plan.value, unit)), h('td', { class: 'number' }, percentText(plan.gap)),
                   h('td', {}, `${plan.status}, ${secondsText(plan.seconds)}`)));
     }
     return h('div', {},
              h('table', { class: 'grid' },
-               h('thead', {}, h('tr', {}, h('th', {}, 'Plan'), h('th', {}, ''), h('th', { class: 'number' }, 'Value'),
+               h('thead', {}, h('tr', {}, h('th', {}, 'Plan'), h('th', {}, ''), h('th', { class: 'number' }, titleOfTimes('Value', unit)),
                                 h('th', { class: 'number' }, 'Gap'), h('th', {}, ''))),
                h('tbody', {}, ...rows),
-               h('tfoot', {}, h('tr', {}, h('td', {}), h('td', {}, axis(most, 4, (value) => timeText(value, unit))),
+               h('tfoot', {}, h('tr', {}, h('td', {}), h('td', {}, axis(most, 4, (value) => timeUnderTitle(value, unit))),
                                 h('td', {}), h('td', {}), h('td', {})))),
              h('p', { class: 'quiet' },
-               bound > 0 ? `The line marks the best lower bound, ${timeText(bound, unit)}: no plan can be below it.` : '',
+               bound > 0 ? `The line marks the best lower bound, ${timeText(bound, unit)}: no plan can be below it${ifEstimated(report, ', if the estimates hold: ')}.` : '',
                single ? '' : ' No single device can run and hold everything.'));
   }
 

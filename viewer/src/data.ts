@@ -91,6 +91,7 @@ export interface Report {
     interconnect: 'host' | 'links';
     costs: 'stated' | 'measured' | 'estimated' | 'disturbed';
     caution: string; // about the costs; mostly empty
+    error: { times: number; ratios: number } | null; // of estimates: a factor; a share
     models: { name: string; arrival: number; weight: number }[];
     edges: number;
   };

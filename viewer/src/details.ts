@@ -3,14 +3,16 @@
 import { deviceChip } from './charts';
 import type { ChainLink } from './data';
 import { h, replace } from './dom';
-import { bytesText, duration, flopsText, oneLine, percentText, plural, timeText, trimmed } from './format';
+import { bytesText, duration, flopsText, oneLine, percentText, plural, timeText, timeUnderTitle, titleOfTimes, trimmed } from './format';
 import { linkTo } from './link';
-import type { State } from './state';
+import type { Selection, State } from './state';
 
 const SHOWN = 12; // inputs and outputs
+const DOUBLE_CLICK = 300; // milliseconds within which a second click comes
 
 export class DetailsPanel {
-  readonly element = h('aside', { class: 'details', id: 'details', 'aria-label': 'Details of the selection', tabindex: 0 });
+  readonly element = h('aside', { class: 'details', id: 'details', 'aria-label': 'Details of the selection', tabindex: 0, hidden: true });
+  private opening = 0; // a timer
 
   constructor(private readonly state: State) {
     state.onChange((change) => {
@@ -22,7 +24,8 @@ export class DetailsPanel {
   private build() {
     const { selection } = this.state;
     this.element.scrollTop = 0;
-    if (!selection) return replace(this.element, ...this.nothing());
+    this.show(selection);
+    if (!selection) return replace(this.element);
     switch (selection.kind) {
       case 'op': return replace(this.element, ...this.op(selection.index));
       case 'transfer': return replace(this.element, ...this.transfer(selection.index));
@@ -31,22 +34,12 @@ export class DetailsPanel {
     }
   }
 
-  private nothing(): Node[] {
-    const { report } = this.state;
-    return [
-      h('h3', {}, 'Nothing selected'),
-      h('p', { class: 'quiet' }, 'Click an op in the graph or a bar in the timeline, or press / and type a name.'),
-      h('h4', {}, 'Devices'),
-      h('ul', { class: 'plain' }, ...report.devices.map((device, index) =>
-        h('li', {}, deviceChip(report, index),
-          h('span', { class: 'quiet' }, ` ${[report.kinds[device.kind] === device.name ? '' : oneLine(report.kinds[device.kind], 24), device.memory === null ? 'no memory limit' : bytesText(device.memory)].filter(Boolean).join(', ')}`)))),
-      h('h4', {}, 'Marks'),
-      h('ul', { class: 'plain marks' },
-        h('li', {}, h('i', { class: 'mark critical' }), 'critical path'),
-        h('li', {}, h('i', { class: 'mark cut' }), 'edge cut between devices'),
-        h('li', {}, h('i', { class: 'mark selected' }), 'selected'),
-        report.plans.length > 1 ? h('li', {}, h('i', { class: 'mark differs' }), 'placed differently by the compared plan') : null),
-    ];
+  // Without a selection its width belongs to the graph. A group may be clicked twice, to unfold it: until then the graph
+  // stays as wide as it is.
+  private show(selection: Selection | null) {
+    clearTimeout(this.opening);
+    if (!selection || selection.kind !== 'group' || !this.element.hidden) this.element.hidden = !selection;
+    else this.opening = window.setTimeout(() => { this.element.hidden = false; }, DOUBLE_CLICK);
   }
 
   private facts(rows: [string, Node | string | null][]): HTMLElement {
@@ -172,12 +165,12 @@ export class DetailsPanel {
       const moved = device === home ? 'here' : typeof value === 'string' ? verdicts[value] ?? '–' : value === null ? '–' : this.delta(value);
       return h('tr', device === home ? { 'aria-current': 'true' } : {},
                h('th', { scope: 'row' }, deviceChip(report, device)),
-               h('td', { class: 'number' }, time === null ? 'not supported' : timeText(time, unit)),
+               h('td', { class: 'number' }, time === null ? 'not supported' : timeUnderTitle(time, unit)),
                plan.moves ? h('td', { class: 'number' }, moved) : null);
     });
     return h('div', {},
              h('table', { class: 'grid small' },
-               h('thead', {}, h('tr', {}, h('th', {}, 'Device'), h('th', { class: 'number' }, 'Time'),
+               h('thead', {}, h('tr', {}, h('th', {}, 'Device'), h('th', { class: 'number' }, titleOfTimes('Time', unit)),
                                 plan.moves ? h('th', { class: 'number' }, 'Plan if moved') : null)),
                h('tbody', {}, ...rows)));
   }
@@ -281,4 +274,17 @@ function deviceDot(report: State['report'], device: number): HTMLElement {
   const dot = chip.firstElementChild as HTMLElement;
   dot.title = oneLine(report.devices[device].name, 40);
   return dot;
+}
+
+// What the colours and lines of the graph mean, in a row below it.
+export function legendOf({ report }: State): HTMLElement {
+  const facts = ({ kind, name, memory }: (typeof report.devices)[number]) =>
+    [report.kinds[kind] === name ? '' : oneLine(report.kinds[kind], 24), memory === null ? 'no memory limit' : bytesText(memory)];
+  const mark = (kind: string, text: string) => h('li', { class: 'marks' }, h('i', { class: `mark ${kind}` }), text);
+  return h('ul', { class: 'legend', 'aria-label': 'Legend' },
+    ...report.devices.map((device, index) =>
+      h('li', {}, deviceChip(report, index), h('span', { class: 'quiet' }, ` ${facts(device).filter(Boolean).join(', ')}`))),
+    mark('critical', 'critical path'), mark('cut', 'edge cut between devices'), mark('selected', 'selected'),
+    report.plans.length > 1 ? mark('differs', 'placed differently by the compared plan') : null,
+    h('li', { class: 'quiet' }, 'Click an op or a bar in the timeline, or press / and type a name.'));
 }

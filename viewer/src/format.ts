@@ -1,5 +1,7 @@
 // Numbers and names as the page shows them.
 
+import type { Report } from './data';
+
 export function trimmed(value: number, digits = 5): string {
   if (value === 0) return '0';
   const size = Math.abs(value);
@@ -8,9 +10,25 @@ export function trimmed(value: number, digits = 5): string {
   return fixed.includes('.') && !fixed.includes('e') ? fixed.replace(/\.?0+$/, '') : fixed;
 }
 
+// Where a file names no unit, its times are told as stated.
+const STATED = 'as stated';
+
 export function timeText(value: number | null | undefined, unit: string, digits = 5): string {
   if (value === null || value === undefined) return '–';
-  return unit === 'none' ? trimmed(value, digits) : `${trimmed(value, digits)} ${unit}`;
+  return `${trimmed(value, digits)} ${unitText(unit)}`;
+}
+
+export function unitText(unit: string): string {
+  return unit === 'none' ? STATED : unit;
+}
+
+// In a column, or along an axis, whose title says so once (`titleOfTimes`).
+export function timeUnderTitle(value: number | null | undefined, unit: string, digits = 5): string {
+  return unit === 'none' && value !== null && value !== undefined ? trimmed(value, digits) : timeText(value, unit, digits);
+}
+
+export function titleOfTimes(title: string, unit: string): string {
+  return unit === 'none' ? `${title}, ${STATED}` : title;
 }
 
 export function bytesText(bytes: number | null): string {
@@ -81,4 +99,9 @@ export function flopsText(flops: number): string {
 export function disturbed({ kept, rejected }: { kept: number; rejected: number }): boolean {
   const fewest = 3;
   return kept === 0 || rejected > kept || kept < Math.min(fewest, kept + rejected);
+}
+
+// The error of estimated times, after `lead`; nothing where times are not estimated.
+export function ifEstimated({ problem: { error } }: Report, lead: string): string {
+  return error ? `${lead}times are off by up to ${error.times} times` : '';
 }

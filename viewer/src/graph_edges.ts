@@ -125,12 +125,46 @@ function lineBetween(state: State, layout: Layout, from: number, to: number, ben
   };
 }
 
-// Where the label of an edge goes.
-export function middleOf(edge: Edge): [number, number] {
-  const { bends } = edge;
-  if (bends.length === 0) return [(edge.x1 + edge.x2) / 2, (edge.y1 + edge.y2) / 2];
-  const middle = Math.floor(bends.length / 4) * 2;
-  return [bends[middle], bends[middle + 1]];
+type Point = [x: number, y: number];
+const SAMPLES = 12; // of a curve
+
+// Points along the edge as it is drawn (`trace`), from its start to its end.
+export function pointsOf(edge: Edge): Point[] {
+  const points: Point[] = [[edge.x1, edge.y1]];
+  const curve = ([x2, y2]: Point, [cx1, cy1]: Point, [cx2, cy2]: Point) => {
+    const [x1, y1] = points[points.length - 1];
+    for (let i = 1; i <= SAMPLES; ++i) {
+      const t = i / SAMPLES;
+      const [a, b, c, d] = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t ** 3];
+      points.push([a * x1 + b * cx1 + c * cx2 + d * x2, a * y1 + b * cy1 + c * cy2 + d * y2]);
+    }
+  };
+  if (edge.sideways) {
+    const middle = (edge.x1 + edge.x2) / 2;
+    curve([edge.x2, edge.y2], [middle, edge.y1], [middle, edge.y2]);
+    return points;
+  }
+  const step = (x: number, y: number) => {
+    const [px, py] = points[points.length - 1];
+    const middle = (py + y) / 2;
+    curve([x, y], [px, middle], [x, middle]);
+  };
+  for (let i = 0; i < edge.bends.length; i += 2) step(edge.bends[i], edge.bends[i + 1]);
+  step(edge.x2, edge.y2);
+  return points;
+}
+
+// Whether the edge passes within `distance` of a point.
+export function passes(edge: Edge, x: number, y: number, distance: number): boolean {
+  const xs = [edge.x1, edge.x2, ...edge.bends.filter((_, i) => i % 2 === 0)];
+  if (x < Math.min(...xs) - distance || x > Math.max(...xs) + distance) return false;
+  const points = pointsOf(edge);
+  return points.slice(1).some(([bx, by], i) => {
+    const [ax, ay] = points[i];
+    const length = (bx - ax) ** 2 + (by - ay) ** 2;
+    const t = length > 0 ? Math.min(1, Math.max(0, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length)) : 0;
+    return (x - ax - t * (bx - ax)) ** 2 + (y - ay - t * (by - ay)) ** 2 <= distance ** 2;
+  });
 }
 
 export function trace(ink: CanvasRenderingContext2D, edge: Edge, straight: boolean) {

@@ -6,8 +6,9 @@ import { oncePerFrame, pixelRatio, sizeCanvas } from './canvas';
 import { select } from 'd3-selection';
 import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
 import { h } from './dom';
-import { bytesText, oneLine, plural, shortened, timeText } from './format';
-import { criticalPath, edgesOf, middleOf, trace, type CriticalPath, type Edge } from './graph_edges';
+import { oneLine, plural, shortened, timeText } from './format';
+import { criticalPath, edgesOf, passes, trace, type CriticalPath, type Edge } from './graph_edges';
+import { isAt, labelsOf, movedText, type Label, type Rectangle } from './graph_labels';
 import { FRAME, layoutOf, type Box, type Layout } from './graph_layout';
 import { Minimap } from './minimap';
 import { deviceColour, deviceFill, withAlpha } from './palette';
@@ -18,6 +19,8 @@ import { hideTip, showTip } from './tip';
 const TEXT_FROM = 0.5; // scale from which names can be read
 const LABELS_FROM = 0.75;
 const CROWDED = 400; // edges from which single ones are drawn faintly
+const REACH = 5; // how near to an edge the pointer must be, on the screen
+const TOLD = 6; // edges of a bundle
 
 export class GraphView {
   readonly canvas: HTMLCanvasElement;
@@ -27,6 +30,7 @@ export class GraphView {
   private readonly context: CanvasRenderingContext2D;
   private layout!: Layout;
   private edges: Edge[] = [];
+  private labels: Label[] = []; // as drawn last
   private transform: ZoomTransform = zoomIdentity;
   private readonly zoom = zoom<HTMLCanvasElement, unknown>()
     .scaleExtent([0.01, 4])
@@ -171,8 +175,9 @@ export class GraphView {
     this.width = clientWidth;
     this.height = clientHeight;
     sizeCanvas(this.canvas, clientWidth, clientHeight);
-    if (!this.touched) this.relayout(true);
-    if (this.revealLater) this.reveal();
+    // The side panel takes width for a selection: what was clicked stays under the pointer.
+    if (!this.touched && !this.state.selection) this.relayout(true);
+    if (this.revealLater || this.state.selection) this.reveal();
     this.draw();
   }
 
@@ -191,6 +196,7 @@ export class GraphView {
     this.drawEdges(ink, sees);
     this.drawOps(ink, sees);
     this.drawFolded(ink, sees);
+    this.labels = [];
     if (transform.k >= LABELS_FROM) this.drawCutLabels(ink, sees);
     this.minimap.show({ left, top, right, bottom }, this.layout, this.colours);
     if (!this.drawnOnce) performance.mark('drawn');
@@ -398,31 +404,30 @@ export class GraphView {
   }
 
   private drawCutLabels(ink: CanvasRenderingContext2D, sees: Sees) {
-    const { unit } = this.state.report.problem;
     ink.font = FONT_SMALL;
     ink.textBaseline = 'middle';
     ink.textAlign = 'center';
-    const taken: { x: number; y: number; width: number }[] = [];
-    for (const edge of this.edges) {
-      if (!edge.cut || (edge.cutBytes === 0 && edge.cutTime === 0)) continue;
-      const [x, middle] = middleOf(edge);
-      if (!sees(x - 60, middle - 8, 120, 16)) continue;
-      const text = [edge.cutBytes > 0 ? bytesText(edge.cutBytes) : '', edge.cutTime > 0 ? timeText(edge.cutTime, unit, 3) : '']
-        .filter(Boolean).join(' · ');
-      const width = ink.measureText(text).width + 8;
-      // A little higher or lower where another label is; left out where there is no room.
-      const free = (y: number) => taken.every((other) => Math.abs(other.y - y) >= 15 || Math.abs(other.x - x) >= (other.width + width) / 2);
-      const y = [0, 15, -15, 30].map((shift) => middle + shift).find(free);
-      if (y === undefined) continue;
-      taken.push({ x, y, width });
+    const inSight = this.edges.filter((edge) => edge.cut && sees(Math.min(edge.x1, edge.x2) - 60, Math.min(edge.y1, edge.y2),
+      Math.abs(edge.x1 - edge.x2) + 120, Math.abs(edge.y1 - edge.y2) + 1));
+    this.labels = labelsOf(inSight, this.state.report.problem.unit, this.boxesInSight(sees), (text) => ink.measureText(text).width);
+    for (const { x, y, width, text, edges } of this.labels) {
       ink.fillStyle = this.colours.canvas;
       ink.globalAlpha = 0.88;
       ink.fillRect(x - width / 2, y - 7, width, 14);
       ink.globalAlpha = 1;
-      ink.fillStyle = edge.critical ? this.colours.critical : this.colours.cut;
+      ink.fillStyle = edges.some((edge) => edge.critical) ? this.colours.critical : this.colours.cut;
       ink.fillText(text, x, y + 0.5);
     }
     ink.textAlign = 'start';
+  }
+
+  // Of ops and folded groups.
+  private boxesInSight(sees: Sees): Rectangle[] {
+    const { report, currentGrouping: grouping } = this.state;
+    const { width, height } = report.node;
+    const ops = report.ops.name.map((_, op) => op).filter((op) => !this.layout.boxes[grouping.of[op]].folded)
+      .map((op) => ({ x: this.layout.x[op] - width / 2, y: this.layout.y[op] - height / 2, width, height }));
+    return [...ops, ...this.layout.boxes.filter((box) => box.folded)].filter((box) => sees(box.x, box.y, box.width, box.height));
   }
 
   private fitted(ink: CanvasRenderingContext2D, text: string, width: number, head?: number): string {
@@ -501,10 +506,38 @@ export class GraphView {
                      `${oneLine(report.devices[device].name, 40)}: ${timeText(time, report.problem.unit)}`);
     }
     const box = this.boxAt(x, y);
-    if (!box) return hideTip();
+    if (!box) return this.hoverEdges(event, x, y);
     return showTip(event, oneLine(this.state.currentGrouping.groups[box.group].name, 120),
                    plural(this.state.members(box.group).length, 'op'),
                    box.folded ? 'Double click to unfold' : 'Click to fold');
+  }
+
+  // What moves along the cut edges under the pointer, or behind the label there.
+  private hoverEdges(event: MouseEvent, x: number, y: number) {
+    const near = REACH / this.transform.k;
+    const edges = this.labels.find((label) => isAt(label, x, y))?.edges ?? this.edges.filter((edge) => edge.cut && passes(edge, x, y, near));
+    if (edges.length === 0) return hideTip();
+    const { unit } = this.state.report.problem;
+    const [first] = edges;
+    if (edges.length === 1) return showTip(event, this.endsText(first, 60), this.devicesText(first), movedText(edges, unit));
+    return showTip(event, `${plural(edges.length, 'cut edge')} · ${movedText(edges, unit)}`,
+                   ...edges.slice(0, TOLD).map((edge) => `${this.endsText(edge, 30)}: ${movedText([edge], unit)}`),
+                   edges.length > TOLD ? `and ${edges.length - TOLD} more` : '');
+  }
+
+  private endsText(edge: Edge, most: number): string {
+    const { report, currentGrouping: grouping } = this.state;
+    const name = (op: number) => {
+      const box = this.layout.boxes[grouping.of[op]];
+      return oneLine(box.folded ? grouping.groups[box.group].name : report.ops.name[op], most);
+    };
+    return `${name(edge.from)} → ${name(edge.to)}`;
+  }
+
+  private devicesText({ from, to }: Edge): string {
+    const { report, currentPlan: plan } = this.state;
+    const device = (op: number) => oneLine(report.devices[plan.placement[op]].name, 40);
+    return device(from) === device(to) ? '' : `${device(from)} → ${device(to)}`;
   }
 
   private key(event: KeyboardEvent) {

@@ -2,7 +2,7 @@
 
 import type { Plan, Run } from './data';
 import { h, replace } from './dom';
-import { disturbed, oneLine, percentText, plural, secondsText, signedPercent, timeText } from './format';
+import { disturbed, ifEstimated, oneLine, percentText, plural, secondsText, signedPercent, timeText } from './format';
 import type { State } from './state';
 
 const OBJECTIVES = {
@@ -33,10 +33,10 @@ export class Headline {
             h('p', { class: 'story', id: 'story' }, h('strong', {}, plan.story.limit), ` ${plan.story.help}`),
             problem.caution ? h('p', { class: 'caution', id: 'caution' }, `Caution: ${problem.caution}.`) : null,
             tile(OBJECTIVES[plan.objective], timeText(plan.value, problem.unit), plan.planner ? `found by ${oneLine(plan.planner, 40)} in ${secondsText(plan.seconds)}${compared}` : `${oneLine(plan.label, 40)}${compared}`, 'main'),
-            tile('Lower bound', timeText(plan.bound, problem.unit), oneLine(plan.method, 90)),
+            tile('Lower bound', timeText(plan.bound, problem.unit), `${oneLine(plan.method, 90)}${ifEstimated(report, '; estimated: ')}`),
             tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound; the best plan may be nearer', proven ? 'good' : ''),
             single
-              ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; ${against(speedup!)}`)
+              ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; ${against(speedup!)}${problem.error ? `, to within ${percentText(problem.error.ratios, 0)}` : ''}`)
               : tile('Best single device', '–', 'none can run and hold everything'),
             plan.run && h('p', { class: `measured ${plan.run.measured.valid ? '' : 'doubtful'}`, id: 'measured' },
                           ...measuredText(plan.run, plan, problem.unit)));

@@ -2,7 +2,7 @@ import './style.css';
 import { Beside } from './beside';
 import { ComparisonView, LoadChart, MemoryChart } from './charts';
 import { readReport } from './data';
-import { DetailsPanel } from './details';
+import { DetailsPanel, legendOf } from './details';
 import { h } from './dom';
 import { oneLine, plural } from './format';
 import { GraphView } from './graph_view';
@@ -133,7 +133,8 @@ function build() {
       h('div', { class: 'work' },
         section('graph-section', 'Graph', graphTools(state, graph),
                 h('div', { class: 'plan-columns' },
-                  h('div', { class: 'plan-column' }, beside.graphCaption, graph.element, graph.summary), beside.graph)),
+                  h('div', { class: 'plan-column' }, beside.graphCaption, graph.element, graph.summary), beside.graph),
+                legendOf(state)),
         details.element),
       timeline ? section('timeline-section', 'Timeline', timelineTools, beside.timelineCaption, timeline.element, timeline.status, beside.timeline) : '',
       report.problem.models.length > 1 ? section('models-section', 'Models', null, new ModelsView(state).element) : '',

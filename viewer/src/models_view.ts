@@ -2,7 +2,7 @@
 
 import { deviceChip } from './charts';
 import { h, replace } from './dom';
-import { bytesText, duration, flopsText, oneLine, timeText } from './format';
+import { bytesText, duration, flopsText, oneLine, timeUnderTitle, titleOfTimes } from './format';
 import type { State } from './state';
 
 export class ModelsView {
@@ -15,7 +15,8 @@ export class ModelsView {
 
   private build() {
     const { report: { problem }, currentPlan: plan } = this.state;
-    const titles = ['Ops', 'Weights', 'Work', ...(plan.start ? ['Arrives', 'Starts', 'Ends', 'Takes'] : [])];
+    const times = ['Arrives', 'Starts', 'Ends', 'Takes'].map((title) => titleOfTimes(title, problem.unit));
+    const titles = ['Ops', 'Weights', 'Work', ...(plan.start ? times : [])];
     replace(this.element, h('table', { class: 'grid' },
       h('thead', {}, h('tr', {}, h('th', {}, 'Model'), ...titles.map((title) => h('th', { class: 'number' }, title)), h('th', {}, 'Ops on each device'))),
       h('tbody', {}, ...problem.models.map((_, model) => this.row(model)))));
@@ -26,7 +27,7 @@ export class ModelsView {
     const { name, arrival } = report.problem.models[model];
     const ops = report.ops.model.map((of, op) => (of === model ? op : -1)).filter((op) => op >= 0);
     const sum = (of: number[]) => ops.reduce((total, op) => total + of[op], 0);
-    const time = (value: number) => timeText(value, report.problem.unit);
+    const time = (value: number) => timeUnderTitle(value, report.problem.unit);
     const figures = [ops.length.toLocaleString('en'), bytesText(sum(report.ops.memory)), sum(report.ops.flops) > 0 ? flopsText(sum(report.ops.flops)) : '–'];
     if (plan.start) {
       const start = ops.reduce((least, op) => Math.min(least, plan.start![op]), Infinity);

@@ -2,7 +2,7 @@
 
 import { deviceChip } from './charts';
 import { h, replace } from './dom';
-import { bytesText, duration, oneLine, plural, timeText, trimmed } from './format';
+import { bytesText, duration, oneLine, plural, timeText, timeUnderTitle, titleOfTimes } from './format';
 import type { Selection, State } from './state';
 
 const SHOWN = 100;
@@ -38,12 +38,12 @@ export class Tables {
       const [start, end] = kind === 'op' ? [plan.start![index], plan.end![index]]
         : kind === 'call' ? [plan.calls![index].start, plan.calls![index].end]
         : [plan.transfers.start[index], plan.transfers.end[index]];
-      return h('tr', {}, h('td', { class: 'number' }, trimmed(start)), h('td', { class: 'number' }, timeText(duration(start, end), unit, 4)),
+      return h('tr', {}, h('td', { class: 'number' }, timeUnderTitle(start, unit)), h('td', { class: 'number' }, timeUnderTitle(duration(start, end), unit, 4)),
                h('td', {}, deviceChip(report, device)), h('td', {}, this.link(name, { kind, index })), h('td', { class: 'quiet' }, why[reason]));
     });
     return h('details', {}, h('summary', {}, `Critical path: ${plural(plan.critical.length, 'step')}`),
              h('table', { class: 'grid small' },
-               h('thead', {}, h('tr', {}, h('th', { class: 'number' }, 'Start'), h('th', { class: 'number' }, 'Takes'), h('th', {}, 'Device'), h('th', {}, 'What'), h('th', {}, 'Waited for'))),
+               h('thead', {}, h('tr', {}, h('th', { class: 'number' }, titleOfTimes('Start', unit)), h('th', { class: 'number' }, titleOfTimes('Takes', unit)), h('th', {}, 'Device'), h('th', {}, 'What'), h('th', {}, 'Waited for'))),
                h('tbody', {}, ...rows)),
              plan.critical.length > SHOWN ? h('p', { class: 'quiet' }, `and ${plan.critical.length - SHOWN} more`) : null);
   }
@@ -60,11 +60,11 @@ export class Tables {
       h('tr', {}, h('td', {}, this.link(report.tensors.name[tensor[index]] || report.ops.name[report.tensors.from[tensor[index]]], { kind: 'transfer', index })),
         h('td', {}, place(from[index])), h('td', {}, place(to[index])),
         h('td', { class: 'number' }, report.tensors.bytes[tensor[index]] > 0 ? bytesText(report.tensors.bytes[tensor[index]]) : '–'),
-        h('td', { class: 'number' }, timeText(duration(start[index], end[index]), unit, 4))));
+        h('td', { class: 'number' }, timeUnderTitle(duration(start[index], end[index]), unit, 4))));
     const size = bytes > 0 ? `, ${bytesText(bytes)}` : '';
     return h('details', {}, h('summary', {}, `Transfers: ${tensor.length.toLocaleString('en')}${size}, ${timeText(total, unit)} in all`),
              h('table', { class: 'grid small' },
-               h('thead', {}, h('tr', {}, h('th', {}, 'Tensor'), h('th', {}, 'From'), h('th', {}, 'To'), h('th', { class: 'number' }, 'Size'), h('th', { class: 'number' }, 'Takes'))),
+               h('thead', {}, h('tr', {}, h('th', {}, 'Tensor'), h('th', {}, 'From'), h('th', {}, 'To'), h('th', { class: 'number' }, 'Size'), h('th', { class: 'number' }, titleOfTimes('Takes', unit)))),
                h('tbody', {}, ...rows)),
              order.length > SHOWN ? h('p', { class: 'quiet' }, `and ${order.length - SHOWN} shorter ones`) : null);
   }

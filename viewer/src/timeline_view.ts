@@ -8,7 +8,7 @@ import { select } from 'd3-selection';
 import { zoom, zoomIdentity, type ZoomTransform } from 'd3-zoom';
 import type { Run } from './data';
 import { h } from './dom';
-import { bytesText, duration, oneLine, plural, timeText, trimmed } from './format';
+import { bytesText, duration, oneLine, plural, timeText, trimmed, unitText } from './format';
 import { deviceColour, deviceFill, devicePattern, inkOn, withAlpha } from './palette';
 import type { Selection, State } from './state';
 import { themeColours, type ThemeColours } from './theme';
@@ -285,7 +285,7 @@ export class TimelineView {
       ink.fillText(trimmed(tick, 6), x, 11);
     }
     ink.textAlign = 'start';
-    ink.fillText(unit === 'none' ? 'time' : unit, 10, 11);
+    ink.fillText(unitText(unit), 10, 11);
   }
 
   private drawLane(ink: CanvasRenderingContext2D, lane: Lane, y: number, scale: Scale, selected: Set<string> | null) {
