@@ -165,10 +165,15 @@ class Bench:
             rows.append((-len(ratios) / asked, mean, (method, f"{len(ratios)} of {asked}", _number(mean), str(best))))
         return [row for _, _, row in sorted(rows)]
 
+    def _reasons(self) -> list[str]:
+        reasons = [plan.reason for c in self.comparisons.values() for plan in c.plans if plan.planner == self.method]
+        return [f"no plan on {reasons.count(reason)} inputs: {reason}" for reason in dict.fromkeys(reasons) if reason]
+
     def __str__(self) -> str:
         inputs = ("input", "objective", self.method, "place", "best", "by", "gap")
         methods = ("method", "plans", "mean of value / best", "best on")
-        return _table(inputs, self._input_rows()) + "\n\n" + _table(methods, self._method_rows())
+        parts = [_table(inputs, self._input_rows()), *self._reasons(), "", _table(methods, self._method_rows())]
+        return "\n".join(parts)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws an SVG file: a line for each input, a dot for each method, farther right the worse."""
