@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
 #include <optional>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stb/stb_image.h>
+#include <zlib.h>
 
 #include "formats/array_files.h"
 #include "formats/input_error.h"
@@ -101,6 +102,7 @@ const ElementName* element_called(std::string_view name) {
 struct Member {
   std::string name;
   std::size_t method = 0;
+  std::size_t checksum = 0;
   std::size_t packed = 0;
   std::size_t size = 0;
   std::size_t header = 0;  // where its local header begins
@@ -126,6 +128,7 @@ std::vector<Member> members_of(std::string_view bytes, const std::string& origin
     if (bytes.size() - place - 46 < name) fail_as_archive(origin);
     members.push_back({.name = std::string{bytes.substr(place + 46, name)},
                        .method = number_at(bytes, place + 10, 2),
+                       .checksum = number_at(bytes, place + 16, 4),
                        .packed = number_at(bytes, place + 20, 4),
                        .size = number_at(bytes, place + 24, 4),
                        .header = number_at(bytes, place + 42, 4)});
@@ -134,30 +137,74 @@ std::vector<Member> members_of(std::string_view bytes, const std::string& origin
   return members;
 }
 
-std::string unpacked(std::string_view bytes, const Member& member, const std::string& origin) {
-  constexpr std::size_t kStored = 0;
-  constexpr std::size_t kDeflated = 8;
+// Where the bytes of a member lie. Throws InputError.
+std::string_view packed_bytes(std::string_view bytes, const Member& member,
+                              const std::string& origin) {
   if (member.header > bytes.size() || bytes.size() - member.header < 30) fail_as_archive(origin);
   const std::size_t data = member.header + 30 + number_at(bytes, member.header + 26, 2) +
                            number_at(bytes, member.header + 28, 2);
-  constexpr std::size_t kMost = std::numeric_limits<int>::max();
-  // What deflate makes of a byte is less than this, so that a small file cannot ask for much memory.
+  if (data > bytes.size() || bytes.size() - data < member.packed) fail_as_archive(origin);
+  return bytes.substr(data, member.packed);
+}
+
+// A small file cannot ask for much memory: no two members share bytes of the archive, and all of
+// them together are no larger than a file may be.
+void require_modest(std::string_view bytes, const std::vector<Member>& members,
+                    const std::string& origin) {
+  std::vector<std::pair<std::size_t, std::size_t>> stretches;
+  std::size_t total = 0;
+  for (const Member& member : members) {
+    const std::string_view packed = packed_bytes(bytes, member, origin);
+    stretches.emplace_back(member.header, packed.data() + packed.size() - bytes.data());
+    total += member.size;  // of at most 65535 sizes below 2^32
+  }
+  std::ranges::sort(stretches);
+  for (std::size_t i = 1; i < stretches.size(); ++i) {
+    if (stretches[i].first < stretches[i - 1].second) {
+      throw InputError(origin, "", "is not a .npz file: two members overlap");
+    }
+  }
+  if (total > kLargestFile) {
+    throw InputError(
+        origin, "",
+        fmt::format("unpacks to {} bytes, which is more than {}, the most that is read", total,
+                    kLargestFile));
+  }
+}
+
+// What deflate packed; nullopt if that is not `size` bytes.
+std::optional<std::string> inflated(std::string_view packed, std::size_t size) {
+  // Deflate makes less than this of a byte.
   constexpr std::size_t kMostOfAByte = 1040;
-  if (data > bytes.size() || bytes.size() - data < member.packed || member.size > kMost ||
-      member.packed > kMost) {
-    fail_as_archive(origin);
+  if (size / kMostOfAByte > packed.size()) return std::nullopt;
+  std::string text(size + 1, '\0');  // a byte more: too much is told from enough
+  z_stream stream{};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return std::nullopt;
+  const int answer = inflate(&stream, Z_FINISH);
+  inflateEnd(&stream);
+  if (answer != Z_STREAM_END || stream.total_out != size || stream.avail_in != 0) {
+    return std::nullopt;
   }
-  const std::string_view packed = bytes.substr(data, member.packed);
-  if (member.method == kStored) return std::string{packed};
-  if (member.size / kMostOfAByte > member.packed) fail_as_archive(origin);
-  std::string text(member.size, '\0');
-  if (member.method != kDeflated ||
-      stbi_zlib_decode_noheader_buffer(text.data(), static_cast<int>(text.size()), packed.data(),
-                                       static_cast<int>(packed.size())) !=
-          static_cast<int>(member.size)) {
-    fail_as_archive(origin);
-  }
+  text.resize(size);
   return text;
+}
+
+std::string unpacked(std::string_view bytes, const Member& member, const std::string& origin) {
+  constexpr std::size_t kStored = 0;
+  constexpr std::size_t kDeflated = 8;
+  const std::string_view packed = packed_bytes(bytes, member, origin);
+  std::optional<std::string> text;
+  if (member.method == kStored && member.size == member.packed) text = std::string{packed};
+  if (member.method == kDeflated) text = inflated(packed, member.size);
+  if (!text ||
+      crc32_z(0, reinterpret_cast<const Bytef*>(text->data()), text->size()) != member.checksum) {
+    fail_as_archive(origin);
+  }
+  return *std::move(text);
 }
 
 }  // namespace
@@ -202,8 +249,10 @@ Array parse_npy(std::string_view bytes, const std::string& origin) {
 }
 
 NamedArrays parse_npz(std::string_view bytes, const std::string& origin) {
+  const std::vector<Member> members = members_of(bytes, origin);
+  require_modest(bytes, members, origin);
   NamedArrays arrays;
-  for (const Member& member : members_of(bytes, origin)) {
+  for (const Member& member : members) {
     std::string name = member.name;
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     arrays[name] =
