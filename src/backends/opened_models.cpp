@@ -46,8 +46,8 @@ std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem) {
     if (!source.digest.empty() && digest_of_file(source.path) != source.digest) {
       throw InputError(source.path, "", "has changed since the problem was made: profile it again");
     }
-    models.push_back(runtime_named(backend_of(problem.model(id)).name)
-                         .read(source.path, shapes_named(source.shapes)));
+    models.push_back(read_model(runtime_named(backend_of(problem.model(id)).name),
+                                {.path = source.path, .shapes = source.shapes}));
     require_same_ops(problem, id, models.back()->graph(), source.path);
   }
   return models;

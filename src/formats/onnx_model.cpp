@@ -1,65 +1,23 @@
-// Field numbers as in https://github.com/onnx/onnx/blob/main/onnx/onnx.proto.
-
 #include "formats/onnx_model.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
-#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 #include "formats/input_error.h"
+#include "formats/onnx_fields.h"
+#include "formats/onnx_weights.h"
 #include "formats/text_file.h"
 
 namespace placewright {
 namespace {
 
-namespace fs = std::filesystem;
-
-enum ModelField : protozero::pbf_tag_type { kGraph = 7 };
-enum GraphField : protozero::pbf_tag_type {
-  kNode = 1,
-  kGraphName = 2,
-  kInitializer = 5,
-  kInput = 11,
-  kOutput = 12,
-  kSparseInitializer = 15,
-};
-enum NodeField : protozero::pbf_tag_type {
-  kReads = 1,
-  kMakes = 2,
-  kType = 4,
-  kAttribute = 5,
-  kNodeMetadata = 9,
-};
-enum AttributeField : protozero::pbf_tag_type {
-  kAttributeName = 1,
-  kWhole = 3,
-  kSubGraph = 6,
-  kSubGraphs = 11,
-};
-enum TensorField : protozero::pbf_tag_type {
-  kDimensions = 1,
-  kDataType = 2,
-  kTensorName = 8,
-  kRawData = 9,
-  kExternalData = 13,
-  kDataLocation = 14,
-};
-enum SparseField : protozero::pbf_tag_type { kSparseValues = 1 };
-enum EntryField : protozero::pbf_tag_type { kKey = 1, kValue = 2 };
-enum ValueField : protozero::pbf_tag_type { kValueName = 1, kValueType = 2 };
-enum TypeField : protozero::pbf_tag_type { kTensorType = 1, kElementType = 1, kShape = 2 };
-enum ShapeField : protozero::pbf_tag_type { kDimension = 1, kDimensionValue = 1 };
+using namespace onnx;
 
 constexpr int kWholeNumbers = 7;  // TensorProto.INT64
-constexpr std::size_t kLargestPart = (std::size_t{1} << 31U) - 1;
 
 struct Element {
   std::string_view name;
@@ -71,51 +29,6 @@ constexpr std::array kElements = {
     Element{"boolean", 9}, Element{"f16", 10},  Element{"f64", 11}, Element{"u32", 12},
     Element{"u64", 13},    Element{"bf16", 16},
 };
-
-// One field of a message: its number, the value of a field that has a length, and all of its bytes.
-struct Field {
-  protozero::pbf_tag_type number = 0;
-  std::string_view value;
-  std::string_view bytes;
-};
-
-std::vector<Field> fields_of(std::string_view message) {
-  std::vector<Field> fields;
-  protozero::pbf_reader reader(message.data(), message.size());
-  const char* begin = message.data();
-  while (reader.next()) {
-    Field field{.number = reader.tag(), .value = {}, .bytes = {}};
-    if (reader.has_wire_type(protozero::pbf_wire_type::length_delimited)) {
-      const protozero::data_view value = reader.get_view();
-      field.value = {value.data(), value.size()};
-    } else {
-      reader.skip();
-    }
-    const char* end = reader.data().data();
-    field.bytes = {begin, static_cast<std::size_t>(end - begin)};
-    begin = end;
-    fields.push_back(field);
-  }
-  return fields;
-}
-
-std::string text_in(std::string_view message, protozero::pbf_tag_type number) {
-  for (const Field& field : fields_of(message)) {
-    if (field.number == number) return std::string{field.value};
-  }
-  return {};
-}
-
-std::optional<long> whole_in(std::string_view message, protozero::pbf_tag_type number) {
-  protozero::pbf_reader reader(message.data(), message.size());
-  while (reader.next()) {
-    if (reader.tag() == number && reader.has_wire_type(protozero::pbf_wire_type::varint)) {
-      return reader.get_int64();
-    }
-    reader.skip();
-  }
-  return std::nullopt;
-}
 
 void add_outer_reads(std::string_view graph, std::vector<std::string>& reads);
 
@@ -159,42 +72,6 @@ OnnxNode node_of(std::string_view message) {
     if (field.number == kMakes && !field.value.empty()) node.makes.emplace_back(field.value);
   }
   return node;
-}
-
-std::size_t number_in(const std::map<std::string, std::string>& entries, const std::string& key) {
-  std::size_t number = 0;
-  const auto found = entries.find(key);
-  if (found == entries.end()) return number;
-  std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
-  return number;
-}
-
-// The values of a weight that lies in a file beside the model.
-std::string external_values(const fs::path& folder, std::string_view tensor,
-                            const std::string& model) {
-  std::map<std::string, std::string> entries;
-  for (const Field& field : fields_of(tensor)) {
-    if (field.number == kExternalData) {
-      entries[text_in(field.value, kKey)] = text_in(field.value, kValue);
-    }
-  }
-  const fs::path path = folder / fs::path(entries["location"]).relative_path().lexically_normal();
-  std::error_code failed;
-  const std::size_t size = fs::file_size(path, failed);
-  const std::size_t offset = number_in(entries, "offset");
-  const bool whole = !entries.contains("length");
-  const std::size_t length = whole ? size - std::min(offset, size) : number_in(entries, "length");
-  std::ifstream file(path, std::ios::binary);
-  std::string values;
-  if (!failed && offset <= size && length <= size - offset) {
-    values.resize(length);
-    file.seekg(static_cast<std::streamoff>(offset));
-    file.read(values.data(), static_cast<std::streamsize>(length));
-  }
-  if (failed || !file || values.size() != length) {
-    throw InputError(model, "", fmt::format("its weights in '{}' cannot be read", path.string()));
-  }
-  return values;
 }
 
 std::string value_message(const OnnxPort& port, const std::string& model) {
@@ -241,7 +118,7 @@ std::string vector_message(const std::string& name, const std::vector<long>& num
 }  // namespace
 
 OnnxModel::OnnxModel(const std::string& path)
-    : path_(path), bytes_(read_whole(path, kLargestPart)) {
+    : path_(path), bytes_(read_whole(path, kLargestOnnxFile)) {
   try {
     for (const Field& field : fields_of(bytes_)) {
       if (field.number == kGraph) {
@@ -294,7 +171,6 @@ std::string OnnxModel::part(const OnnxPart& part) const {
   for (const OnnxPort& input : part.inputs) {
     writer.add_message(kInput, value_message(input, path_));
   }
-  const fs::path folder = fs::path(path_).parent_path();
   for (const std::string& name : weights) {
     // Files of the first versions list weights among the inputs.
     if (const auto listed = inputs_.find(name); listed != inputs_.end()) graph += listed->second;
@@ -307,7 +183,7 @@ std::string OnnxModel::part(const OnnxPart& part) const {
     for (const Field& each : fields_of(field.value)) {
       if (each.number != kExternalData && each.number != kDataLocation) tensor += each.bytes;
     }
-    protozero::pbf_writer(tensor).add_bytes(kRawData, external_values(folder, field.value, path_));
+    protozero::pbf_writer(tensor).add_bytes(kRawData, external_values(field.value, path_));
     writer.add_message(kInitializer, tensor);
   }
   for (const auto& [name, numbers] : part.vectors) {
@@ -316,7 +192,7 @@ std::string OnnxModel::part(const OnnxPart& part) const {
   for (const OnnxPort& output : part.outputs) {
     writer.add_message(kOutput, value_message(output, path_));
   }
-  if (graph.size() > kLargestPart) {
+  if (graph.size() > kLargestOnnxFile) {
     throw InputError(path_, "",
                      fmt::format("the part '{}' has {:.1f} GB, ONNX files hold at most 2 GiB",
                                  part.name, static_cast<double>(graph.size()) / 1e9));
