@@ -11,6 +11,7 @@
 
 #include "backends/registry.h"
 #include "plugins/plugin_files.h"
+#include "plugins/shared_object.h"
 
 namespace placewright {
 namespace {
@@ -27,8 +28,8 @@ std::string variable_of(const BackendEntry& entry) {
 
 // Throws RuntimeError with the reason, the part of the sentence behind "cannot be used: ".
 const Runtime* loaded_from(const fs::path& path) {
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw RuntimeError(dlerror());
+  const auto [library, error] = open_shared_object(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw RuntimeError(error);
   const auto interface =
       reinterpret_cast<int (*)()>(dlsym(library, "placewright_backend_interface"));
   const auto runtime =

@@ -15,6 +15,8 @@
 #include <protozero/pbf_builder.hpp>
 #include <protozero/pbf_message.hpp>
 
+#include "plugins/shared_object.h"
+
 namespace placewright::solvers {
 namespace {
 
@@ -394,9 +396,9 @@ Library load_library() {
         "set PLACEWRIGHT_ORTOOLS_LIB to one";
     return library;
   }
-  void* const handle = dlopen(path.c_str(), kLoadMode);
+  const auto [handle, error] = open_shared_object(path, kLoadMode);
   if (handle == nullptr) {
-    library.error = std::string("CP-SAT is not available: ") + dlerror();
+    library.error = "CP-SAT is not available: " + error;
     return library;
   }
   resolve(handle, "SolveCpNewEnv", library.new_environment, library.error);

@@ -13,7 +13,7 @@ MAY_INCLUDE = {
     "problem": "",
     "evaluate": "problem",
     "verify": "problem",
-    "solvers": "",
+    "solvers": "plugins",
     "coarsen": "problem",
     "bounds": "problem evaluate solvers coarsen",
     "plugins": "",

@@ -5,6 +5,7 @@
 
 #include "planners/learned/learner.h"
 #include "plugins/plugin_files.h"
+#include "plugins/shared_object.h"
 
 namespace placewright::learned {
 namespace {
@@ -22,9 +23,9 @@ Make load() {
   const auto files = plugins();
   if (files.empty()) throw std::runtime_error(kHowToGetIt);
   const std::filesystem::path& path = files.front();
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const auto [library, error] = open_shared_object(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    throw std::runtime_error(fmt::format("the learned planners cannot be loaded: {}", dlerror()));
+    throw std::runtime_error(fmt::format("the learned planners cannot be loaded: {}", error));
   }
   const auto make = reinterpret_cast<Make>(dlsym(library, "placewright_make_learner"));
   if (make == nullptr) {
