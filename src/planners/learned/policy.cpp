@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view kMagic = "placewright policy\n";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kLargestRank = 8;
+// A thousand times what training comes to. Sums of products of much larger ones overflow.
+constexpr float kLargestWeight = 1e4F;
 
 static_assert(std::endian::native == std::endian::little,
               "weights are stored as they are in memory");
@@ -130,6 +132,16 @@ Enum value_of(const Policy& policy, const std::string& key) {
   return *value;
 }
 
+void require_modest(const Weights& weights) {
+  for (const NamedTensor& tensor : weights) {
+    for (const float value : tensor.values) {
+      if (std::abs(value) <= kLargestWeight) continue;
+      throw std::invalid_argument(fmt::format("the tensor '{}' holds {:g}, expected at most {:g}",
+                                              tensor.name, value, kLargestWeight));
+    }
+  }
+}
+
 bool flag(const Policy& policy, const std::string& key) {
   const std::string& text = fact(policy, key);
   if (text != "true" && text != "false") {
@@ -189,6 +201,7 @@ Policy decode(std::string_view bytes) {
     policy.facts[std::move(key)] = reader.text();
   }
   policy.weights = reader.tensors();
+  require_modest(policy.weights);
   policy.training_state = reader.tensors();
   if (!reader.rest().empty()) throw std::invalid_argument("the policy has bytes after its end");
   return policy;

@@ -19,6 +19,19 @@ Policy small_policy() {
   return policy;
 }
 
+TEST(Policy, HugeWeightsAreRefused) {
+  Policy policy = small_policy();
+  policy.weights.front().values.front() = -3e38F;
+  try {
+    (void)decode(encode(policy));
+    ADD_FAILURE() << "it was read";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("holds -3e+38, expected at most 10000"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Policy, ComesBackAsItWas) {
   EXPECT_EQ(decode(encode(small_policy())), small_policy());
 }
