@@ -18,6 +18,7 @@
 #include "cli/verbs.h"
 #include "formats/event_file.h"
 #include "formats/input_error.h"
+#include "formats/plan_rows.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
 #include "planners/learned/training.h"
@@ -137,7 +138,7 @@ class Curves {
     std::string text = "episode,reward,best,bound,entropy,seconds,problem\n";
     for (const TrainingRow& row : rows_) {
       text += fmt::format("{},{},{},{},{},{:.3f},{}\n", row.episode, row.reward, row.best,
-                          row.bound, row.entropy, row.seconds, row.problem);
+                          row.bound, row.entropy, row.seconds, csv_field(row.problem));
     }
     return text;
   }

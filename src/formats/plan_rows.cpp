@@ -1,6 +1,7 @@
 #include "formats/plan_rows.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -77,6 +78,15 @@ void add_stages(const Problem& problem, const Plan& plan, std::vector<TimedRow>&
   }
 }
 
+bool is_formula(std::string_view text) {
+  if (text.empty() || std::string_view("=+-@").find(text.front()) == std::string_view::npos) {
+    return false;
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc{} || end != text.data() + text.size();  // "-1.5" is none
+}
+
 }  // namespace
 
 std::string tensor_name(const Problem& problem, TensorId tensor) {
@@ -111,6 +121,7 @@ PlanRows plan_rows(const Problem& problem, const Plan& plan) {
 
 std::string csv_field(const std::string& content) {
   std::string text = with_escapes(content);
+  if (is_formula(text)) text.insert(text.begin(), '\'');
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char character : text) {

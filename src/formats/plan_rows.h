@@ -28,7 +28,8 @@ struct PlanRows {
 PlanRows plan_rows(const Problem& problem, const Plan& plan);
 
 // Comma-separated values (RFC 4180): a field with a comma, quote or line feed is quoted. Characters
-// on which a terminal acts are escaped (printable.h).
+// on which a terminal acts are escaped (printable.h). A text that a spreadsheet would run as a
+// formula, since it begins with =, +, - or @, comes behind a '.
 std::string csv_text(const PlanRows& rows);
 std::string csv_field(const std::string& content);
 

@@ -184,6 +184,12 @@ TEST(CsvExport, HasARowForEachOpAndTransferAndQuotesNames) {
   EXPECT_EQ(csv_field("plain"), "plain");
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("say \"x\""), "\"say \"\"x\"\"\"");
+  // A spreadsheet would run it.
+  EXPECT_EQ(csv_field("=cmd|'/c calc'!A1"), "'=cmd|'/c calc'!A1");
+  EXPECT_EQ(csv_field("@SUM(1,2)"), "\"'@SUM(1,2)\"");
+  EXPECT_EQ(csv_field("+x"), "'+x");
+  EXPECT_EQ(csv_field("-x"), "'-x");
+  EXPECT_EQ(csv_field("-1.5e-3"), "-1.5e-3");
   const auto sample = random_sample(4);
   ASSERT_TRUE(sample);
   const PlanRows rows = plan_rows(sample->problem, sample->plan);
