@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "problem/time_unit.h"
 
@@ -26,10 +27,10 @@ std::string rate_text(const Measured& per_sample) {
 }
 
 void complain(const Measured& measured, const char* longer) {
-  fmt::print(stderr,
-             "placewright: the measurement is not valid: {}; stop other programs, or measure "
-             "longer with '{}'\n",
-             doubt_of(measured), longer);
+  tell(
+      fmt::format("placewright: the measurement is not valid: {}; stop other programs, or measure "
+                  "longer with '{}'\n",
+                  doubt_of(measured), longer));
 }
 
 }  // namespace placewright::cli

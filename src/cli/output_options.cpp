@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/terminal.h"
 #include "formats/json_text.h"
 #include "formats/printable.h"
 
@@ -31,7 +32,7 @@ CLI::Option* add_written(CLI::App& verb, const std::string& option, std::string&
 void OutputOptions::warn(const std::vector<std::string>& warnings) const {
   if (quiet) return;
   for (const std::string& warning : warnings) {
-    fmt::print(stderr, "placewright: warning: {}\n", printable(warning));
+    tell(fmt::format("placewright: warning: {}\n", printable(warning)));
   }
 }
 

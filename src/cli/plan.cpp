@@ -15,6 +15,7 @@
 #include "cli/problem_options.h"
 #include "cli/progress_line.h"
 #include "cli/repeated_option.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "formats/printable.h"
 #include "formats/text_file.h"
@@ -79,7 +80,7 @@ void print(const OutputOptions& output, const Problem& problem, const PlanOutcom
   if (output.json) {
     print_json(outcome_json(problem, outcome));
   } else if (!outcome.answer.plan) {
-    fmt::print(stderr, "placewright: {}\n", printable(no_plan_text(outcome)));
+    tell(fmt::format("placewright: {}\n", printable(no_plan_text(outcome))));
   } else if (!output.quiet) {
     fmt::print("{}", outcome_text(problem, outcome, output.verbose));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/registry.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 
@@ -32,8 +33,8 @@ OpenedPlan PlanOptions::read(const OutputOptions& output) const {
 bool is_valid(const OpenedPlan& opened) {
   const auto violations = opened.violations();
   if (violations.empty()) return true;
-  fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
-             printable(violations.front().message));
+  tell(fmt::format("placewright: the plan is not valid: {} ('placewright check' lists all)\n",
+                   printable(violations.front().message)));
   return false;
 }
 

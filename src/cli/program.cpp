@@ -5,17 +5,22 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "backends/runtime.h"
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
 #include "formats/printable.h"
@@ -89,8 +94,12 @@ std::vector<std::string> option_names(const CLI::App& verb) {
 }
 
 ExitCode fail(ExitCode code, const std::string& message) {
-  fmt::print(stderr, "placewright: error: {}\n", printable(message));
+  tell(fmt::format("placewright: error: {}\n", printable(message)));
   return code;
+}
+
+ExitCode fail_to_print() {
+  return fail(ExitCode::bad_input, "standard output: cannot be written");
 }
 
 // The word that no option or argument took; a flag rather than what may be its value.
@@ -109,8 +118,7 @@ std::string unexpected_word(const CLI::App& program, const std::string& word) {
     const CLI::App& scope = chosen.empty() ? program : *chosen.front();
     return fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names(scope)));
   }
-  if (!chosen.empty()) return fmt::format("unexpected argument '{}'", word);
-  return fmt::format("unknown verb '{}'{}", word, did_you_mean(word, verb_names(program)));
+  return fmt::format("unexpected argument '{}'", word);
 }
 
 ExitCode usage_error(const CLI::App& program, const CLI::ParseError& error) {
@@ -120,20 +128,26 @@ ExitCode usage_error(const CLI::App& program, const CLI::ParseError& error) {
       !word.empty() &&
       (chosen.empty() || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError));
   fail(ExitCode::usage, unexpected ? unexpected_word(program, word) : error.what());
-  fmt::print(stderr, "'placewright {}--help' shows what there is.\n",
-             chosen.empty() ? "" : chosen.front()->get_name() + " ");
+  tell(fmt::format("'placewright {}--help' shows what there is.\n",
+                   chosen.empty() ? "" : chosen.front()->get_name() + " "));
   return ExitCode::usage;
+}
+
+// The first word that is no option names a verb; empty where there is none, or none is so called.
+std::string unknown_verb(const CLI::App& program, const std::vector<std::string>& words) {
+  const auto verb =
+      std::ranges::find_if(words, [](const std::string& word) { return !word.starts_with('-'); });
+  if (verb == words.end()) return "";
+  const std::vector<std::string> known = verb_names(program);
+  return std::ranges::find(known, *verb) == known.end() ? *verb : "";
 }
 
 ExitCode run_action(const Action& action) {
   try {
     const ExitCode code = action();
-    if (std::fflush(stdout) != 0) {
-      return fail(ExitCode::bad_input, "standard output: cannot be written");
-    }
-    return code;
+    return std::fflush(stdout) == 0 ? code : fail_to_print();
   } catch (const InterruptedError& error) {
-    fmt::print(stderr, "placewright: {}\n", error.what());
+    tell(fmt::format("placewright: {}\n", error.what()));
     return ExitCode::no;
   } catch (const UsageError& error) {
     return fail(ExitCode::usage, error.what());
@@ -149,9 +163,7 @@ ExitCode run_action(const Action& action) {
     return fail(ExitCode::fault, "out of memory");
   } catch (const std::exception& error) {
     // fmt reports a full disk behind stdout as an exception of its own.
-    if (std::ferror(stdout) != 0) {
-      return fail(ExitCode::bad_input, "standard output: cannot be written");
-    }
+    if (std::ferror(stdout) != 0) return fail_to_print();
     return fail(ExitCode::fault, fmt::format("internal error: {}", error.what()));
   }
 }
@@ -179,7 +191,7 @@ ExitCode run(int argc, char** argv) {
   Action action;
   build_command_line(program, action);
   if (argc < 2) {
-    fmt::print(stderr, "{}", program.help());
+    tell(program.help());
     return ExitCode::usage;
   }
   std::vector<std::string> words(argv + 1, argv + argc);
@@ -188,11 +200,18 @@ ExitCode run(int argc, char** argv) {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
+  // Before CLI11, which answers --help whatever else is there.
+  if (const std::string verb = unknown_verb(program, words); !verb.empty()) {
+    fail(ExitCode::usage,
+         fmt::format("unknown verb '{}'{}", verb, did_you_mean(verb, verb_names(program))));
+    tell("'placewright --help' shows what there is.\n");
+    return ExitCode::usage;
+  }
   try {
     program.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // the last one first
   } catch (const CLI::Success& answer) {
     program.exit(answer);  // --help, --version
-    return ExitCode::success;
+    return std::cout.flush() ? ExitCode::success : fail_to_print();
   } catch (const CLI::ParseError& error) {
     return usage_error(program, error);
   } catch (const UsageError& error) {
@@ -201,9 +220,24 @@ ExitCode run(int argc, char** argv) {
   return run_action(action);
 }
 
+// A file opened later would take the number of a stream that the caller has closed, and then the
+// text that is meant for the stream. What is opened here fails as a closed stream does; only stderr
+// swallows what it gets.
+void occupy_closed_streams() {
+  for (const auto& [stream, mode] :
+       {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}}) {
+    // The lowest free number is taken, and those below this one are in use.
+    if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", mode);
+  }
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv) {
+  occupy_closed_streams();
+  // What is printed goes out at the end, so that files are written even if nobody can read it.
+  constexpr std::size_t kPrintedAtOnce = std::size_t{1} << 20U;
+  if (!is_terminal(stdout)) std::setvbuf(stdout, nullptr, _IOFBF, kPrintedAtOnce);
   // A write beyond the limit on file sizes is an error of that write, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end_with_a_sentence);

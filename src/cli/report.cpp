@@ -9,6 +9,7 @@
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/repeated_option.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
@@ -71,8 +72,8 @@ std::vector<std::string> labels_of(const std::vector<OpenedPlan>& loaded,
 bool valid(const OpenedPlan& loaded, const std::string& path) {
   const auto violations = loaded.violations();
   if (violations.empty()) return true;
-  fmt::print(stderr, "placewright: {}: the plan is not valid: {} ('placewright check' lists all)\n",
-             input_name(path), printable(violations.front().message));
+  tell(fmt::format("placewright: {}: the plan is not valid: {} ('placewright check' lists all)\n",
+                   input_name(path), printable(violations.front().message)));
   return false;
 }
 

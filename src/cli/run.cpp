@@ -284,10 +284,10 @@ void write_results(const std::string& folder, const Problem& problem,
 
 ExitCode verdict(const RunResult& result) {
   if (result.outputs.compared && !result.outputs.equal()) {
-    fmt::print(stderr,
-               "placewright: the output '{}' differs from the unsplit model's by {:.1e} of its "
-               "largest value\n",
-               printable(result.outputs.worst_output), result.outputs.largest_difference);
+    tell(fmt::format(
+        "placewright: the output '{}' differs from the unsplit model's by {:.1e} of its "
+        "largest value\n",
+        printable(result.outputs.worst_output), result.outputs.largest_difference));
     return ExitCode::no;
   }
   if (!result.value.valid() && !result.interrupted) {

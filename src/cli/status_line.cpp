@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "cli/terminal.h"
 #include "cli/text.h"
 
@@ -12,7 +10,7 @@ namespace placewright::cli {
 StatusLine::StatusLine(bool wanted) : shown_(wanted && is_terminal(stderr)) {}
 
 StatusLine::~StatusLine() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) tell("\r\033[K");
 }
 
 void StatusLine::show(const std::string& text) {
@@ -20,8 +18,7 @@ void StatusLine::show(const std::string& text) {
   std::string line = printable(text);
   // A line that wraps could not be taken back.
   line.resize(std::min(line.size(), static_cast<std::size_t>(terminal_width(stderr, 80) - 1)));
-  fmt::print(stderr, "\r\033[K{}", line);
-  std::fflush(stderr);
+  tell("\r\033[K" + line);
 }
 
 }  // namespace placewright::cli

@@ -32,6 +32,11 @@ int escape_code(Colour colour) {
 
 }  // namespace
 
+void tell(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
 bool is_terminal(std::FILE* stream) {
   return isatty(fileno(stream)) == 1;
 }

@@ -8,6 +8,10 @@
 
 namespace placewright::cli {
 
+// Prints to stderr. That nobody can read it (it is closed, or its disk is full) is no fault: what
+// has been worked out must not be lost for a message.
+void tell(std::string_view text);
+
 bool is_terminal(std::FILE* stream);
 
 // Columns of the terminal behind the stream, or `otherwise` if there is none.

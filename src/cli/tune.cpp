@@ -13,6 +13,7 @@
 #include "cli/problem_options.h"
 #include "cli/record_table.h"
 #include "cli/status_line.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
@@ -172,7 +173,7 @@ Tuning tuned(const TuneOptions& options) {
 ExitCode tune_problem(const TuneOptions& options) {
   const Tuning tuning = tuned(options);
   if (tuning.rounds.empty()) {
-    fmt::print(stderr, "placewright: {}, nothing is written\n", tuning.ending);
+    tell(fmt::format("placewright: {}, nothing is written\n", tuning.ending));
     return ExitCode::no;
   }
   if (options.output.json) {
@@ -186,7 +187,7 @@ ExitCode tune_problem(const TuneOptions& options) {
   }
   const TuningRound* best = tuning.best();
   if (best == nullptr) {
-    fmt::print(stderr, "placewright: interrupted before the final, so no plan is kept\n");
+    tell("placewright: interrupted before the final, so no plan is kept\n");
     return ExitCode::no;
   }
   if (!best->valid()) {

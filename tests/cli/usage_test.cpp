@@ -52,6 +52,12 @@ TEST(Usage, IsExplainedInOneSentence) {
       {{"plan", problem, "--quiet", "--verbose"}, "excludes"},
       {{"compare", problem, "--planners", "heft,nobody"}, "unknown planner 'nobody'"},
       {{"report", problem}, "required"},
+      {{"help", "nothing"}, "unknown verb 'nothing'"},
+      {{"help", "pln"}, "unknown verb 'pln': did you mean 'plan'?"},
+      {{"nothing", "--help"}, "unknown verb 'nothing'"},
+      {{"--help", "chek"}, "unknown verb 'chek': did you mean 'check'?"},
+      {{"chek", "-h"}, "did you mean 'check'?"},
+      {{"repor", "--version"}, "did you mean 'report'?"},
   };
   for (const WrongUsage& wrong : cases) {
     const auto result = run(wrong.arguments);
@@ -60,6 +66,14 @@ TEST(Usage, IsExplainedInOneSentence) {
     EXPECT_THAT(result.err, ::testing::StartsWith("placewright: error: "));
     EXPECT_EQ(result.out, "");
   }
+}
+
+TEST(Usage, HelpOfAVerbIsThatOfItsFlag) {
+  EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+  const auto help = run({"help", "plan"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_EQ(help.out, run({"plan", "--help"}).out);
+  EXPECT_THAT(help.out, HasSubstr("--planner"));
 }
 
 TEST(Usage, APlannerThatDoesNotServeTheObjectiveIsRefused) {

@@ -31,11 +31,14 @@ std::FILE* temporary_file() {
 }  // namespace
 
 RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const std::string& input)
+    : RunningProgram(program_path(), arguments, input) {}
+
+RunningProgram::RunningProgram(std::string program, const std::vector<std::string>& arguments,
+                               const std::string& input)
     : in_(temporary_file()), out_(temporary_file()), err_(temporary_file()) {
   std::fwrite(input.data(), 1, input.size(), in_);
   std::fflush(in_);
   std::rewind(in_);
-  std::string program = program_path();
   std::vector<std::string> words = arguments;
   std::vector<char*> argv = {program.data()};
   for (std::string& word : words) argv.push_back(word.data());
@@ -86,6 +89,13 @@ ProgramResult RunningProgram::wait() {
 
 ProgramResult run(const std::vector<std::string>& arguments, const std::string& input) {
   return RunningProgram(arguments, input).wait();
+}
+
+ProgramResult run_redirected(const std::string& redirection,
+                             const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"-c", "exec \"$0\" \"$@\" " + redirection, program_path()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return RunningProgram("/bin/sh", words, "").wait();
 }
 
 }  // namespace placewright::testing

@@ -23,6 +23,9 @@ struct ProgramResult {
 class RunningProgram {
  public:
   explicit RunningProgram(const std::vector<std::string>& arguments, const std::string& input = "");
+  // Another program, by its path.
+  RunningProgram(std::string program, const std::vector<std::string>& arguments,
+                 const std::string& input);
   ~RunningProgram();
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
@@ -41,5 +44,9 @@ class RunningProgram {
 };
 
 ProgramResult run(const std::vector<std::string>& arguments, const std::string& input = "");
+
+// The same in a shell that redirects a stream first: "2>&-".
+ProgramResult run_redirected(const std::string& redirection,
+                             const std::vector<std::string>& arguments);
 
 }  // namespace placewright::testing
