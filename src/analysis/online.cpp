@@ -5,8 +5,11 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <stdexcept>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,6 +47,10 @@ class OnlineRule {
   // Before the ops that have not started are planned again.
   virtual void begin(const EventRun& run) = 0;
   virtual void decide(EventRun& run, DeviceChoice& choice) = 0;
+  // Takes over what a rule of the same kind has settled for a problem that shares models with this
+  // one: `there` has each model's number in that problem, invalid where it is new.
+  virtual void go_on_from(const OnlineRule& /*earlier*/, const Table<ModelId, ModelId>& /*there*/) {
+  }
 };
 
 class FlowDecisions : public OnlineRule {
@@ -103,6 +110,14 @@ class WholeModelDecisions : public OnlineRule {
   }
 
   void begin(const EventRun&) override {}
+
+  void go_on_from(const OnlineRule& earlier, const Table<ModelId, ModelId>& there) override {
+    const auto& other = dynamic_cast<const WholeModelDecisions&>(earlier);
+    free_at_ = other.free_at_;
+    for (const ModelId model : problem_.models()) {
+      if (there[model].valid()) device_of_[model] = other.device_of_[there[model]];
+    }
+  }
 
   void decide(EventRun& run, DeviceChoice& choice) override {
     std::size_t idle = 0;
@@ -212,6 +227,13 @@ class SharedDecisions : public OnlineRule {
     }
     for (const ModelStart& start : shares_.best(waiting, busy, kShareEvaluations, least_gain_)) {
       turn_[start.model] = {start.device, start.start};
+    }
+  }
+
+  void go_on_from(const OnlineRule& earlier, const Table<ModelId, ModelId>& there) override {
+    const auto& other = dynamic_cast<const SharedDecisions&>(earlier);
+    for (const ModelId model : problem_.models()) {
+      if (there[model].valid()) turn_[model] = other.turn_[there[model]];
     }
   }
 
@@ -361,6 +383,12 @@ class OnlinePlanner::State {
     }
   }
 
+  void go_on_from(const State& earlier, const Table<ModelId, ModelId>& there) {
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      rules_[i]->go_on_from(*earlier.rules_[i], there);
+    }
+  }
+
   // The best of the runs that the rules play to the end.
   const EventRun* decide(const Placement& placement, const Schedule& before, double now,
                          const Table<ModelId, char>& known) {
@@ -443,6 +471,10 @@ OnlinePlanner::OnlinePlanner(OnlinePlanner&&) noexcept = default;
 OnlinePlanner& OnlinePlanner::operator=(OnlinePlanner&&) noexcept = default;
 OnlinePlanner::~OnlinePlanner() = default;
 
+void OnlinePlanner::go_on_from(const OnlinePlanner& earlier, const Table<ModelId, ModelId>& there) {
+  state_->go_on_from(*earlier.state_, there);
+}
+
 std::optional<OnlinePlanner::Decision> OnlinePlanner::decide(const Placement& placement,
                                                              const Schedule& before, double now,
                                                              const Table<ModelId, char>& known) {
@@ -453,92 +485,133 @@ std::optional<OnlinePlanner::Decision> OnlinePlanner::decide(const Placement& pl
 
 namespace {
 
-class OnlineMachine {
+// So many arrivals, or as many as are not over yet, come into the next window.
+constexpr std::size_t kNextArrivals = 128;
+// Where all arrivals must be in one problem: more ops would take gigabytes.
+constexpr std::size_t kMostArrivingOps = 1'000'000;
+
+void check_trace(const Problem& catalogue, const ArrivalTrace& trace) {
+  if (trace.arrivals.empty()) throw std::invalid_argument("the trace has no arrivals");
+  std::unordered_set<std::string_view> known;
+  for (const ModelId model : catalogue.models()) known.insert(catalogue.model(model).name);
+  std::unordered_set<std::string_view> names;
+  for (const TraceArrival& arrival : trace.arrivals) {
+    if (!known.contains(arrival.model)) {
+      throw std::invalid_argument(fmt::format("no model is called '{}'", arrival.model));
+    }
+    if (!names.insert(arrival.name).second) {
+      throw std::invalid_argument(fmt::format("two arrivals are called '{}'", arrival.name));
+    }
+    if (arrival.cancelled && *arrival.cancelled < arrival.time) {
+      throw std::invalid_argument(fmt::format("'{}' is cancelled before it arrives", arrival.name));
+    }
+  }
+}
+
+// The arrivals that matter at some moment as one problem: those that are not over yet and the next
+// ones. What has happened to them so far is kept here.
+class Window {
  public:
-  // `whole`: every model is one op, which can be stopped.
-  OnlineMachine(const Problem& problem, bool whole, const ArrivalTrace& trace, OnlineMethod method,
-                const OnlineOptions& options)
-      : problem_(problem),
-        whole_(whole),
-        trace_(trace),
-        planner_(problem, method, options),
-        placement_(problem.op_count()),
-        known_(problem.model_count(), 0),
-        cancelled_(problem.model_count(), 0) {
-    schedule_.start.assign(problem.op_count(), 0);
-    schedule_.end.assign(problem.op_count(), 0);
+  // `numbers`: of the arrivals in the whole trace, ascending.
+  Window(const Problem& catalogue, const ArrivalTrace& trace, std::vector<std::size_t> numbers,
+         OnlineMethod method, const OnlineOptions& options)
+      : numbers_(std::move(numbers)),
+        arrivals_(part_of(trace, numbers_)),
+        problem_(trace_problem(catalogue, arrivals_)),
+        planner_(problem_, method, options),
+        placement_(problem_.op_count()),
+        known_(problem_.model_count(), 0),
+        cancelled_(problem_.model_count(), 0) {
+    schedule_.start.assign(problem_.op_count(), 0);
+    schedule_.end.assign(problem_.op_count(), 0);
+    std::vector<std::pair<ModelId, OpId>> pairs;
+    for (const OpId op : problem_.ops()) pairs.emplace_back(problem_.op(op).model, op);
+    ops_ = Rows<ModelId, OpId>::from_pairs(problem_.model_count(), pairs);
   }
 
-  OnlineRun play() {
-    std::set<double> moments;
-    for (const TraceArrival& arrival : trace_.arrivals) {
-      moments.insert(arrival.time);
-      if (arrival.cancelled) moments.insert(*arrival.cancelled);
-    }
-    std::vector<double> latencies;
-    std::vector<double> processor_times;
-    for (const double moment : moments) {
-      const auto begin = std::chrono::steady_clock::now();
-      const double processor_begin = thread_seconds();
-      if (!plan_again(moment)) {
-        result_.fault = fmt::format("no device has room for the ops at {}", moment);
-        return std::move(result_);
+  // What happened to the arrivals that both have, and what is planned for them.
+  void go_on_from(const Window& earlier) {
+    Table<ModelId, ModelId> there(problem_.model_count());
+    Table<TensorId, TensorId> here(earlier.problem_.tensor_count());
+    for (const ModelId model : problem_.models()) {
+      const auto found = std::ranges::lower_bound(earlier.numbers_, numbers_[model.index()]);
+      if (found == earlier.numbers_.end() || *found != numbers_[model.index()]) continue;
+      there[model] = ModelId{static_cast<std::size_t>(found - earlier.numbers_.begin())};
+      cancelled_[model] = earlier.cancelled_[there[model]];
+      // Copies of one model have the same ops and tensors in the same order.
+      for (std::size_t i = 0; i < ops_[model].size(); ++i) {
+        const OpId op = ops_[model][i];
+        const OpId before = earlier.ops_[there[model]][i];
+        placement_[op] = earlier.placement_[before];
+        schedule_.start[op] = earlier.schedule_.start[before];
+        schedule_.end[op] = earlier.schedule_.end[before];
+        const auto tensors = problem_.outputs(op);
+        for (std::size_t j = 0; j < tensors.size(); ++j) {
+          here[earlier.problem_.outputs(before)[j]] = tensors[j];
+        }
       }
-      processor_times.push_back(thread_seconds() - processor_begin);
-      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-      latencies.push_back(taken.count());
     }
-    result_.decisions = moments.size();
-    result_.latency = decision_time(latencies);
-    result_.processor = decision_time(processor_times);
-    sum_up();
-    return std::move(result_);
+    for (Transfer transfer : earlier.schedule_.transfers) {
+      transfer.tensor = here[transfer.tensor];
+      if (transfer.tensor.valid()) schedule_.transfers.push_back(transfer);
+    }
+    planner_.go_on_from(earlier.planner_, there);
   }
 
- private:
-  bool plan_again(double moment) {
-    for (std::size_t i = 0; i < trace_.arrivals.size(); ++i) {
-      const TraceArrival& arrival = trace_.arrivals[i];
+  // False if no device has room for an op.
+  bool plan_again(double moment, bool whole) {
+    for (const ModelId model : problem_.models()) {
+      const TraceArrival& arrival = arrivals_.arrivals[model.index()];
       const bool gone = arrival.cancelled && *arrival.cancelled <= moment;
-      known_[ModelId{i}] = arrival.time <= moment && !gone;
-      if (arrival.cancelled == moment) cancel(ModelId{i}, moment);
+      known_[model] = arrival.time <= moment && !gone;
+      if (arrival.cancelled == moment) cancel(model, moment, whole);
     }
     const auto decision = planner_.decide(placement_, schedule_, moment, known_);
     if (!decision) return false;
     placement_ = decision->placement;
     schedule_ = decision->schedule;
-    for (const OpId op : problem_.ops()) {
-      if (known_[problem_.op(op).model] && schedule_.start[op] >= moment) ++result_.planned_ops;
-    }
     return true;
   }
 
-  // Too late for a model whose last op has ended. What has not started never will (OnlinePlanner), what runs is
-  // stopped if the model is whole.
-  void cancel(ModelId model, double moment) {
+  [[nodiscard]] std::size_t planned_ops(double moment) const {
+    return static_cast<std::size_t>(std::ranges::count_if(problem_.ops(), [&](OpId op) {
+      return known_[problem_.op(op).model] && schedule_.start[op] >= moment;
+    }));
+  }
+
+  // Whether nothing of each model is running, being sent or to come.
+  [[nodiscard]] Table<ModelId, char> over(double moment) const {
+    Table<ModelId, char> over(problem_.model_count(), 1);
     for (const OpId op : problem_.ops()) {
-      if (problem_.op(op).model != model) continue;
-      if (started(op) && schedule_.end[op] <= moment) continue;
-      cancelled_[model] = 1;
-      if (whole_ && started(op)) schedule_.end[op] = moment;
+      const ModelId model = problem_.op(op).model;
+      const bool ended = started(op) && schedule_.end[op] <= moment;
+      if (!ended && (started(op) || !cancelled_[model])) over[model] = 0;
     }
+    for (const Transfer& transfer : schedule_.transfers) {
+      const OpId producer = problem_.producer(transfer.tensor);
+      if (transfer.end > moment) over[problem_.op(producer).model] = 0;
+    }
+    return over;
   }
 
-  [[nodiscard]] bool started(OpId op) const { return placement_[op].valid(); }
+  [[nodiscard]] std::size_t number(ModelId model) const { return numbers_[model.index()]; }
+  [[nodiscard]] const Problem& problem() const { return problem_; }
 
-  // The op as it ran: one that was stopped took no longer than until then.
-  [[nodiscard]] Op as_run(OpId op) const {
-    Op run = problem_.op(op);
-    if (!whole_ || !cancelled_[run.model]) return run;
-    const double length = schedule_.end[op] - schedule_.start[op];
-    for (double& time : run.time) {
-      if (time != kUnsupported) time = std::min(time, length);
+  // Of a model that is over.
+  [[nodiscard]] OnlineModel outcome(ModelId model) const {
+    const TraceArrival& arrival = arrivals_.arrivals[model.index()];
+    OnlineModel outcome{.complete = cancelled_[model] == 0, .completion = arrival.time};
+    for (const OpId op : ops_[model]) {
+      if (started(op)) outcome.completion = std::max(outcome.completion, schedule_.end[op]);
     }
-    return run;
+    outcome.late = outcome.complete && arrival.deadline && outcome.completion > *arrival.deadline;
+    return outcome;
   }
 
-  // What has run, as a plan of what was there to be run.
-  void sum_up() {
+  // What has run and is planned, as a plan of what was there to be run; nullopt if that is nothing.
+  // Models that are not `counted` have the weight 0, but what they ran took its time.
+  [[nodiscard]] std::optional<OnlineSchedule> done(const Table<ModelId, char>& counted,
+                                                   bool whole) const {
     ProblemDraft draft = problem_.draft();
     std::vector<OpId> kept;
     Table<OpId, OpId> number(problem_.op_count());
@@ -547,25 +620,46 @@ class OnlineMachine {
       if (!started(op)) continue;
       number[op] = OpId{kept.size()};
       kept.push_back(op);
-      draft.ops.push_back(as_run(op));
+      draft.ops.push_back(as_run(op, whole));
     }
+    if (kept.empty()) return std::nullopt;
     keep_only(draft, number);
-    result_.models.resize(trace_.arrivals.size());
-    for (std::size_t i = 0; i < trace_.arrivals.size(); ++i) {
-      OnlineModel& model = result_.models[i];
-      model.completion = trace_.arrivals[i].time;
-      model.complete = cancelled_[ModelId{i}] == 0;
-      for (const OpId op : problem_.ops()) {
-        if (problem_.op(op).model.index() != i) continue;
-        if (started(op)) model.completion = std::max(model.completion, schedule_.end[op]);
-      }
-      // A cancelled model counts for nothing, but what it ran took its time.
-      if (!model.complete) draft.models[i].weight = 0;
-      const auto& deadline = trace_.arrivals[i].deadline;
-      model.late = model.complete && deadline && model.completion > *deadline;
+    for (const ModelId model : problem_.models()) {
+      if (!counted[model]) draft.models[model.index()].weight = 0;
     }
-    if (kept.empty()) return;  // all were cancelled before anything ran
-    check(Problem(std::move(draft)), kept, number);
+    Problem problem(std::move(draft));
+    Plan plan = plan_of(problem, kept, number);
+    return OnlineSchedule{std::move(problem), std::move(plan)};
+  }
+
+ private:
+  static ArrivalTrace part_of(const ArrivalTrace& trace, const std::vector<std::size_t>& numbers) {
+    ArrivalTrace part{.name = trace.name, .arrivals = {}};
+    for (const std::size_t number : numbers) part.arrivals.push_back(trace.arrivals[number]);
+    return part;
+  }
+
+  // Too late for a model whose last op has ended. What has not started never will (OnlinePlanner),
+  // what runs is stopped if the model is `whole`.
+  void cancel(ModelId model, double moment, bool whole) {
+    for (const OpId op : ops_[model]) {
+      if (started(op) && schedule_.end[op] <= moment) continue;
+      cancelled_[model] = 1;
+      if (whole && started(op)) schedule_.end[op] = moment;
+    }
+  }
+
+  [[nodiscard]] bool started(OpId op) const { return placement_[op].valid(); }
+
+  // The op as it ran: one that was stopped took no longer than until then.
+  [[nodiscard]] Op as_run(OpId op, bool whole) const {
+    Op run = problem_.op(op);
+    if (!whole || !cancelled_[run.model]) return run;
+    const double length = schedule_.end[op] - schedule_.start[op];
+    for (double& time : run.time) {
+      if (time != kUnsupported) time = std::min(time, length);
+    }
+    return run;
   }
 
   static void keep_only(ProblemDraft& draft, const Table<OpId, OpId>& number) {
@@ -586,7 +680,8 @@ class OnlineMachine {
                   [](const SharedWeight& weight) { return weight.ops.empty(); });
   }
 
-  void check(Problem done, const std::vector<OpId>& kept, const Table<OpId, OpId>& number) {
+  [[nodiscard]] Plan plan_of(const Problem& done, const std::vector<OpId>& kept,
+                             const Table<OpId, OpId>& number) const {
     Schedule schedule;
     schedule.start.assign(kept.size(), 0);
     schedule.end.assign(kept.size(), 0);
@@ -606,12 +701,7 @@ class OnlineMachine {
       transfer.tensor = tensor_number[transfer.tensor];
       if (needed(done, placement, transfer)) schedule.transfers.push_back(transfer);
     }
-    Plan plan = schedule_plan(done, std::move(placement), std::move(schedule));
-    result_.total_completion = plan.value;
-    result_.lower_bound = best_lower_bound(done).lower_bound;
-    const auto violations = verify(done, plan);
-    if (!violations.empty()) result_.fault = violations.front().message;
-    result_.schedule = OnlineSchedule{std::move(done), std::move(plan)};
+    return schedule_plan(done, std::move(placement), std::move(schedule));
   }
 
   static bool needed(const Problem& done, const Placement& placement, const Transfer& transfer) {
@@ -627,14 +717,127 @@ class OnlineMachine {
     return false;
   }
 
-  const Problem& problem_;
-  bool whole_;
-  const ArrivalTrace& trace_;
+  std::vector<std::size_t> numbers_;
+  ArrivalTrace arrivals_;
+  Problem problem_;
   OnlinePlanner planner_;
+  Rows<ModelId, OpId> ops_;
   Placement placement_;  // of what has begun, and of what is planned to
   Schedule schedule_;
   Table<ModelId, char> known_;
   Table<ModelId, char> cancelled_;  // before its last op had ended
+};
+
+// Plays a trace, one window after the other.
+class OnlineMachine {
+ public:
+  // `whole`: every model of the catalogue is one op, which can be stopped. `at_once`: all arrivals
+  // are in one window.
+  OnlineMachine(const Problem& catalogue, bool whole, bool at_once, const ArrivalTrace& trace,
+                OnlineMethod method, const OnlineOptions& options)
+      : catalogue_(catalogue),
+        whole_(whole),
+        trace_(trace),
+        method_(method),
+        options_(options),
+        least_window_(at_once ? trace.arrivals.size() : kNextArrivals),
+        coming_(trace.arrivals.size()) {
+    std::iota(coming_.begin(), coming_.end(), std::size_t{0});
+    std::ranges::stable_sort(coming_, {}, [&](std::size_t i) { return trace.arrivals[i].time; });
+  }
+
+  OnlineRun play() {
+    std::set<double> moments;
+    for (const TraceArrival& arrival : trace_.arrivals) {
+      moments.insert(arrival.time);
+      if (arrival.cancelled) moments.insert(*arrival.cancelled);
+    }
+    result_.models.resize(trace_.arrivals.size());
+    std::vector<double> latencies;
+    std::vector<double> processor_times;
+    for (const double moment : moments) {
+      if (has_come(moment)) open_window(moment);
+      const auto begin = std::chrono::steady_clock::now();
+      const double processor_begin = thread_seconds();
+      if (!window_->plan_again(moment, whole_)) {
+        result_.fault = fmt::format("no device has room for the ops at {}", moment);
+        return std::move(result_);
+      }
+      processor_times.push_back(thread_seconds() - processor_begin);
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+      latencies.push_back(taken.count());
+      result_.planned_ops += window_->planned_ops(moment);
+    }
+    close_window(kInfinity);
+    result_.decisions = moments.size();
+    result_.latency = decision_time(latencies);
+    result_.processor = decision_time(processor_times);
+    for (std::size_t i = 0; i < trace_.arrivals.size(); ++i) {
+      const OnlineModel& model = result_.models[i];
+      const TraceArrival& arrival = trace_.arrivals[i];
+      if (!model.complete) continue;
+      result_.total_completion += arrival.weight * (model.completion - arrival.time);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // Whether the next window begins now at the latest.
+  [[nodiscard]] bool has_come(double moment) const {
+    return next_ < coming_.size() && trace_.arrivals[coming_[next_]].time <= moment;
+  }
+
+  void open_window(double moment) {
+    std::vector<std::size_t> numbers = window_ ? close_window(moment) : std::vector<std::size_t>{};
+    const std::size_t wanted = std::max(least_window_, numbers.size());
+    for (std::size_t taken = 0; next_ < coming_.size() && (taken < wanted || has_come(moment));
+         ++taken) {
+      numbers.push_back(coming_[next_++]);
+    }
+    std::ranges::sort(numbers);
+    auto window =
+        std::make_unique<Window>(catalogue_, trace_, std::move(numbers), method_, options_);
+    if (window_) window->go_on_from(*window_);
+    window_ = std::move(window);
+  }
+
+  // The arrivals that are not over. Each of the others counts in the window in which it ends.
+  //
+  // The verifier sees all windows as they are then planned to the end. Of two ops or transfers of
+  // which one is in no later window, it is over before anything begins that is new in one: so all
+  // that could be in each other's way is checked. Nor can the parts of the lower bound be more than
+  // the whole: each leaves out what other windows count, and the work of all others.
+  std::vector<std::size_t> close_window(double moment) {
+    const Problem& problem = window_->problem();
+    Table<ModelId, char> counted = window_->over(moment);
+    std::vector<std::size_t> left;
+    for (const ModelId model : problem.models()) {
+      if (!counted[model]) {
+        left.push_back(window_->number(model));
+        continue;
+      }
+      OnlineModel& outcome = result_.models[window_->number(model)];
+      outcome = window_->outcome(model);
+      counted[model] = outcome.complete ? 1 : 0;
+    }
+    std::optional<OnlineSchedule> done = window_->done(counted, whole_);
+    if (!done) return left;
+    result_.lower_bound += best_lower_bound(done->problem).lower_bound;
+    const auto violations = verify(done->problem, done->plan);
+    if (!violations.empty() && result_.fault.empty()) result_.fault = violations.front().message;
+    if (problem.model_count() == trace_.arrivals.size()) result_.schedule = std::move(done);
+    return left;
+  }
+
+  const Problem& catalogue_;
+  bool whole_;
+  const ArrivalTrace& trace_;
+  OnlineMethod method_;
+  const OnlineOptions& options_;
+  std::size_t least_window_;
+  std::vector<std::size_t> coming_;  // arrivals in order of time
+  std::size_t next_ = 0;             // of them
+  std::unique_ptr<Window> window_;
   OnlineRun result_;
 };
 
@@ -675,25 +878,17 @@ double mean_time_alone(const Problem& catalogue) {
 }
 
 ProblemDraft trace_problem(const Problem& catalogue, const ArrivalTrace& trace) {
-  if (trace.arrivals.empty()) throw std::invalid_argument("the trace has no arrivals");
+  check_trace(catalogue, trace);
+  std::unordered_map<std::string_view, ModelId> numbers;
+  for (const ModelId model : catalogue.models()) {
+    numbers.emplace(catalogue.model(model).name, model);
+  }
+  std::unordered_map<std::string_view, ProblemDraft> alone;  // by model
   std::vector<ProblemDraft> drafts;
-  std::set<std::string> names;
   for (const TraceArrival& arrival : trace.arrivals) {
-    const auto& models = catalogue.draft().models;
-    const auto found = std::find_if(models.begin(), models.end(), [&](const Model& model) {
-      return model.name == arrival.model;
-    });
-    if (found == models.end()) {
-      throw std::invalid_argument(fmt::format("no model is called '{}'", arrival.model));
-    }
-    if (!names.insert(arrival.name).second) {
-      throw std::invalid_argument(fmt::format("two arrivals are called '{}'", arrival.name));
-    }
-    if (arrival.cancelled && *arrival.cancelled < arrival.time) {
-      throw std::invalid_argument(fmt::format("'{}' is cancelled before it arrives", arrival.name));
-    }
-    ProblemDraft draft =
-        only_model(catalogue, ModelId{static_cast<std::size_t>(found - models.begin())});
+    auto [found, first] = alone.try_emplace(arrival.model);
+    if (first) found->second = only_model(catalogue, numbers.at(arrival.model));
+    ProblemDraft draft = found->second;
     draft.objective = Objective::total_completion;
     draft.models[0] = Model{arrival.name, arrival.time, arrival.weight, arrival.deadline};
     for (Op& op : draft.ops) op.name = arrival.name + "/" + op.name;
@@ -712,12 +907,30 @@ Coarsening whole_models(const Problem& problem) {
 
 OnlineRun run_online(const Problem& catalogue, const ArrivalTrace& trace, OnlineMethod method,
                      const OnlineOptions& options) {
-  const Problem fine(trace_problem(catalogue, trace));
-  const bool whole = options.whole || models_stay_whole(fine);
+  check_trace(catalogue, trace);
+  std::vector<std::size_t> copies(catalogue.model_count(), 0);
+  std::size_t ops = 0;
+  for (const TraceArrival& arrival : trace.arrivals) {
+    const auto& models = catalogue.draft().models;
+    const auto found = std::ranges::find(models, arrival.model, &Model::name);
+    ++copies[static_cast<std::size_t>(found - models.begin())];
+  }
+  for (const OpId op : catalogue.ops()) ops += copies[catalogue.op(op).model.index()];
+  // What has come stays in memory, so that where this may matter nothing can be forgotten.
+  const bool at_once =
+      options.one_window ||
+      !memory_cannot_bind(catalogue, static_cast<double>(*std::ranges::max_element(copies)));
+  if (at_once && ops > kMostArrivingOps) {
+    throw std::invalid_argument(
+        fmt::format("the arrivals bring {} ops; the most is {} where memory is limited", ops,
+                    kMostArrivingOps));
+  }
+  const bool whole = options.whole || models_stay_whole(catalogue);
   const Coarsening packing =
-      whole ? whole_models(fine)
-            : Coarsening(fine, packed_chains(fine, options.pack_speedup, options.pack_time));
-  return OnlineMachine(packing.coarse(), whole, trace, method, options).play();
+      whole ? whole_models(catalogue)
+            : Coarsening(catalogue,
+                         packed_chains(catalogue, options.pack_speedup, options.pack_time));
+  return OnlineMachine(packing.coarse(), whole, at_once, trace, method, options).play();
 }
 
 }  // namespace placewright

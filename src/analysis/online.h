@@ -21,9 +21,13 @@
 // devices share resources or memory, or cuts cost device time, a model is one op: what a cut costs
 // is not known before all of its parts are placed, and `talos` gives each waiting model its set of cores and its turn
 // (planners/flow/model_shares.h) in place of the two plans above, those of shortest first unless
-// others are better by OnlineOptions::least_gain. What was run is checked by the
-// verifier against the problem with all arrivals. A decision takes O(ops not started x (devices + a
+// others are better by OnlineOptions::least_gain. A decision takes O(ops not started x (devices + a
 // shortest path in the flow)).
+//
+// A long trace is played in windows: problems of the arrivals that are not over yet and the next
+// ones, so that neither memory nor the time of a decision grows with all arrivals ever. Where memory
+// could bind, all arrivals are in one, since what has come stays there. The verifier checks every
+// window, and each arrival counts in the lower bound of the window in which it ends.
 //
 // OnlineRun is a simulation: ops take the time that the problem says. OnlinePlanner decides the same
 // way for whoever runs the models for real (running/arrival_run.h) and knows how long they took.
@@ -93,8 +97,9 @@ struct OnlineRun {
   DecisionTime latency;         // on the clock
   DecisionTime processor;       // of this thread: the latency on a machine with nothing else to do
   std::size_t planned_ops = 0;  // over all decisions
-  double lower_bound = 0;       // with all arrivals known
-  std::optional<OnlineSchedule> schedule;  // nullopt: nothing was run
+  double lower_bound = 0;       // with all arrivals of a window known
+  // Nullopt: nothing was run, or the trace is played in several windows.
+  std::optional<OnlineSchedule> schedule;
   std::string fault;  // what the verifier found, or that memory was short; empty: nothing
 };
 
@@ -107,6 +112,8 @@ struct OnlineOptions {
   // Every model as one op, which is how running/arrival_run.h runs them; always so where devices share
   // resources.
   bool whole = false;
+  // The whole trace as one problem, so that OnlineRun::schedule is there however long it is.
+  bool one_window = false;
 };
 
 // Decides what starts at an event. Made once for all events of a trace.
@@ -117,6 +124,10 @@ class OnlinePlanner {
   OnlinePlanner(OnlinePlanner&&) noexcept;
   OnlinePlanner& operator=(OnlinePlanner&&) noexcept;
   ~OnlinePlanner();
+
+  // Takes over what an earlier planner of the same method has settled, for another problem: `there`
+  // has each model's number in that one, invalid where it is new.
+  void go_on_from(const OnlinePlanner& earlier, const Table<ModelId, ModelId>& there);
 
   struct Decision {
     const Placement& placement;  // of all ops of the known models; valid until the next decision

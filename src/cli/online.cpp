@@ -13,6 +13,7 @@
 #include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/record_table.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/verbs.h"
@@ -32,9 +33,6 @@ constexpr const char* kExamples =
     "  placewright online bert.json resnet.json --cluster devices.json --poisson 50 --gap 12 "
     "--json";
 
-// Every arrival brings a copy of its model: more ops than this would take gigabytes.
-constexpr std::size_t kMostArrivingOps = 1'000'000;
-
 struct OnlineVerbOptions {
   std::vector<std::string> paths;  // one trace, or the model files
   std::string cluster;
@@ -49,13 +47,6 @@ struct OnlineVerbOptions {
 PlayedTrace played_trace(const OnlineVerbOptions& options) {
   if (options.poisson) {
     Problem catalogue = read_catalogue(options.paths, options.cluster, options.output);
-    // Models arrive equally often.
-    if (*options.poisson * catalogue.op_count() / catalogue.model_count() > kMostArrivingOps) {
-      throw UsageError(
-          fmt::format("--poisson: {} arrivals bring more than {} ops, the most that are "
-                      "planned",
-                      *options.poisson, kMostArrivingOps));
-    }
     const double gap = options.gap ? *options.gap : mean_time_alone(catalogue);
     ArrivalTrace trace = poisson_trace(catalogue, *options.poisson, gap, options.seed);
     return {std::move(catalogue), std::move(trace)};
@@ -168,7 +159,7 @@ ExitCode online(const OnlineVerbOptions& options) {
     }
     const std::string& fault = runs.back().run.fault;
     if (!fault.empty()) {
-      fmt::print(stderr, "placewright: {}: {}\n", name_of(method), printable(fault));
+      tell(fmt::format("placewright: {}: {}\n", name_of(method), printable(fault)));
       return ExitCode::no;
     }
   }

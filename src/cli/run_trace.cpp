@@ -18,6 +18,7 @@
 #include "cli/measured_text.h"
 #include "cli/record_table.h"
 #include "cli/status_line.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/verbs.h"
@@ -42,7 +43,7 @@ constexpr const char* kTogether = "together";
 constexpr std::size_t kMostCopies = 8;
 
 // Times are those of a practice right before, which are off by some percent: a smaller gain than this may be none.
-constexpr OnlineOptions kForReal{.least_gain = 0.08, .whole = true};
+constexpr OnlineOptions kForReal{.least_gain = 0.08, .whole = true, .one_window = true};
 
 // One way to decide, and what came of it.
 struct Method {
@@ -552,7 +553,7 @@ ExitCode run_trace(const RunTraceOptions& options) {
                      fmt::format("cannot be run here: {}", error.what()));
   }
   if (!performance) {
-    fmt::print(stderr, "placewright: interrupted before every method had run once\n");
+    tell("placewright: interrupted before every method had run once\n");
     return ExitCode::no;
   }
   const auto& [played, practice, done, runs] = *performance;

@@ -62,7 +62,7 @@ std::vector<OpId> cut_nodes(const Problem& problem) {
   return cuts;
 }
 
-bool memory_cannot_bind(const Problem& problem) {
+bool memory_cannot_bind(const Problem& problem, double copies) {
   double shared = 0;
   for (std::size_t i = 0; i < problem.shared_weight_count(); ++i) {
     shared += problem.shared_weight_bytes(WeightId{i});
@@ -77,8 +77,9 @@ bool memory_cannot_bind(const Problem& problem) {
       bytes[space] += problem.memory(op);
     }
   }
-  return std::ranges::all_of(
-      problem.spaces(), [&](SpaceId space) { return bytes[space] <= problem.space_memory(space); });
+  return std::ranges::all_of(problem.spaces(), [&](SpaceId space) {
+    return copies * bytes[space] <= problem.space_memory(space);
+  });
 }
 
 std::vector<CutSegment> cut_segments(const Problem& problem) {

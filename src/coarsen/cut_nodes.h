@@ -22,8 +22,8 @@ namespace placewright {
 // In topological order. Several models: none.
 std::vector<OpId> cut_nodes(const Problem& problem);
 
-// Whether every device could hold all ops that it may run.
-bool memory_cannot_bind(const Problem& problem);
+// Whether every device could hold all ops that it may run, each so many times.
+bool memory_cannot_bind(const Problem& problem, double copies = 1);
 
 // The ops after one cut node and up to the next, in topological order.
 struct CutSegment {
