@@ -32,6 +32,10 @@ constexpr double kProvableOps = 8000;
 // each gets this much of what is left, since a proof that is cut short is worth nothing.
 constexpr std::size_t kSmallOps = 32;
 constexpr double kSmallShare = 0.5;
+// Up to so many ops quick and exact members need some milliseconds. All of them together may take
+// this many seconds beyond the limit: on a loaded machine it may be over before one has begun.
+constexpr std::size_t kTinyOps = 8;
+constexpr double kTinySeconds = 1;
 
 // Instant planners first, so that there is a plan whatever the limit; then quick ones, our own
 // before those that are here for comparison; then proofs; then what goes on improving.
@@ -41,6 +45,21 @@ int turn(const PlannerEntry& entry) {
   if (entry.strength == Strength::exact) return 3;
   if (entry.effort == Effort::anytime) return 4;
   return entry.role == Role::own ? 1 : 2;
+}
+
+bool solves_at_once(const PlannerEntry& member, const Problem& problem) {
+  return problem.op_count() <= kTinyOps &&
+         (member.strength == Strength::exact || member.effort == Effort::quick);
+}
+
+// A part of the time that is left, or of what a tiny problem may take beyond it.
+Control part_of(const Control& whole, const PlannerEntry& member, double seconds, double beyond) {
+  if (seconds >= beyond) return whole.part(member.name, seconds);
+  Budget budget = whole.budget();
+  budget.seconds = beyond;
+  Control part(member.name, budget, whole.interruption());
+  part.check_incumbent = whole.check_incumbent;
+  return part;
 }
 
 double claim(const PlannerEntry& member, const Problem& problem) {
@@ -164,7 +183,11 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
     const double left = control.remaining() - best.longest_check();
     // There is a plan whatever the limit, where an instant planner has one.
     const bool needed = instant && !best.answer().plan;
-    if (best.settled() || control.interrupted() || (left <= 0 && !needed)) break;
+    const double beyond = solves_at_once(member, problem)
+                              ? kSmallShare * std::min(kTinySeconds, left + kTinySeconds)
+                              : 0;
+    if (best.settled() || control.interrupted()) break;
+    if (left <= 0 && beyond <= 0 && !needed) continue;
     // They are not interrupted, and the next takes about as long as the last.
     if (instant && !needed && left < longest_instant) continue;
     const double begin = control.elapsed();
@@ -177,7 +200,7 @@ Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& m
       share = std::max(share, quick_share(member, quick_plan, begin, left));
     }
     claims -= claim(member, problem);
-    Control part = control.part(member.name, left * share);
+    Control part = part_of(control, member, left * share, beyond);
     if (best.answer().plan) part.start = &*best.answer().plan;
     run_member(problem, member, part, control, best);
     quick_plan = quick_plan || (turn(member) == 1 && best.answer().found_by == member.name);
