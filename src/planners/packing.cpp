@@ -27,7 +27,8 @@ constexpr double kSecondsPerChoice = 1e-5;
 constexpr double kBytesPerChoice = 1000;
 constexpr double kSearchWithSteps = 20;  // of CP-SAT's deterministic seconds
 
-enum class Rounding { optimistic, pessimistic };
+// `weightless`: nothing takes memory.
+enum class Rounding { weightless, optimistic, pessimistic };
 
 using GroupPlacement = Table<GroupId, DeviceId>;
 
@@ -144,6 +145,7 @@ class PackingModel {
     return kIntegerScale / total;
   }
   [[nodiscard]] std::int64_t size_of(double bytes) const {
+    if (rounding_ == Rounding::weightless) return 0;
     const double scaled = bytes * scale_;
     return static_cast<std::int64_t>(rounding_ == Rounding::optimistic ? std::floor(scaled)
                                                                        : std::ceil(scaled));
@@ -243,6 +245,16 @@ class PackingModel {
   Table<GroupId, std::vector<Choice>> choices_;
 };
 
+// Why there is no packing: is there one if nothing takes memory?
+std::string reason_for_none(const Problem& problem, const PackingCosts& costs,
+                            const solvers::CpLimits& limits) {
+  const PackingModel packing(problem, costs, Rounding::weightless);
+  const bool for_links =
+      solvers::cp_sat_solve(packing.model(), limits).status == CpStatus::infeasible;
+  return fmt::format("no assignment of ops to devices {} (proved by CP-SAT)",
+                     for_links ? "has all the links that it needs" : "fits their memory");
+}
+
 Packing solve(const Problem& problem, const PackingCosts& costs, Control& control) {
   const auto choices = static_cast<double>(problem.group_count() * problem.device_count());
   if (std::string obstacle =
@@ -267,8 +279,7 @@ Packing solve(const Problem& problem, const PackingCosts& costs, Control& contro
       Placement placement = expand(problem, groups);
       if (memory_fits(problem, placement)) return Packing{std::move(placement), false, {}};
     } else if (result.status == CpStatus::infeasible && rounding == Rounding::optimistic) {
-      return Packing{std::nullopt, true,
-                     "no assignment of ops to devices fits their memory (proved by CP-SAT)"};
+      return Packing{std::nullopt, true, reason_for_none(problem, costs, limits)};
     } else if (result.status == CpStatus::error) {
       return Packing{std::nullopt, false, result.error};
     } else {
