@@ -12,7 +12,10 @@ double total_completion(const Problem& problem, const Completion& completion) {
   double total = 0;
   for (const ModelId model : problem.models()) {
     const Model& record = problem.model(model);
-    total += record.weight * (completion(model) - record.arrival);
+    const double end = completion(model);
+    // Also of a model that does not count (0 times infinity is no number).
+    if (end == kInfinity) return kInfinity;
+    total += record.weight * (end - record.arrival);
   }
   return total;
 }
