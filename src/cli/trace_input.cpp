@@ -59,6 +59,8 @@ PlayedTrace read_trace(std::string_view text, const std::string& path, const std
                        const OutputOptions& output) {
   TraceFile file = parse_trace(text, path);
   output.warn(file.warnings);
+  for (const std::string& model : file.models) require_that_it_ends(model);
+  if (cluster.empty()) require_that_it_ends(file.cluster);
   Problem catalogue = read_catalogue(file.models, cluster.empty() ? file.cluster : cluster, output);
   check_arrivals(input_name(path), catalogue, file.trace);
   return {std::move(catalogue), std::move(file.trace)};

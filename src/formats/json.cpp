@@ -249,6 +249,10 @@ JsonDocument::JsonDocument(std::string_view text, std::string file) : file_(std:
     throw InputError(file_, "",
                      fmt::format("is larger than {} bytes, the most that is read", kLargestFile));
   }
+  // nlohmann's parser takes it for the end, and would not look at what follows.
+  if (const std::size_t zero = content.find('\0'); zero != std::string_view::npos) {
+    throw InputError(file_, line_and_column(content, zero), "is not JSON: it holds a NUL byte");
+  }
   characters_.reserve(content.size() / 2);
   nodes_.reserve(content.size() / 16);
   JsonBuilder builder(*this, content);

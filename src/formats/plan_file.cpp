@@ -440,10 +440,14 @@ ProblemFile problem_of_plan(PlanReference reference, const std::string& plan_pat
     throw InputError(input_name(plan_path), "",
                      "does not say in which file its problem is; give the problem's file as well");
   }
+  if (!problem_path) require_that_it_ends(path);
   ReadOptions options = given;
   if (options.format.empty()) options.format = reference.problem.format;
   if (!options.objective) options.objective = reference.objective;
-  if (options.cluster.empty()) options.cluster = reference.problem.cluster_path;
+  if (options.cluster.empty()) {
+    options.cluster = reference.problem.cluster_path;
+    require_that_it_ends(options.cluster);
+  }
   ProblemFile file = read_problem(path, options);
   file.draft.rules = reference.rules.over(file.draft.rules);
   return file;

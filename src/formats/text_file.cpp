@@ -12,6 +12,7 @@
 #include <optional>
 #include <random>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -36,6 +37,7 @@ class Descriptor {
   explicit Descriptor(int number) : number_(number) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   ~Descriptor() {
     if (number_ > STDERR_FILENO) ::close(number_);
   }
@@ -88,6 +90,19 @@ int open_beside(const fs::path& target, mode_t mode, std::string& temporary) {
   }
 }
 
+// File systems without such a call say EINVAL.
+bool synchronized(int descriptor) {
+  return ::fsync(descriptor) == 0 || errno == EINVAL;
+}
+
+// The file is whole whatever comes of it; the name may be the old one after a loss of power.
+void synchronize_folder_of(const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  const Descriptor opened(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.number() >= 0) (void)synchronized(opened.number());
+}
+
 // `kept_mode`: the permissions of the file that is replaced, if there is one.
 void replace_file(const std::string& path, const fs::path& target, std::optional<mode_t> kept_mode,
                   std::string_view text) {
@@ -97,12 +112,14 @@ void replace_file(const std::string& path, const fs::path& target, std::optional
     throw OutputError(path, fmt::format("cannot be written: {}", reason_of(errno)));
   }
   if (kept_mode) ::fchmod(file.number(), *kept_mode);
-  if (!write_all(file.number(), text) || !file.close() ||
+  // On disk before it takes the name: else a loss of power may leave the name and no bytes.
+  if (!write_all(file.number(), text) || !synchronized(file.number()) || !file.close() ||
       ::rename(temporary.c_str(), target.c_str()) != 0) {
     const int error = errno;
     ::unlink(temporary.c_str());
     throw OutputError(path, fmt::format("cannot be written: {}", reason_of(error)));
   }
+  synchronize_folder_of(target);
 }
 
 // FIPS 180-4, section 6.2, of bytes that come in pieces.
@@ -184,11 +201,35 @@ class Sha256 {
   std::size_t length_ = 0;  // of everything so far
 };
 
-// For reading. Throws InputError.
-Descriptor opened(const std::string& path) {
-  const int number = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (number >= 0) return Descriptor(number);
-  throw InputError(input_name(path), "", fmt::format("cannot be read: {}", reason_of(errno)));
+// "a pipe", …; empty for a regular file.
+std::string_view special_kind(mode_t mode) {
+  if (S_ISREG(mode)) return "";
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+// For reading. Asks what the path is before it opens it, since opening a pipe waits for its writer.
+// Throws InputError.
+Descriptor opened(const std::string& path, bool pipe_will_do) {
+  const std::string name = input_name(path);
+  if (path == "-") return Descriptor(STDIN_FILENO);
+  struct stat about {};
+  const bool known = ::stat(path.c_str(), &about) == 0;
+  const bool pipe = known && pipe_will_do && S_ISFIFO(about.st_mode);
+  if (known && !pipe && !S_ISREG(about.st_mode) && !S_ISCHR(about.st_mode)) {
+    throw InputError(name, "", fmt::format("is {}, expected a file", special_kind(about.st_mode)));
+  }
+  const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (number < 0) {
+    throw InputError(name, "", fmt::format("cannot be read: {}", reason_of(errno)));
+  }
+  Descriptor file(number);
+  // Of devices only a terminal ends, when its user says so.
+  if (known && S_ISCHR(about.st_mode) && !(pipe_will_do && ::isatty(number) == 1)) {
+    throw InputError(name, "", "is a device, expected a file");
+  }
+  return file;
 }
 
 // Hands what the descriptor gives to `take`, in pieces. Throws InputError.
@@ -228,10 +269,10 @@ std::string input_name(const std::string& path) {
 
 std::string read_whole(const std::string& path, std::size_t limit) {
   const std::string name = input_name(path);
-  const Descriptor file = opened(path);
+  const Descriptor file = opened(path, true);
   struct stat about {};
   if (::fstat(file.number(), &about) == 0 && S_ISDIR(about.st_mode)) {
-    throw InputError(name, "", "is a directory, expected a file");
+    throw InputError(name, "", "is a directory, expected a file");  // as standard input
   }
   const auto require_at_most_limit = [&](std::size_t length) {
     if (length <= limit) return;
@@ -247,6 +288,14 @@ std::string read_whole(const std::string& path, std::size_t limit) {
     require_at_most_limit(text.size());
   });
   return text;
+}
+
+void require_that_it_ends(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return;
+  const std::string_view kind = special_kind(about.st_mode);
+  if (kind.empty() || S_ISDIR(about.st_mode)) return;
+  throw InputError(path, "", fmt::format("is {}, expected a file", kind));
 }
 
 void write_whole(const std::string& path, std::string_view text) {
@@ -283,7 +332,7 @@ std::string digest_of_file(const std::string& path) {
     }
     return sum.finish();
   }
-  const Descriptor file = opened(path);
+  const Descriptor file = opened(path, false);
   read_pieces(file, input_name(path), [&](std::string_view piece) { sum.add(piece); });
   return sum.finish();
 }

@@ -13,12 +13,17 @@ inline constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 // What a file is called in messages: its path, or "standard input".
 std::string input_name(const std::string& path);
 
-// Everything in the file. Throws InputError for a directory, a file that is missing or cannot be
-// read, or one larger than `limit` bytes.
+// Everything in the file, or what a pipe or a terminal gives to its end. Throws InputError for a
+// directory or another device, a file that is missing or cannot be read, or one larger than `limit`
+// bytes.
 std::string read_whole(const std::string& path, std::size_t limit = kLargestFile);
 
-// Writes the file whole or not at all: a temporary file in the same folder takes the text and then
-// the path's name. Devices and pipes are written in place. Throws OutputError.
+// For a path that stands inside a file, or that another library reads. Throws InputError for a pipe
+// or a device, whose end nobody may ever write. A missing file is for the reader to complain about.
+void require_that_it_ends(const std::string& path);
+
+// Writes the file whole or not at all: a temporary file in the same folder takes the text, is
+// written to the disk, and then takes the path's name. Devices and pipes are written in place. Throws OutputError.
 void write_whole(const std::string& path, std::string_view text);
 
 // SHA-256 of the bytes as 64 hexadecimal digits, as `sha256sum` prints it.

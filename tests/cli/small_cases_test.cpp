@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "support/folder.h"
 #include "support/locations.h"
@@ -196,6 +197,78 @@ TEST(Auto, SolvesTinyProblemsUnderRulesThatFewPlannersKnow) {
   const auto calls = planned("calls2-colocate.json");
   EXPECT_NEAR(calls["value"].get<double>(), 6.16e-6, 1e-8);
   EXPECT_EQ(calls["status"], "optimal");
+}
+
+// The limit is over before the first member has begun; quick and exact ones run all the same.
+TEST(Auto, SolvesTinyProblemsWhateverTheClockSays) {
+  for (const char* name : {"auto-gap-lat.json", "auto-gap-thr.json"}) {
+    const auto optimum = planned(name, {"--time-limit", "20s"});
+    EXPECT_EQ(optimum["status"], "optimal") << name;
+    const auto plan = planned(name, {"--time-limit", "1ms"});
+    EXPECT_DOUBLE_EQ(plan["value"].get<double>(), optimum["value"].get<double>()) << name;
+  }
+}
+
+// A model of weight 0 that cannot be completed: 0 times infinity is no number.
+TEST(Weights, AModelThatDoesNotCountNeedsItsLinksAllTheSame) {
+  const auto plans_or_says_why = [](const std::string& name, const std::string& planner) {
+    const auto result =
+        run({"plan", case_path(name), "--planner", planner, "--time-limit", "1s", "--json"});
+    EXPECT_LE(result.exit_code, 1) << name << ", " << planner << ": " << result.err;
+    return result.exit_code <= 1 ? result.json() : nlohmann::json{};
+  };
+  for (const char* name :
+       {"topo-wrong-plan-min.json", "topo-wrong-plan.json", "w0-topo.json", "w0-proportional.json",
+        "w0-memory-first.json", "w0-priority.json", "w0-search.json"}) {
+    for (const char* planner :
+         {"topo", "proportional", "memory-first", "priority", "search", "heft", "etf", "auto"}) {
+      plans_or_says_why(name, planner);
+    }
+  }
+  EXPECT_EQ(plans_or_says_why("topo-wrong-plan-min.json", "auto")["status"], "optimal");
+}
+
+TEST(Weights, WhereLinksAreMissingMemoryIsNotToBlame) {
+  const auto result =
+      run({"plan", case_path("w0-search.json"), "--planner", "search", "--time-limit", "2s"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("has all the links that it needs"));
+  EXPECT_THAT(result.err, ::testing::Not(HasSubstr("memory")));
+}
+
+TEST(Json, NothingMayFollowTheDocument) {
+  const auto result = run({"info", case_path("nul-then-garbage.json")});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("is not JSON: it holds a NUL byte"));
+}
+
+nlohmann::json idle_trace(std::size_t arrivals) {
+  nlohmann::json trace = {{"placewright", "trace"}, {"version", 1}};
+  trace["models"] = {example_path("talos/two_chains.json")};
+  for (std::size_t i = 0; i < arrivals; ++i) {
+    trace["arrivals"].push_back({{"model", i % 2 == 0 ? "first" : "second"}, {"time", 1000000 * i}});
+  }
+  return trace;
+}
+
+// As online-2000-idle.json: it took the square of the arrivals, 40 s and 1.2 GB.
+TEST(Online, DoesNotGrowWithAllArrivalsEver) {
+  const Folder folder;
+  const auto result =
+      run({"online", folder.write("trace.json", idle_trace(2000).dump()), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  EXPECT_LT(usage.ru_maxrss, 400L << 10U) << "KiB of the largest program that this test has run";
+  for (const auto& method : result.json()["methods"]) {
+    ASSERT_EQ(method["models"].size(), 2000U);
+    for (std::size_t i = 2; i < 2000; ++i) {  // each has the machine to itself
+      EXPECT_NEAR(
+          method["models"][i]["completion"].get<double>() - 1e6 * static_cast<double>(i),
+          method["models"][i % 2]["completion"].get<double>() - 1e6 * static_cast<double>(i % 2),
+          1e-3);
+    }
+  }
 }
 
 TEST(Online, AnswersWhenEveryArrivalIsCancelledBeforeItRuns) {
