@@ -9,7 +9,10 @@
 #include <fmt/ranges.h>
 
 #include "backends/registry.h"
+#include "backends/usual_shapes.h"
 #include "formats/input_error.h"
+#include "formats/onnx_weights.h"
+#include "formats/text_file.h"
 
 namespace placewright {
 namespace {
@@ -41,16 +44,11 @@ std::size_t prefix_for(const std::string& path, const std::string& text) {
   return 0;
 }
 
-// A shape that the input might have: a batch of one, and usual sizes of images and sequences.
-std::string example_shape(const PortSignature& port) {
-  if (!port.shape) return "1x3x224x224";
-  std::vector<long> sizes = *port.shape;
-  const bool image = sizes.size() == 4;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] != PortSignature::kOpen) continue;
-    sizes[i] = i == 0 ? 1 : !image ? 128 : i == 1 ? 3 : 224;
-  }
-  return fmt::format("{}", fmt::join(sizes, "x"));
+void require_safe_to_read(const std::string& path) {
+  require_that_it_ends(path);
+  // OpenVINO's own format is text, and names one file beside it.
+  if (fs::path(path).extension() == ".xml" || !fs::is_regular_file(path)) return;
+  require_weights_beside(path);
 }
 
 }  // namespace
@@ -107,27 +105,49 @@ std::vector<ModelFile> model_files(const std::vector<std::string>& paths,
   return files;
 }
 
-void require_fixed_shapes(const std::vector<ModelFile>& files) {
-  std::vector<std::string> open;
+std::unique_ptr<NeuralModel> read_model(const Runtime& runtime, const ModelFile& file) {
+  require_safe_to_read(file.path);
+  return runtime.read(file.path, shapes_named(file.shapes));
+}
+
+ModelSignature signature_of(const Runtime& runtime, const ModelFile& file) {
+  require_safe_to_read(file.path);
+  return runtime.signature(file.path, shapes_named(file.shapes));
+}
+
+std::string fix_open_shapes(std::vector<ModelFile>& files) {
+  std::vector<std::string> chosen;
   std::vector<std::string> flags;
-  std::string path;
-  for (const ModelFile& file : files) {
+  for (ModelFile& file : files) {
     const BackendEntry* reader = backend_reading(file.path);
     const Runtime& runtime = runtime_named(reader != nullptr ? reader->name : kDefaultBackend);
     const std::string model = files.size() > 1 ? model_name_of(file.path) + ":" : std::string{};
-    for (const PortSignature& input :
-         runtime.signature(file.path, shapes_named(file.shapes)).inputs) {
-      if (!input.is_open()) continue;
-      if (open.empty()) path = file.path;
-      open.push_back(fmt::format("'{}{}' ({})", model, input.name, shape_text(input)));
-      flags.push_back(fmt::format("--shape '{}{}={}'", model, input.name, example_shape(input)));
+    const ModelSignature signature = signature_of(runtime, file);
+    for (const UsualShape& usual : usual_shapes(file.path, signature)) {
+      chosen.push_back(fmt::format("'{}{}' ({}) is taken as {}{}", model, usual.input,
+                                   usual.declared, usual.shape,
+                                   usual.stated ? " (the model states it)" : ""));
+      flags.push_back(fmt::format("--shape '{}{}={}'", model, usual.input, usual.shape));
+      file.shapes.push_back(fmt::format("{}={}", usual.input, usual.shape));
     }
   }
-  if (open.empty()) return;
-  throw InputError(
-      path, "",
-      fmt::format("open input shapes: {}; fix {}, for example with {}", fmt::join(open, ", "),
-                  open.size() == 1 ? "it" : "them", fmt::join(flags, " ")));
+  if (chosen.empty()) return {};
+  return fmt::format("open input shapes: {}; to choose others: {}", fmt::join(chosen, ", "),
+                     fmt::join(flags, " "));
+}
+
+void require_fixed_shapes(const std::vector<ModelFile>& files) {
+  for (const ModelFile& file : files) {
+    const BackendEntry* reader = backend_reading(file.path);
+    const Runtime& runtime = runtime_named(reader != nullptr ? reader->name : kDefaultBackend);
+    for (const PortSignature& input : signature_of(runtime, file).inputs) {
+      if (!input.is_open()) continue;
+      throw InputError(file.path, "",
+                       fmt::format("the shape of the input '{}' ({}) is open; give one, for "
+                                   "example with --shape '{}=1x3x224x224'",
+                                   input.name, shape_text(input), input.name));
+    }
+  }
 }
 
 std::string model_name_of(const std::string& path) {

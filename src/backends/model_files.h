@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,17 @@ Shapes shapes_named(const std::vector<std::string>& texts);
 std::vector<ModelFile> model_files(const std::vector<std::string>& paths,
                                    const std::vector<std::string>& shapes);
 
-// Throws InputError if an input of any of the files has an open shape: one sentence that names all
-// such inputs and a shape of the right rank for each. `Runtime::read` stops at the first.
+// What `Runtime::read` and `Runtime::signature` give. Both go through here: the file is looked at
+// before a library that may trust it gets it. Throws InputError also for a pipe or a device, and for
+// an ONNX model with weights outside its folder.
+std::unique_ptr<NeuralModel> read_model(const Runtime& runtime, const ModelFile& file);
+ModelSignature signature_of(const Runtime& runtime, const ModelFile& file);
+
+// Gives each input with an open shape a usual one (usual_shapes.h). A sentence says what was
+// chosen and how to choose otherwise; empty where nothing was open.
+std::string fix_open_shapes(std::vector<ModelFile>& files);
+
+// Throws InputError if an input of any of the files has an open shape still.
 void require_fixed_shapes(const std::vector<ModelFile>& files);
 
 // What a model is called that came from this file.

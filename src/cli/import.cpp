@@ -8,6 +8,7 @@
 #include "backends/runtime.h"
 #include "backends/target_devices.h"
 #include "cli/device_options.h"
+#include "cli/model_problem.h"
 #include "cli/output_options.h"
 #include "cli/problem_options.h"
 #include "cli/training.h"
@@ -50,10 +51,10 @@ std::string folder_of(const std::string& path) {
 
 ProblemDraft imported(const ImportOptions& options) {
   options.problem.check();
-  const std::vector<ModelFile> files = options.problem.model_files();
   const BackendEntry& backend = *backend_reading(options.problem.path);
   const std::vector<Target> targets = options.problem.devices.targets(backend);
-  require_fixed_shapes(files);
+  const std::vector<ModelFile> files =
+      with_fixed_shapes(options.problem.model_files(), options.output.quiet);
   const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
   std::vector<PeakRates> rates;
   for (const std::size_t device : first_of_each_kind(cluster)) {
@@ -61,7 +62,7 @@ ProblemDraft imported(const ImportOptions& options) {
   }
   std::vector<ProblemDraft> drafts;
   for (const ModelFile& file : files) {
-    const auto model = runtime_named(backend.name).read(file.path, shapes_named(file.shapes));
+    const auto model = read_model(runtime_named(backend.name), file);
     drafts.push_back(draft_of(model->graph(), model_name_of(file.path),
                               source_of(file.path, file.shapes, folder_of(options.path))));
     estimate_times(drafts.back(), model->graph(), cluster, rates);

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "backends/registry.h"
+#include "backends/usual_shapes.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -18,12 +20,14 @@ struct DescribedModel {
   std::string name;
   std::string backend;
   ModelSignature signature;
+  std::vector<UsualShape> usual;  // of inputs with an open shape
 };
 
 DescribedModel described(const ModelFile& file) {
   const BackendEntry& backend = *backend_reading(file.path);
-  return {model_name_of(file.path), backend.title,
-          runtime_named(backend.name).signature(file.path, shapes_named(file.shapes))};
+  ModelSignature signature = signature_of(runtime_named(backend.name), file);
+  std::vector<UsualShape> usual = usual_shapes(file.path, signature);
+  return {model_name_of(file.path), backend.title, std::move(signature), std::move(usual)};
 }
 
 Json ports_json(const std::vector<PortSignature>& ports) {
@@ -54,7 +58,12 @@ void print_text(const DescribedModel& model) {
   fmt::print("{}", table.text());
   const auto& inputs = model.signature.inputs;
   if (std::any_of(inputs.begin(), inputs.end(), [](const auto& port) { return port.is_open(); })) {
-    fmt::print("\n? is open: 'plan', 'profile' and 'import' need --shape for such an input\n");
+    std::vector<std::string> usual;
+    for (const UsualShape& shape : model.usual) usual.push_back(shape.input + "=" + shape.shape);
+    fmt::print("\n? is open: 'plan', 'profile' and 'import' {} --shape\n",
+               usual.empty() ? std::string("need")
+                             : fmt::format("take {} without",
+                                           printable(fmt::format("{}", fmt::join(usual, ", ")))));
   }
 }
 

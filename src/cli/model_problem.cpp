@@ -11,8 +11,10 @@
 #include "cli/exit_code.h"
 #include "cli/interruption.h"
 #include "cli/status_line.h"
+#include "cli/terminal.h"
 #include "formats/cluster_file.h"
 #include "formats/input_error.h"
+#include "formats/printable.h"
 #include "formats/text_file.h"
 #include "problem/cost_source.h"
 #include "problem/join.h"
@@ -30,7 +32,7 @@ std::vector<std::string> names_of(const std::vector<Target>& targets) {
 }
 
 void say(bool quiet, const std::string& sentence) {
-  if (!quiet) fmt::print(stderr, "placewright: {}\n", sentence);
+  if (!quiet) tell(fmt::format("placewright: {}\n", sentence));
 }
 
 // Everything that measured times depend on, but for the state of the machine.
@@ -45,8 +47,8 @@ std::string key_of(const ProfileRequest& request) {
   return digest_of(text);
 }
 
-// Nullopt if the profile was never kept, or the file is damaged or not of these models. They may have
-// moved since.
+// Nullopt if the profile was never kept, or the file is damaged or not of these models (it can be
+// edited, or copied to another name). They may have moved since.
 std::optional<ProblemDraft> kept_profile(const std::string& path,
                                          const std::vector<ModelFile>& files) {
   std::error_code unreachable;
@@ -56,7 +58,11 @@ std::optional<ProblemDraft> kept_profile(const std::string& path,
     if (draft.models.size() != files.size()) return std::nullopt;
     for (std::size_t i = 0; i < files.size(); ++i) {
       if (!draft.models[i].source) return std::nullopt;
-      draft.models[i].source->path = fs::absolute(files[i].path).lexically_normal().string();
+      ModelSource& source = *draft.models[i].source;
+      if (source.digest != digest_of_file(files[i].path) || source.shapes != files[i].shapes) {
+        return std::nullopt;
+      }
+      source.path = fs::absolute(files[i].path).lexically_normal().string();
     }
     return draft;
   } catch (const InputError&) {
@@ -98,7 +104,7 @@ ProblemFile as_file(ProblemDraft draft, const std::string& path) {
 ProblemDraft estimated(const ModelFile& file, const ClusterFile& cluster,
                        const std::vector<PeakRates>& rates) {
   const BackendEntry& backend = *backend_reading(file.path);
-  const auto model = runtime_named(backend.name).read(file.path, shapes_named(file.shapes));
+  const auto model = read_model(runtime_named(backend.name), file);
   ProblemDraft draft =
       draft_of(model->graph(), model_name_of(file.path), source_of(file.path, file.shapes, {}));
   estimate_times(draft, model->graph(), cluster.cluster, rates);
@@ -133,12 +139,19 @@ std::string cache_folder() {
   return (fs::path(home) / ".cache" / "placewright").string();
 }
 
-ProblemFile measured_problem(const std::vector<ModelFile>& files, const DeviceOptions& devices,
+std::vector<ModelFile> with_fixed_shapes(std::vector<ModelFile> files, bool quiet) {
+  const std::string chosen = fix_open_shapes(files);
+  require_fixed_shapes(files);
+  if (!chosen.empty()) say(quiet, printable(chosen));
+  return files;
+}
+
+ProblemFile measured_problem(const std::vector<ModelFile>& given, const DeviceOptions& devices,
                              bool quiet) {
   ProfileRequest request;
+  request.targets = devices.targets(*backend_reading(given.front().path));
+  const std::vector<ModelFile> files = with_fixed_shapes(given, quiet);
   request.files = files;
-  request.targets = devices.targets(*backend_reading(files.front().path));
-  require_fixed_shapes(files);
   const std::string where = fmt::format("{}", fmt::join(names_of(request.targets), ", "));
   const std::string folder = cache_folder();
   const std::string kept =
@@ -160,11 +173,11 @@ ProblemFile measured_problem(const std::vector<ModelFile>& files, const DeviceOp
   return as_file(std::move(draft), files.front().path);
 }
 
-ProblemFile estimated_problem(const std::vector<ModelFile>& files, const std::string& cluster_path,
+ProblemFile estimated_problem(const std::vector<ModelFile>& given, const std::string& cluster_path,
                               bool quiet) {
   const ClusterFile cluster = read_cluster(cluster_path);
   const std::vector<PeakRates> rates = rates_by_kind(cluster);
-  require_fixed_shapes(files);
+  const std::vector<ModelFile> files = with_fixed_shapes(given, quiet);
   std::vector<ProblemDraft> drafts;
   for (const ModelFile& file : files) drafts.push_back(estimated(file, cluster, rates));
   say(quiet, fmt::format("times estimated for the devices of {}, not measured", cluster.file));

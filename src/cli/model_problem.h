@@ -20,13 +20,17 @@ namespace placewright::cli {
 // neither is known.
 std::string cache_folder();
 
+// Inputs with an open shape get a usual one (backends/usual_shapes.h), of which a sentence on stderr
+// tells, unless `quiet`. Throws InputError for an input with any number of axes.
+std::vector<ModelFile> with_fixed_shapes(std::vector<ModelFile> files, bool quiet);
+
 // Measured; progress goes to the terminal. A sentence on stderr says where the times come from,
 // unless `quiet`. Throws InputError, RuntimeError and UsageError.
-ProblemFile measured_problem(const std::vector<ModelFile>& files, const DeviceOptions& devices,
+ProblemFile measured_problem(const std::vector<ModelFile>& given, const DeviceOptions& devices,
                              bool quiet);
 
 // Estimated for the devices of a cluster file. Throws InputError.
-ProblemFile estimated_problem(const std::vector<ModelFile>& files, const std::string& cluster,
+ProblemFile estimated_problem(const std::vector<ModelFile>& given, const std::string& cluster,
                               bool quiet);
 
 }  // namespace placewright::cli

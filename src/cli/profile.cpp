@@ -9,10 +9,12 @@
 #include "cli/choice_option.h"
 #include "cli/device_options.h"
 #include "cli/interruption.h"
+#include "cli/model_problem.h"
 #include "cli/number_option.h"
 #include "cli/output_options.h"
 #include "cli/profile_summary.h"
 #include "cli/status_line.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "formats/problem_file.h"
 #include "formats/text_file.h"
@@ -44,8 +46,8 @@ struct ProfileOptions {
 
 ProfileRequest request_of(const ProfileOptions& options) {
   ProfileRequest request;
-  request.files = options.shapes.files(options.models);
   request.targets = options.devices.targets(backend_of_models(options.models));
+  request.files = with_fixed_shapes(options.shapes.files(options.models), options.output.quiet);
   if (!options.path.empty() && options.path != "-") {
     request.folder = std::filesystem::absolute(options.path).parent_path().string();
   }
@@ -73,7 +75,7 @@ ExitCode profile_models(const ProfileOptions& options) {
     profile = profile_models(request);
   }
   if (!profile) {
-    fmt::print(stderr, "placewright: interrupted, nothing is written\n");
+    tell("placewright: interrupted, nothing is written\n");
     return ExitCode::no;
   }
   if (options.objective) {
@@ -83,14 +85,15 @@ ExitCode profile_models(const ProfileOptions& options) {
   ProblemFile file;
   file.file = input_name(options.models.front());
   const Problem problem = build_problem(profile->draft, file);
+  const bool kept = !options.strict || profile->doubts.empty();
+  // First of all: a measurement takes minutes, and standard output may be full.
+  if (kept && !options.path.empty()) write_whole(options.path, text);
   if (options.path != "-") print(options, *profile);
   options.output.warn(profile->notes);
   for (const std::string& doubt : profile->doubts) {
     options.output.warn({"not valid: " + doubt});
   }
-  if (options.strict && !profile->doubts.empty()) return ExitCode::no;
-  if (!options.path.empty()) write_whole(options.path, text);
-  return ExitCode::success;
+  return kept ? ExitCode::success : ExitCode::no;
 }
 
 }  // namespace

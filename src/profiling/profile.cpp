@@ -159,7 +159,7 @@ class Profiler {
     times_.resize(request_.files.size());
     for (const ModelFile& file : request_.files) {
       request_.measure.check();
-      models_.push_back(runtime_.read(file.path, shapes_named(file.shapes)));
+      models_.push_back(read_model(runtime_, file));
       read_.push_back(models_.back().get());
       const ModelGraph& graph = models_.back()->graph();
       require_no_text_inputs(graph, file.path);
