@@ -545,6 +545,7 @@ NB_MODULE(_native, module) {
              "progress"_a.none(), nb::rv_policy::take_ownership);
   nb::class_<Session>(module, "Session")
       .def(nb::init<const Problem&, const Plan&>(), unlocked)
+      .def("add_variant", &Session::add_variant, nb::arg("problem"), nb::arg("plan"))
       .def_prop_ro("inputs", [](const Session& session) { return array_types(session.inputs()); })
       .def_prop_ro("outputs", [](const Session& session) { return array_types(session.outputs()); })
       .def("run_all", &run_samples);

@@ -63,6 +63,13 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
+  // Another plan of the same models for other shapes of their inputs. From then on a sample runs in
+  // the first variant whose inputs have the shapes of its arrays. Each variant holds its own weights.
+  // Throws as the constructor does, and std::invalid_argument if names or types of inputs or outputs
+  // are others.
+  void add_variant(const Problem& problem, const Plan& plan);
+
+  // Of the plan that the session was made with.
   [[nodiscard]] const Problem& problem() const;
   [[nodiscard]] const Plan& plan() const;
   [[nodiscard]] const std::vector<ArrayType>& inputs() const;
@@ -70,8 +77,8 @@ class Session {
 
   // One inference of every model. Numbers are converted to the input's type if none is out of range,
   // and a leading dimension of 1 may be missing. An input that is not given keeps its last value; at
-  // first it is random. Throws std::invalid_argument for an input that does not exist or does not fit,
-  // std::runtime_error if a device fails.
+  // first it is random. Throws std::invalid_argument for an input that does not exist or does not fit
+  // (of several variants, any of them), std::runtime_error if a device fails.
   NamedArrays run(const NamedArrays& inputs);
 
   // Several samples, in order. Under a throughput plan they overlap, as in a pipeline.

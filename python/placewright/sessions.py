@@ -65,11 +65,16 @@ class ArrayType:
 
 class Session:
     """A plan, compiled for its devices, that runs when it is given inputs. Its problem names the files of the models,
-    as those of `measure` do. One call at a time."""
+    as those of `measure` do. One call at a time.
 
-    def __init__(self, plan: Plan) -> None:
+    `variants` are plans of the same models for other shapes of their inputs. A sample runs in the first one whose
+    inputs have the shapes of its arrays. `inputs` and `outputs` are those of the first plan."""
+
+    def __init__(self, plan: Plan, *variants: Plan) -> None:
         self.plan = plan
         self._native = _native.Session(plan.problem._native, plan._found())
+        for variant in variants:
+            self._native.add_variant(variant.problem._native, variant._found())
         self.inputs = {name: ArrayType(element, tuple(shape)) for name, element, shape in self._native.inputs}
         self.outputs = {name: ArrayType(element, tuple(shape)) for name, element, shape in self._native.outputs}
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "backends/import.h"
+#include "backends/model_files.h"
 #include "backends/registry.h"
 #include "backends/target_devices.h"
 #include "machine/target_cluster.h"
@@ -22,10 +24,11 @@ namespace {
 using ::testing::HasSubstr;
 
 // Estimated costs: what a session computes does not depend on them.
-Problem estimated(const std::string& path, Objective objective) {
+Problem estimated(const std::string& path, Objective objective,
+                  const std::vector<std::string>& shapes = {}) {
   const std::vector<Target> targets = all_targets(backend_named(kDefaultBackend));
-  const auto model = runtime_named(kDefaultBackend).read(path);
-  ProblemDraft draft = draft_of(model->graph(), "tiny", source_of(path, {}, {}));
+  const auto model = runtime_named(kDefaultBackend).read(path, shapes_named(shapes));
+  ProblemDraft draft = draft_of(model->graph(), "tiny", source_of(path, shapes, {}));
   const Cluster cluster = cluster_of_targets(targets, devices_of(targets));
   std::vector<PeakRates> rates;
   for (const std::size_t device : first_of_each_kind(cluster)) {
@@ -73,6 +76,36 @@ std::size_t devices_used(const Session& session) {
   std::set<DeviceId> used;
   for (const OpId op : session.problem().ops()) used.insert(session.plan().placement[op]);
   return used.size();
+}
+
+TEST_F(SessionTest, ASampleRunsInTheVariantOfItsShapes) {
+  Session both = session("single");
+  const std::vector<std::size_t> shape = both.inputs().front().shape;
+  const std::string& name = both.inputs().front().name;
+  std::vector<std::size_t> twice = shape;
+  twice[0] = 2;
+  const Problem problem =
+      estimated(model_, Objective::latency, {fmt::format("{}={}", name, fmt::join(twice, "x"))});
+  const Plan plan = solve(problem, {.planner = "single"}).answer.plan.value();
+  both.add_variant(problem, plan);
+  Session large(problem, plan);
+  Session small = session("single");
+  const NamedArrays one = filled(small, 0.5F);
+  const NamedArrays two = filled(large, 0.5F);
+  const std::vector<NamedArrays> samples = {one, two, two, one};
+  const std::vector<NamedArrays> outputs = both.run_all(samples);
+  ASSERT_EQ(outputs.size(), 4U);
+  for (const std::size_t i : {0U, 3U}) expect_close(first_of(outputs[i]), first_of(small.run(one)));
+  for (const std::size_t i : {1U, 2U}) expect_close(first_of(outputs[i]), first_of(large.run(two)));
+  NamedArrays none = one;
+  none.begin()->second = Array::of<float>({5}, std::vector<float>(5, 0));
+  try {
+    (void)both.run(none);
+    ADD_FAILURE() << "it ran";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("no variant takes inputs of these shapes; there are: " + name));
+  }
 }
 
 TEST_F(SessionTest, ComputesTheSameOnAnyPlacement) {

@@ -61,6 +61,16 @@ def split(problem: placewright.Problem) -> placewright.Plan:
     raise AssertionError("no cut is allowed")
 
 
+def test_a_sample_runs_in_the_variant_of_its_shapes(branches: Path, problem: placewright.Problem) -> None:
+    large = placewright.measure(branches, devices=DEVICES, repeat=2, shapes=["image=1x3x24x24"])
+    session = placewright.Session(split(problem), split(large))
+    for size in (16, 24):
+        image = np.random.default_rng(size).standard_normal((1, 3, size, size), np.float32)
+        assert session.run({"image": image})["joined"].shape == (1, 16, size, size)
+    with pytest.raises(ValueError, match="no variant takes inputs of these shapes; there are: image=1x3x16x16; image="):
+        session.run({"image": np.zeros((1, 3, 8, 8), np.float32)})
+
+
 def test_a_split_model_computes_what_the_whole_one_computes(branches: Path, problem: placewright.Problem) -> None:
     session = placewright.Session(split(problem))
     assert session.inputs["image"].shape == (1, 3, 16, 16) and session.inputs["image"].element == "f32"
