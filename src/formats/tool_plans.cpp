@@ -77,15 +77,15 @@ Layers layers_of(const Problem& problem, const char* what, const Place& place) {
     if (found.empty()) layers.stack = layer->stack;
     if (layer->stack != layers.stack) {
       throw std::invalid_argument(
-          fmt::format("its layers are in two stacks, '{}' and '{}', where one is asked for",
+          fmt::format("its layers are in two stacks, '{}' and '{}'; the tool takes one",
                       layers.stack, layer->stack));
     }
     last = i;
     const auto [entry, is_new] = found.try_emplace(layer->number, place(order[i]), order[i]);
     if (entry->second.first != place(order[i])) {
       throw std::invalid_argument(fmt::format(
-          "layer {} is on two {}s ('{}' and '{}' are apart), which cannot be said: keep the ops of "
-          "a layer together",
+          "layer {} is on two {}s ('{}' and '{}' are apart), which the tool cannot express: keep "
+          "the ops of a layer together",
           layer->number, what, problem.op(entry->second.second).name, name));
     }
   }
@@ -126,13 +126,14 @@ Layers stages_of(const Problem& problem, const Plan& plan) {
   }
   Layers layers = layers_of(problem, "stage", [&](OpId op) { return stage_of[op]; });
   if (!std::ranges::is_sorted(layers.of_layer)) {
-    throw std::invalid_argument("a later layer is in an earlier stage, which cannot be said");
+    throw std::invalid_argument(
+        "a later layer is in an earlier stage, which the tool cannot express");
   }
   const auto require_at = [&](const std::set<std::size_t>& places, std::size_t end,
                               const char* what) {
     if (!places.empty() && places != std::set{end}) {
       throw std::invalid_argument(
-          fmt::format("the {} is not in stage {}, which cannot be said", what, end + 1));
+          fmt::format("the {} is not in stage {}, which the tool cannot express", what, end + 1));
     }
   };
   require_at(layers.of_embedding, 0, "embedding");

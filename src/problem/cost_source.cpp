@@ -19,8 +19,8 @@ std::string caution_of(CostSource source) {
     case CostSource::estimated:
       return "the costs are estimated, not measured";
     case CostSource::disturbed:
-      return "the costs were measured while other work took the devices: profile again on an idle "
-             "machine";
+      return "other programs used the devices while the costs were measured: profile again on an "
+             "idle machine";
     case CostSource::stated:
     case CostSource::measured:
       break;
