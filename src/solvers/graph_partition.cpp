@@ -116,32 +116,36 @@ Adjacency to_adjacency(const PartitionGraph& graph) {
 
 // Scotch's objects, released in the end whatever happens.
 struct Objects {
+  SCOTCH_Context context;
   SCOTCH_Graph graph;
+  SCOTCH_Graph in_context;
   SCOTCH_Arch target;
   SCOTCH_Strat strategy;
 
   Objects() {
+    SCOTCH_contextInit(&context);
     SCOTCH_graphInit(&graph);
+    SCOTCH_graphInit(&in_context);
     SCOTCH_archInit(&target);
     SCOTCH_stratInit(&strategy);
   }
   ~Objects() {
     SCOTCH_stratExit(&strategy);
     SCOTCH_archExit(&target);
+    SCOTCH_graphExit(&in_context);
     SCOTCH_graphExit(&graph);
+    SCOTCH_contextExit(&context);
   }
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
 };
 
-// Whether Scotch succeeded; fills `part`.
+// Whether Scotch succeeded; fills `part`. In one thread: those that Scotch makes by itself spin while
+// they wait for each other, for minutes on a busy machine.
 bool run_scotch(const Adjacency& adjacency, const PartitionOptions& options,
                 std::vector<SCOTCH_Num>& part) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  SCOTCH_randomSeed(static_cast<SCOTCH_Num>(options.seed & 0x7fffffffU));
-  SCOTCH_randomReset();
-
   const std::vector<double> equal(static_cast<std::size_t>(options.parts), 1.0);
   const std::vector<double>& shares = options.shares.empty() ? equal : options.shares;
   const double largest = *std::max_element(shares.begin(), shares.end());
@@ -154,13 +158,20 @@ bool run_scotch(const Adjacency& adjacency, const PartitionOptions& options,
   Objects objects;
   const auto nodes = static_cast<SCOTCH_Num>(adjacency.node_load.size());
   const auto arcs = static_cast<SCOTCH_Num>(adjacency.neighbour.size());
+  if (SCOTCH_contextThreadSpawn(&objects.context, 1, nullptr) != 0 ||
+      SCOTCH_contextRandomClone(&objects.context) != 0) {
+    return false;
+  }
+  SCOTCH_contextRandomSeed(&objects.context, static_cast<SCOTCH_Num>(options.seed & 0x7fffffffU));
+  SCOTCH_contextRandomReset(&objects.context);
   return SCOTCH_graphBuild(&objects.graph, 0, nodes, adjacency.begin.data(), nullptr,
                            adjacency.node_load.data(), nullptr, arcs, adjacency.neighbour.data(),
                            adjacency.edge_load.data()) == 0 &&
          SCOTCH_archCmpltw(&objects.target, options.parts, sizes.data()) == 0 &&
          SCOTCH_stratGraphMapBuild(&objects.strategy, SCOTCH_STRATQUALITY, options.parts,
                                    options.imbalance) == 0 &&
-         SCOTCH_graphMap(&objects.graph, &objects.target, &objects.strategy, part.data()) == 0;
+         SCOTCH_contextBindGraph(&objects.context, &objects.graph, &objects.in_context) == 0 &&
+         SCOTCH_graphMap(&objects.in_context, &objects.target, &objects.strategy, part.data()) == 0;
 }
 
 }  // namespace
