@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 FORMATTED = $(shell find src include tests bench fuzz examples python cmake -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo test formatted tidied fuzz bench format lint docs clean
+.PHONY: setup build demo test formatted tidied fuzz bench bench-check format lint docs clean
 .NOTPARALLEL:
 
 build: setup
@@ -47,6 +47,14 @@ fuzz: setup
 
 bench: build
 	@for program in build/release/bench/*_bench; do [ ! -x "$$program" ] || "$$program" || exit 1; done
+
+# Instructions, values and bounds of fixed work beside the recorded ones: `make bench-check ONLY=googlenet,check`.
+# bench/recorded.py --record keeps new ones.
+bench-check:
+	@scripts/setup program bench
+	@[ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING
+	@cmake --build build/release -j $(JOBS) --target placewright_program
+	@bench/recorded.py --only "$(ONLY)"
 
 format: setup
 	@clang-format -i $(FORMATTED)
