@@ -147,7 +147,8 @@ def test_hosts_with_networks_of_their_own_run_one_plan(two_hosts: list[list[str]
     assert all(code == 0 for code, _ in outcomes), outcomes
 
 
-# Makes the package of the source tree importable in a script, as distributed_worker.py does, and goes to its folder.
+# Makes the package of the source tree importable in a script, as distributed_worker.py does, and
+# goes to its folder.
 IMPORTABLE = f"""import os, sys
 sys.path.insert(0, {str(WORKER.parents[2] / "python")!r})
 import placewright
@@ -202,7 +203,8 @@ def test_torchrun_restarts_a_job_by_itself_and_it_goes_on(tmp_path: Path) -> Non
         torch.testing.assert_close(found[name], value, rtol=0, atol=0)
 
 
-# --- what needs no job ------------------------------------------------------------------------------------------------
+# --- what needs no job
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

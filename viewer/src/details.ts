@@ -34,8 +34,8 @@ export class DetailsPanel {
     }
   }
 
-  // Without a selection its width belongs to the graph. A group may be clicked twice, to unfold it: until then the graph
-  // stays as wide as it is.
+  // Without a selection its width belongs to the graph. A group may be clicked twice, to unfold it:
+  // until then the graph stays as wide as it is.
   private show(selection: Selection | null) {
     clearTimeout(this.opening);
     if (!selection || selection.kind !== 'group' || !this.element.hidden) this.element.hidden = !selection;

@@ -1,5 +1,5 @@
-// The labels of cut edges: what each moves. Labels that would cover each other become one, which counts its edges. None
-// covers a box: what has no room is shown under the pointer.
+// The labels of cut edges: what each moves. Labels that would cover each other become one, which
+// counts its edges. None covers a box: what has no room is shown under the pointer.
 
 import { bytesText, plural, timeText } from './format';
 import { pointsOf, type Edge } from './graph_edges';
