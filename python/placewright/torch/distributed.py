@@ -247,8 +247,8 @@ class RankPipeline:
         return len(self.stages) - 1 in self.mine
 
     def parameters(self) -> list[torch.nn.Parameter]:
-        """The weights of this rank's stages, each once. A rank without any, which a plan may leave out, has one that is
-        empty, since an optimizer refuses to have none."""
+        """The weights of this rank's stages, each once. A rank that the plan leaves out has one empty weight, because
+        an optimizer needs at least one."""
         return list(self.modules.parameters()) or [torch.nn.Parameter(torch.empty(0))]
 
     def named_parameters(self) -> dict[str, torch.nn.Parameter]:
@@ -377,10 +377,13 @@ def pipeline(
     loss: Loss | None = None,
     ranks: Mapping[str, int] | None = None,
 ) -> RankPipeline:
-    """This rank's part of a throughput plan; called by all ranks of the job together. `example_inputs` are one
-    micro-batch, `loss(outputs, target)` the mean loss of one; without it the pipeline is for inference. `ranks` gives
-    the rank of each device by name; by default the first device is rank 0, and so on. For `interleaved` and
-    `zero-bubble` several devices of a rank have one stage each ('a#0', 'a#1': `ranks` maps both to the rank of a)."""
+    """Builds this rank's part of a throughput plan; all ranks of the job call it together.
+
+    `example_inputs` are one micro-batch. `loss(outputs, target)` is the mean loss of one; without it the pipeline is
+    for inference. `ranks` gives the rank of each device by name; by default the first device is rank 0, and so on.
+    For `interleaved` and `zero-bubble` several devices of a rank have one stage each ('a#0', 'a#1': `ranks` maps both
+    to the rank of a).
+    """
     chain = chain_of(model, example_inputs)
     names = plan.problem.device_names
     ranks_of = [ranks[name] for name in names] if ranks else list(range(len(names)))

@@ -220,9 +220,9 @@ class TailOnCpu:
 
 
 class Offloaded:
-    """A model whose weights do not all fit on the GPU. `variants` are both ways, `times` the milliseconds of a call of
-    each, `chosen` the faster; `resident` is how many of its atoms have their weights on the GPU. `predicted` is what
-    streaming was expected to take, in milliseconds."""
+    """A model whose weights do not all fit on the GPU. `variants` are the two ways to run it. `times` are the
+    milliseconds of a call of each, and `chosen` is the faster one. `resident` atoms have their weights on the GPU.
+    `predicted` is the expected time of streaming, in milliseconds."""
 
     def __init__(self, model: torch.nn.Module, atoms: Atoms, resident: int) -> None:
         self.model = model

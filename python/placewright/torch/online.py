@@ -524,12 +524,13 @@ def compile_online(
     shortest_piece: float | None = None,
     compiler: Compiler | None = None,
 ) -> Online:
-    """Devices that wait for arrivals of these models, each given with example inputs.
+    """Starts devices that wait for arrivals of these models, each given with example inputs.
 
-    `devices` are core sets for inputs on the CPU; without it, streams of the GPU that the inputs are on, where at most
-    `copies` arrivals of a model run at once: one more waits in `submit`. A decision takes at most `time_limit` seconds
-    of the planner, and what it takes to tell it the problem. A piece takes at least `shortest_piece` microseconds, by
-    default 300 on a GPU and 500 on cores, where its model is long enough: more than it costs to hand it over."""
+    `devices` are core sets, for inputs on the CPU. Without it they are streams of the GPU that the inputs are on;
+    there at most `copies` arrivals of a model run at once, and one more waits in `submit`. A decision takes at most
+    `time_limit` seconds of the planner. A piece takes at least `shortest_piece` microseconds if its model is long
+    enough; the default is 300 on a GPU and 500 on cores, which is more than handing a piece over costs.
+    """
     if not models:
         raise ValueError("there are no models")
     on_gpu = {value.is_cuda for _, inputs in models for value in pytree.tree_leaves((tuple(inputs), {}))}

@@ -306,8 +306,8 @@ def stages_of(atoms: Atoms, device_of: Sequence[str]) -> list[tuple[str, list[in
 
 
 class Pipeline:
-    """A model as a pipeline. `plan` is the planner's; `times` the milliseconds between two finished samples of each
-    variant, `chosen` the name of the best."""
+    """A model as a pipeline. `plan` is the plan of its stages. `times` are the milliseconds between two finished
+    samples of each variant, and `chosen` is the name of the best one."""
 
     def __init__(self, model: torch.nn.Module, program: Program, site: PipelineSite, plan: placewright.Plan) -> None:
         self.model = model
@@ -351,8 +351,8 @@ def compile_pipeline(
     compiler: Compiler | None = None,
     time_limit: float = 5.0,
 ) -> Pipeline:
-    """A model as a pipeline over devices: core sets ('cpu:0', 'cpu:1-3') for inputs on the CPU, partitions of the GPU
-    ('cuda:0/64', ...) for inputs there. Where one device alone gives more samples, it is used alone."""
+    """Makes a model a pipeline over devices: core sets ('cpu:0', 'cpu:1-3') for inputs on the CPU, partitions of the
+    GPU ('cuda:0/64', ...) for inputs there. If one device alone gives more samples, only that device is used."""
     captured = capture(model, example_inputs)
     program = compile_atoms(split_into_atoms(captured), compiler or inductor)
     site = measure_devices(program, devices)

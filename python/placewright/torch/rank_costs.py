@@ -50,10 +50,13 @@ def measure_ranks(
     optimizer_states: int = 2,
     seconds: float = 1.0,
 ) -> placewright.Problem:
-    """The problem of cutting the model into stages for the ranks of this job; called by all of them together. `name`
-    is that of this rank's device (default: its host and its number there), `memory` what it has in bytes. Atoms are
-    timed on all ranks at once, so that what ranks take from each other, or others from them, is in the times.
-    In training a weight counts for itself, its gradient and `optimizer_states` more."""
+    """Measures the model on the ranks of this job; all ranks call it together. The result is the problem of cutting
+    the model into stages.
+
+    `name` is that of this rank's device (default: its host and its number there), and `memory` its bytes. Atoms are
+    timed on all ranks at once, so the times contain what ranks and other programs take from each other. In training a
+    weight counts for itself, its gradient and `optimizer_states` more.
+    """
     chain = chain_of(model, example_inputs)
     where = device_of(model)
     rows = _atom_times(chain, training, _clocks(where)[0])
