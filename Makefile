@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 FORMATTED = $(shell find src include tests bench fuzz examples python cmake -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo test formatted tidied fuzz bench bench-check format lint docs clean
+.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check format lint docs clean
 .NOTPARALLEL:
 
 build: setup
@@ -19,6 +19,11 @@ demo:
 	@[ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING
 	@cmake --build build/release -j $(JOBS) --target placewright_program
 	@examples/demo.sh
+
+# The Python package as a file that `pip install` takes, in dist/.
+wheel:
+	@scripts/setup program python
+	@scripts/wheel dist
 
 # Everything, the cheap checks first. A preset is tested when it is configured, built and its tests have passed.
 test: setup formatted tidied tested-release tested-asan tested-tsan tested-fuzz

@@ -22,7 +22,7 @@ if(OpenVINO_FOUND)
   get_filename_component(openvino_folder "${openvino_library}" DIRECTORY)
   set_target_properties(placewright_openvino PROPERTIES
     CXX_VISIBILITY_PRESET hidden
-    INSTALL_RPATH "$<$<BOOL:${SKBUILD}>:$ORIGIN/../openvino/libs;>${openvino_folder}"
+    INSTALL_RPATH "$<IF:$<BOOL:${SKBUILD}>,$ORIGIN/../openvino/libs,${openvino_folder}>"
     LIBRARY_OUTPUT_DIRECTORY "${PLACEWRIGHT_PROGRAM_DIR}")
 else()
   message(STATUS "OpenVINO was not found: the verbs that run models will say so")

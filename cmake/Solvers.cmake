@@ -14,11 +14,21 @@ if(NOT highs_FOUND)
     message(FATAL_ERROR "HiGHS was not found: run scripts/setup (or make setup), or install HiGHS with its CMake files")
   endif()
   list(GET highs_libraries 0 highs_library)
+  set(highs_soname libhighs.so.1)
+  if(SKBUILD)
+    # The wheel of ortools brings a HiGHS of the same name and another version, and the loader keeps
+    # one library per name. So the copy in our wheel has a name of its own.
+    find_program(PATCHELF patchelf REQUIRED)
+    set(highs_soname libhighs-placewright.so.1)
+    file(COPY_FILE "${highs_library}" "${CMAKE_BINARY_DIR}/${highs_soname}")
+    set(highs_library "${CMAKE_BINARY_DIR}/${highs_soname}")
+    execute_process(COMMAND "${PATCHELF}" --set-soname ${highs_soname} "${highs_library}" COMMAND_ERROR_IS_FATAL ANY)
+  endif()
   set(PLACEWRIGHT_HIGHS_LIBRARY "${highs_library}")
   add_library(highs::highs SHARED IMPORTED)
   set_target_properties(highs::highs PROPERTIES
     IMPORTED_LOCATION "${highs_library}"
-    IMPORTED_SONAME libhighs.so.1
+    IMPORTED_SONAME ${highs_soname}
     INTERFACE_INCLUDE_DIRECTORIES "${HIGHS_INCLUDE_DIR}")
 endif()
 
@@ -35,9 +45,10 @@ target_include_directories(placewright_solver_libraries SYSTEM INTERFACE
 target_link_libraries(placewright_solver_libraries INTERFACE
   highs::highs "${SCOTCH_LIBRARY}" ${CMAKE_DL_LIBS})
 
+# A wheel finds the ortools that is installed beside it (python/placewright/libraries.py).
 file(GLOB ortools_libraries "${PROJECT_SOURCE_DIR}/.deps/venv/lib/python3*/site-packages/ortools/.libs/libortools.so.*")
 set(ortools_library "")
-if(ortools_libraries)
+if(ortools_libraries AND NOT SKBUILD)
   list(GET ortools_libraries 0 ortools_library)
 endif()
 set(PLACEWRIGHT_ORTOOLS_LIB "${ortools_library}" CACHE FILEPATH
