@@ -485,8 +485,9 @@ std::optional<OnlinePlanner::Decision> OnlinePlanner::decide(const Placement& pl
 
 namespace {
 
-// So many arrivals, or as many as are not over yet, come into the next window.
-constexpr std::size_t kNextArrivals = 128;
+// The next window takes arrivals of so many ops, or as many arrivals as are not over yet. A decision
+// looks at all of them, and each window costs a problem, a check and a bound.
+constexpr std::size_t kNextOps = 1024;
 // Where all arrivals must be in one problem: more ops would take gigabytes.
 constexpr std::size_t kMostArrivingOps = 1'000'000;
 
@@ -740,7 +741,7 @@ class OnlineMachine {
         trace_(trace),
         method_(method),
         options_(options),
-        least_window_(at_once ? trace.arrivals.size() : kNextArrivals),
+        least_window_(at_once ? trace.arrivals.size() : arrivals_of(catalogue, kNextOps)),
         coming_(trace.arrivals.size()) {
     std::iota(coming_.begin(), coming_.end(), std::size_t{0});
     std::ranges::stable_sort(coming_, {}, [&](std::size_t i) { return trace.arrivals[i].time; });
@@ -782,6 +783,11 @@ class OnlineMachine {
   }
 
  private:
+  // How many have about so many ops.
+  static std::size_t arrivals_of(const Problem& catalogue, std::size_t ops) {
+    return 1 + ops * catalogue.model_count() / std::max<std::size_t>(1, catalogue.op_count());
+  }
+
   // Whether the next window begins now at the latest.
   [[nodiscard]] bool has_come(double moment) const {
     return next_ < coming_.size() && trace_.arrivals[coming_[next_]].time <= moment;

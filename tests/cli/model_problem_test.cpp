@@ -88,9 +88,13 @@ TEST_F(ModelAsProblem, IsMeasuredHere) {
     return;
   }
   EXPECT_THAT(again.err, HasSubstr("times measured earlier"));
-  const std::size_t path = kept + std::string_view(", kept in ").size();
-  for (const char* text : {"{", R"({"placewright": "cluster"})"}) {
-    std::ofstream(result.err.substr(path, result.err.find('\n', path) - path)) << text;
+  const std::size_t begin = kept + std::string_view(", kept in ").size();
+  const std::string path = result.err.substr(begin, result.err.find('\n', begin) - begin);
+  auto of_another_model = nlohmann::json::parse(std::ifstream(path));
+  of_another_model["models"][0]["source"]["digest"] = std::string(64, '0');
+  for (const std::string& text :
+       {std::string("{"), std::string(R"({"placewright": "cluster"})"), of_another_model.dump()}) {
+    std::ofstream(path) << text;
     const auto anew = planned_here();
     EXPECT_EQ(anew.exit_code, 0) << anew.err;
     EXPECT_THAT(anew.err, HasSubstr("times measured now"));
