@@ -42,13 +42,18 @@ TEST(Npy, ReadsWhatItWrites) {
                std::invalid_argument);
 }
 
-std::string fault_of(const std::string& bytes) {
+template <class Parse>
+std::string fault_of(const std::string& bytes, Parse parse) {
   try {
-    (void)parse_npy(bytes, "test.npy");
+    (void)parse(bytes, "test");
   } catch (const InputError& error) {
     return error.what();
   }
   return "";
+}
+
+std::string fault_of(const std::string& bytes) {
+  return fault_of(bytes, parse_npy);
 }
 
 TEST(Npy, SaysWhatIsWrong) {
@@ -129,16 +134,12 @@ Packed packed(const std::string& name, const std::string& bytes, int level) {
 }
 
 std::string fault_of_archive(const std::string& bytes) {
-  try {
-    (void)parse_npz(bytes, "test.npz");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return fault_of(bytes, parse_npz);
 }
 
 TEST(Npz, ReadsWhatNumPyHasPacked) {
-  const auto arrays = parse_npz(read_whole(testing::source_path("tests/data/cases/zeros1000.npz")), "zeros");
+  const auto arrays =
+      parse_npz(read_whole(testing::source_path("tests/data/cases/zeros1000.npz")), "zeros");
   ASSERT_EQ(arrays.size(), 1U);
   EXPECT_EQ(arrays.at("q").count(), 1000U);
 }
