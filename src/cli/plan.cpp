@@ -16,6 +16,7 @@
 #include "cli/progress_line.h"
 #include "cli/repeated_option.h"
 #include "cli/terminal.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "formats/printable.h"
 #include "formats/text_file.h"
@@ -35,6 +36,7 @@ constexpr const char* kExamples =
     "  placewright plan bert.json resnet.json --cluster devices.json --objective "
     "total-completion\n"
     "  placewright plan graph.json --coarsen fusion --memory peak -o plan.json\n"
+    "  placewright plan cluster.json               a training step; see import --format sailor\n"
     "  placewright plan graph.json --start plan.json --pin conv1=gpu0 -o better.json\n"
     "\n"
     "Ctrl-C ends the search and gives the best plan so far.";
@@ -92,6 +94,10 @@ ExitCode plan(const PlanVerbOptions& options) {
   request.options = split_options(options.planner_options);
   request.budget = options.budget.budget();
   request.coarsening = options.coarsening.options();
+  if (const auto done = plan_training_problem(options.problem.path, request.budget.seconds,
+                                              options.path, options.output)) {
+    return *done;
+  }
 
   ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);

@@ -1,10 +1,13 @@
 #include "cli/training.h"
 
 #include <filesystem>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/choice_option.h"
+#include "cli/interruption.h"
 #include "cli/number_option.h"
 #include "cli/record_table.h"
 #include "cli/repeated_option.h"
@@ -14,6 +17,7 @@
 #include "formats/sailor.h"
 #include "formats/text_file.h"
 #include "formats/training_constants.h"
+#include "planners/training/training_planner.h"
 #include "verify/training.h"
 
 namespace placewright::cli {
@@ -22,15 +26,23 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kGroup = "Sailor";
+constexpr double kOptimalGap = 1e-6;
 
-// The plan in the file; nothing if it is a file of another kind, which the verb's own reader opens.
-std::optional<TrainingFile> opened_plan(const std::string& path, const OutputOptions& output) {
+using Reader = TrainingFile (*)(std::string_view text, const std::string& path);
+
+// Nothing if the file is of another kind, which the verb's own reader opens.
+std::optional<TrainingFile> opened(const std::string& path, std::string_view kind, Reader read,
+                                   const OutputOptions& output) {
   if (path == "-" || !std::filesystem::is_regular_file(path)) return std::nullopt;
   const std::string text = read_whole(path);
-  if (!begins_as(text, "training-plan")) return std::nullopt;
-  TrainingFile file = read_training_plan(text, path);
+  if (!is_training_file(text, kind)) return std::nullopt;
+  TrainingFile file = read(text, path);
   output.warn(file.warnings);
   return file;
+}
+
+std::optional<TrainingFile> opened_plan(const std::string& path, const OutputOptions& output) {
+  return opened(path, "training-plan", read_training_plan, output);
 }
 
 Json violations_json(const std::vector<std::string>& violations) {
@@ -158,6 +170,40 @@ void apply_prices(const SailorOptions& options, TrainingProblem& problem) {
   }
 }
 
+std::vector<std::size_t> numbers_of(const StepCost& cost) {
+  std::vector<std::size_t> stages(cost.stages.size());
+  std::iota(stages.begin(), stages.end(), std::size_t{0});
+  return stages;
+}
+
+void print_outcome(const TrainingProblem& problem, const TrainingAnswer& answer,
+                   const OutputOptions& output) {
+  const TrainingFile file{problem, answer, {}};
+  const StepCost cost = StepModel(problem).cost(answer.plan);
+  if (output.json) {
+    Json document = {{"status", answer.gap() <= kOptimalGap ? "optimal" : "feasible"},
+                     {"objective", name_of(problem.objective)},
+                     {"planner", answer.planner},
+                     {"value", answer.value},
+                     {"lower_bound", answer.lower_bound},
+                     {"gap", answer.gap()},
+                     {"bound_method", answer.bound_method},
+                     {"planning_seconds", answer.seconds},
+                     {"micro_batch", answer.plan.micro_batch},
+                     {"gpus", gpus_of(answer.plan)}};
+    document.update(step_table(answer).json(cost));
+    document["stages"] = stage_table(file, cost).json(numbers_of(cost));
+    print_json(document);
+  } else if (!output.quiet) {
+    fmt::print("{} {}, bound {} (gap {}), found by {} in {}\n", name_of(problem.objective),
+               number_text(answer.value), number_text(answer.lower_bound),
+               percent_text(answer.gap()), answer.planner, duration_text(answer.seconds));
+    fmt::print("{} GPUs, micro-batches of {}\n\n{}\n{}", gpus_of(answer.plan),
+               answer.plan.micro_batch, step_table(answer).lines(cost),
+               stage_table(file, cost).text(numbers_of(cost)));
+  }
+}
+
 }  // namespace
 
 std::optional<ExitCode> check_training(const std::string& path, const OutputOptions& output) {
@@ -196,18 +242,43 @@ std::optional<ExitCode> simulate_training(const std::string& path, const OutputO
   }
   output.warn(verdict.violations);
   const StepCost cost = StepModel(file->problem).cost(file->answer->plan);
-  std::vector<std::size_t> stages(cost.stages.size());
-  for (std::size_t s = 0; s < stages.size(); ++s) stages[s] = s;
   const auto steps = step_table(*file->answer);
   if (output.json) {
     Json document = {{"objective", name_of(file->problem.objective)},
                      {"value", cost.value(file->problem.objective)}};
     document.update(steps.json(cost));
-    document["stages"] = stage_table(*file, cost).json(stages);
+    document["stages"] = stage_table(*file, cost).json(numbers_of(cost));
     print_json(document);
   } else if (!output.quiet) {
-    fmt::print("{}\n{}", steps.lines(cost), stage_table(*file, cost).text(stages));
+    fmt::print("{}\n{}", steps.lines(cost), stage_table(*file, cost).text(numbers_of(cost)));
   }
+  return ExitCode::success;
+}
+
+std::optional<ExitCode> plan_training_problem(const std::string& path, double seconds,
+                                              const std::string& written,
+                                              const OutputOptions& output) {
+  const auto file = opened(path, "training-problem", read_training_problem, output);
+  if (!file) return std::nullopt;
+  const TrainingProblem& problem = file->problem;
+  const Interruption interruption;
+  const TrainingOutcome outcome =
+      plan_training(problem, {.seconds = seconds, .stop = interruption.flag()});
+  const TrainingAnswer& answer = outcome.answer;
+  if (answer.plan.stages.empty()) {
+    fmt::print(stderr, "placewright: {}\n",
+               outcome.proved_infeasible ? "infeasible: no plan fits the memory of the GPUs"
+                                         : "no plan was found");
+    return ExitCode::no;
+  }
+  const TrainingVerdict verdict = verify_training(problem, answer);
+  if (!verdict.violations.empty()) {
+    fmt::print(stderr, "placewright: internal error: the plan is not valid: {}\n",
+               printable(verdict.violations.front()));
+    return ExitCode::fault;
+  }
+  if (written != "-") print_outcome(problem, answer, output);
+  if (!written.empty()) write_whole(written, write_training_plan(problem, answer));
   return ExitCode::success;
 }
 
@@ -222,6 +293,7 @@ void SailorOptions::add_to(CLI::App& verb) {
       ->group(kGroup);
   add_repeated(verb, "--price", prices, "KIND=PRICE", "What a GPU costs for an hour")
       ->group(kGroup);
+  add_choice(verb, "--minimise", minimise, "Of the plans made for the problem")->group(kGroup);
   add_number(verb, "--batch", batch, {1, 1000000}, "Samples of a step")->group(kGroup);
   verb.add_option("--constants", constants, "What runs of clusters taught, by kinds of GPU")
       ->type_name("FILE")
@@ -238,6 +310,7 @@ ExitCode import_sailor(const std::string& folder, const SailorOptions& options,
         "{} has no constants for these GPUs: taken as if nothing was learnt", options.constants));
   }
   apply_prices(options, file.problem);
+  if (options.minimise) file.problem.objective = *options.minimise;
   output.warn(file.warnings);
   std::string text;
   if (file.answer) {

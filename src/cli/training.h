@@ -15,6 +15,10 @@ namespace placewright::cli {
 
 std::optional<ExitCode> check_training(const std::string& path, const OutputOptions& output);
 std::optional<ExitCode> simulate_training(const std::string& path, const OutputOptions& output);
+// `plan PROBLEM`: the plan goes to `written` if that is not empty.
+std::optional<ExitCode> plan_training_problem(const std::string& path, double seconds,
+                                              const std::string& written,
+                                              const OutputOptions& output);
 
 // `import --format sailor FOLDER`.
 struct SailorOptions {
@@ -24,6 +28,7 @@ struct SailorOptions {
   std::vector<std::string> prices;  // KIND=PRICE
   std::string constants;
   std::optional<int> batch;
+  std::optional<TrainingObjective> minimise;
 
   void add_to(CLI::App& verb);
 };

@@ -44,6 +44,16 @@ double curve_at(const PoolLink& link, double bytes) {
   return std::min((link.a * x * x + link.b * x + link.c) * 1e9, link.best);
 }
 
+double hourly_price(const TrainingProblem& problem, const TrainingPlan& plan) {
+  double price = 0;
+  for (const TrainingStage& stage : plan.stages) {
+    for (const StageReplica& replica : stage.replicas) {
+      price += replica.degree * problem.kinds[problem.pools[replica.pool].kind].price;
+    }
+  }
+  return price;
+}
+
 }  // namespace
 
 StepModel::StepModel(const TrainingProblem& problem)
@@ -181,9 +191,13 @@ StageCost StepModel::stage_cost(const TrainingPlan& plan, std::size_t index) con
   return cost;
 }
 
+double StepModel::value_of(double seconds, const TrainingPlan& plan) const {
+  if (problem_->objective == TrainingObjective::step_time) return seconds;
+  return seconds * hourly_price(*problem_, plan) / kSecondsPerHour;
+}
+
 StepCost StepModel::cost(const TrainingPlan& plan) const {
   StepCost step;
-  double hourly = 0;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     StageCost stage = stage_cost(plan, s);
     step.fill += stage.slot;
@@ -192,13 +206,10 @@ StepCost StepModel::cost(const TrainingPlan& plan) const {
     step.all_reduce = std::max(step.all_reduce, stage.all_reduce);
     step.memory = std::max(step.memory, stage.memory);
     step.fits = step.fits && stage.fits;
-    for (const StageReplica& replica : plan.stages[s].replicas) {
-      hourly += replica.degree * problem_->kinds[problem_->pools[replica.pool].kind].price;
-    }
     step.stages.push_back(std::move(stage));
   }
   step.seconds = step.fill + step.steady + step.update + step.all_reduce;
-  step.price = step.seconds * hourly / kSecondsPerHour;
+  step.price = step.seconds * hourly_price(*problem_, plan) / kSecondsPerHour;
   return step;
 }
 

@@ -63,6 +63,9 @@ class StepModel {
   // The plan must be one that `verify/` accepts, memory apart.
   [[nodiscard]] StepCost cost(const TrainingPlan& plan) const;
 
+  // What the objective counts when a step of this plan takes so long.
+  [[nodiscard]] double value_of(double seconds, const TrainingPlan& plan) const;
+
   // Seconds that a group needs for the layers of a micro-batch; infinite where nothing was measured.
   [[nodiscard]] double compute(std::size_t kind, int degree, int micro_batch, std::size_t first,
                                std::size_t last) const;

@@ -180,7 +180,7 @@ struct TrainingWriting {
     text += fmt::format("[{}, {}]", stage.first, stage.last);
   }
   void append(GapForm, std::string& text, const TrainingAnswer& answer) const {
-    append_number(text, (answer.value - answer.lower_bound) / answer.value);
+    append_number(text, answer.gap());
   }
 };
 
@@ -270,9 +270,17 @@ std::string pool_name(const TrainingProblem& problem, std::size_t pool) {
   return nodes.zone.empty() ? kind : fmt::format("{}@{}", kind, nodes.zone);
 }
 
-bool begins_as(std::string_view text, std::string_view kind) {
-  constexpr std::size_t kHead = 200;
-  return text.substr(0, kHead).find(fmt::format("\"{}\"", kind)) != std::string_view::npos;
+bool is_training_file(std::string_view text, std::string_view kind) {
+  constexpr std::string_view kKey = "\"placewright\"";
+  for (std::size_t at = text.find(kKey); at != std::string_view::npos;
+       at = text.find(kKey, at + 1)) {
+    const std::size_t value = text.find_first_not_of(": \t\r\n", at + kKey.size());
+    if (value != std::string_view::npos && text[value] == '"' &&
+        text.substr(value + 1).starts_with(fmt::format("{}\"", kind))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 TrainingFile read_training_problem(std::string_view text, const std::string& path) {

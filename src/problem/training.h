@@ -137,6 +137,8 @@ struct TrainingAnswer {
   double seconds = 0;          // of planning
   double measured = 0;         // seconds of a real step; 0: it was not run
   double measured_memory = 0;  // bytes on the fullest GPU
+
+  [[nodiscard]] double gap() const { return value > 0 ? (value - lower_bound) / value : 0; }
 };
 
 }  // namespace placewright

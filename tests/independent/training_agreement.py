@@ -123,6 +123,35 @@ class TrainingAgreement(unittest.TestCase):
         self.assertGreater(valid, PROBLEMS // 10)
         self.assertGreater(refused, PROBLEMS // 20)
 
+    def test_plans_are_the_best_of_all(self):
+        dice = random.Random(8)
+        planned = impossible = 0
+        for _ in range(PROBLEMS):
+            document = random_problem(dice, most_layers=3)
+            document["batch"] = dice.choice([2, 3, 4])
+            while sum(pool["gpus"] * pool["count"] for pool in document["pools"]) > 4:
+                for pool in document["pools"]:
+                    pool["gpus"], pool["count"] = dice.choice([1, 2, 4]), 1
+                if len(document["pools"]) > 3:
+                    document["pools"].pop()
+            names = {training.pool_name(pool) for pool in document["pools"]}
+            document["links"] = [link for link in document["links"] if {link["from"], link["to"]} <= names]
+            best = training.optimum(training.TrainingProblem(document))
+            path = self.folder / "problem.json"
+            path.write_text(json.dumps(document))
+            code, printed, _ = run("plan", path, "--json", "-o", self.folder / "best.json")
+            if math.isinf(best):
+                self.assertEqual(code, 1)
+                impossible += 1
+                continue
+            found = json.loads(printed)
+            self.assertTrue(math.isclose(found["value"], best, rel_tol=1e-9, abs_tol=1e-12), (found, best, document))
+            self.assertEqual(found["status"], "optimal")
+            self.assertEqual(run("check", self.folder / "best.json")[0], 0)
+            planned += 1
+        self.assertGreater(planned, PROBLEMS // 3)
+        self.assertGreater(impossible, 0)
+
     def test_bad_files_are_refused_with_their_place(self):
         document = random_problem(random.Random(1))
         plan = {"micro_batch": 1, "stages": [{"layers": [0, 99], "replicas": []}]}
