@@ -17,14 +17,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from placewright import _native
 from placewright.planning import Plan, Problem
+from placewright.planning import planners as planners_here
 
 Placement = Mapping[str, str] | ArrayLike
 Function = Callable[[Problem], Plan | Placement]
 Method = str | Function | Plan | Placement
+
+_METHODS = "methods are a list or a mapping: names of planners, functions, plans or placements"
 
 # Values that differ by less are equal.
 _EQUAL = 1e-9
@@ -80,9 +84,11 @@ def _named(methods: Sequence[Method] | Mapping[str, Method]) -> dict[str, Method
     if isinstance(methods, Mapping):
         return dict(methods)
     if isinstance(methods, str) or not isinstance(methods, Iterable):
-        raise ValueError("methods are a list or a mapping: names of planners, functions, plans or placements")
+        raise ValueError(_METHODS)
     named: dict[str, Method] = {}
     for method in methods:
+        if isinstance(method, int | float | np.number):
+            raise ValueError(f"{_METHODS}; a placement alone goes into a list of its own")
         name = _name_of(method)
         count = sum(known == name or known.startswith(name + " ") for known in named)
         named[name if count == 0 else f"{name} {count + 1}"] = method
@@ -107,8 +113,9 @@ def _own_plan(problem: Problem, name: str, method: Function | Plan | Placement) 
     try:
         found = answer._found() if isinstance(answer, Plan) else problem.plan_for(answer)._found()
         return Plan(problem, _native.result_of(problem._native, found, name, seconds))
-    except ValueError as error:
-        return Plan(problem, _native.result_of(problem._native, None, name, seconds, reason=str(error)))
+    except (TypeError, ValueError) as error:
+        reason = "the function returned nothing" if answer is None else str(error)
+        return Plan(problem, _native.result_of(problem._native, None, name, seconds, reason=reason))
 
 
 @functools.cache
@@ -221,7 +228,11 @@ def bench(
 
     `inputs` are names of published inputs, paths of problem files, or problems; `planners` those to run instead of
     all. `progress` is told each input before it begins."""
+    if not callable(method):
+        raise ValueError("a method to bench is a function from a problem to a placement")
     label = name or _name_of(method)
+    if any(planner.name == label for planner in planners_here()):
+        label += " (own)"
     known = published() if inputs is None or any(isinstance(given, str) for given in inputs) else {}
     comparisons: dict[str, Comparison] = {}
     for given in known if inputs is None else inputs:

@@ -186,10 +186,20 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
 }
 
 // Launches and weights are paid once where the times are estimates of known peaks.
-BatchGrowth growth_of(const ProblemOptions& problem, const ProblemDraft& draft) {
+BatchGrowth growth_of(const WhatIfOptions& options, const ProblemDraft& draft) {
   if (cost_source(draft) != CostSource::estimated) return {};
-  const ClusterFile cluster = problem.cluster.empty() ? ClusterFile{.cluster = draft.cluster}
-                                                      : read_cluster(problem.cluster);
+  const std::string& path = options.problem.cluster;
+  const ClusterFile cluster =
+      path.empty() ? ClusterFile{.cluster = draft.cluster} : read_cluster(path);
+  std::vector<std::string> warnings;
+  for (const DeviceKind& kind : draft.cluster.kinds) {
+    if (rates_of(cluster, kind.name)) continue;
+    warnings.push_back(
+        fmt::format("--batch: the peaks of the kind '{}' are not in the catalogue, so its times "
+                    "grow in proportion (--cluster FILE gives its rates)",
+                    kind.name));
+  }
+  options.output.warn(warnings);
   return [estimate = EstimatedBatch(draft, cluster)](OpId op, KindId kind, double samples) {
     return estimate.growth(op, kind, samples);
   };
@@ -315,7 +325,7 @@ ExitCode what_if_verb(const WhatIfOptions& options) {
   static_cast<void>(build_problem(std::move(file)));
   grid.sets = sets_of(options, draft);
   grid.purchases = purchases_of(options, draft);
-  if (!grid.batch.empty()) grid.growth = growth_of(options.problem, draft);
+  if (!grid.batch.empty()) grid.growth = growth_of(options, draft);
   if (are_sets_of_resources(draft.cluster)) grid.counted = countable_word(draft.cluster);
   require_few_points(grid);
   std::vector<WhatIfAnswer> answers;

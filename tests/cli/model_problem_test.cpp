@@ -43,6 +43,7 @@ TEST_F(ModelAsProblem, IsEstimatedForTheDevicesOfACluster) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("times estimated for the devices of"));
   EXPECT_THAT(result.out, HasSubstr("the costs are estimated, not measured"));
+  EXPECT_THAT(result.out, ContainsRegex("against no plan +.*the model uncut on gpu0"));
   const auto compared = run({"compare", model_, "--cluster",
                              example_path("clusters/two-a100-t4-cpu.json"), "--planners", "heft"});
   EXPECT_THAT(compared.out, HasSubstr("caution: the costs are estimated, not measured"));
@@ -59,6 +60,19 @@ TEST_F(ModelAsProblem, IsEstimatedForTheDevicesOfACluster) {
       "resources": [{"name": "twin"}, {"name": "twin"}]})")});
   EXPECT_EQ(twins.exit_code, 3);
   EXPECT_THAT(twins.err, HasSubstr("cluster.json: /resources/1: "));
+}
+
+TEST_F(ModelAsProblem, ABatchOfEstimatesPaysLaunchesAndWeightsOnce) {
+  const auto values = [&](const std::string& cluster) {
+    const auto result = run({"whatif", model_, "--cluster", cluster, "--batch", "1,8", "--planner",
+                             "single", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const auto points = result.json()["points"];
+    return std::pair(points[0]["value"].get<double>(), points[1]["value"].get<double>());
+  };
+  const auto [one, eight] = values(example_path("clusters/two-a100-t4-cpu.json"));
+  EXPECT_GT(eight, one);
+  EXPECT_LT(eight, 4 * one) << "so small a model is mostly launches";
 }
 
 TEST_F(ModelAsProblem, LeftWholeItHasNoCostOfACut) {

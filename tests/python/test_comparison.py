@@ -58,8 +58,21 @@ def test_the_number_of_a_device_that_is_not_there_is_no_plan() -> None:
 
 
 def test_what_is_no_list_of_methods_is_refused() -> None:
-    with pytest.raises(ValueError, match="a list or a mapping"):
-        placewright.compare(diamond(), "heft")
+    for wrong in ("heft", 5, [0, 1, 0, 1], np.zeros(4, int)):
+        with pytest.raises(ValueError, match="a list or a mapping"):
+            placewright.compare(diamond(), wrong)
+    with pytest.raises(ValueError, match="is a function"):
+        placewright.bench("heft")  # type: ignore[arg-type]
+
+
+def test_a_function_without_an_answer_has_no_plan() -> None:
+    (plan,) = placewright.compare(diamond(), [lambda problem: None]).plans
+    assert plan.planner == "function" and plan.reason == "the function returned nothing"
+
+
+def test_bench_keeps_a_method_apart_from_a_planner_of_its_name() -> None:
+    found = placewright.bench(fastest, [diamond()], name="heft", planners=["heft"], time_limit=1)
+    assert {"heft", "heft (own)"} == set(found.ratios())
 
 
 def test_bench_shows_a_method_beside_planners(tmp_path) -> None:
