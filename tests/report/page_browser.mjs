@@ -140,7 +140,7 @@ test('a real run beside a schedule', async () => {
   assert.match(await text(page, '#run'), /not run/);
   const planned = (await page.locator('#timeline').boundingBox()).height;
   await page.selectOption('#plan', { label: 'heft' });
-  assert.match(await text(page, '#measured'), /predicted 37, measured 74 \(off by −50\.0 %\).*outputs equal/);
+  assert.match(await text(page, '#measured'), /predicted 37 as stated, measured 74 as stated \(off by −50\.0 %\).*outputs equal/);
   assert.match(await text(page, '#baselines'), /2 threads111.*1\.50×/);
   assert.equal(await page.locator('#segments tbody tr').count(), 14);
 
@@ -150,8 +150,8 @@ test('a real run beside a schedule', async () => {
   const op = run.timeline.filter(({ device }) => device === 'd0').sort((a, b) => b.end - b.start - (a.end - a.start))[0];
   const segment = run.segments[op.segment - 1];
   const tip = await tipAt(page, (op.start + op.end) / 2 / 74, 26 + 26 + 3 + 11);
-  assert.ok(tip.startsWith(`segment ${op.segment}on d0${segment.first_op}, measured; predicted ${segment.predicted}`), tip);
-  assert.ok(tip.endsWith(`${op.start} to ${op.end} (${op.end - op.start})`), tip);
+  assert.ok(tip.startsWith(`segment ${op.segment}on d0${segment.first_op}, measured; predicted ${segment.predicted} as stated`), tip);
+  assert.ok(tip.endsWith(`${op.start} to ${op.end} as stated (${op.end - op.start} as stated)`), tip);
   const lane = await page.locator('#timeline').boundingBox();
   await page.mouse.click(lane.x + 132 + ((op.start + op.end) / 2 / 74) * (lane.width - 146), lane.y + 26 + 26 + 3 + 11);
   assert.equal(await text(page, '#details h3'), segment.first_op);
@@ -162,7 +162,7 @@ test('a real run beside a schedule', async () => {
 test('a real run beside a pipeline, and those that are not valid', async () => {
   const problem = join(root, 'examples/msr/throughput/LayerGraphs/bert24_inference.json');
   const said = { valid: /measured .* \(off by −50\.0 %\)/, disturbed: /not valid.*other work took the cores in 60 of 100/,
-    unsteady: /not valid.*the blocks of samples differ too much, [\d.]+ to [\d.]+;/ };
+    unsteady: /not valid.*the blocks of samples differ too much, [\d.]+ as stated to [\d.]+ as stated;/ };
   const beside = { valid: /3\.00×/, disturbed: /, disturbednot valid–/, unsteady: /, unsteadynot valid–/ };
   for (const quality of Object.keys(said)) {
     writeFileSync(file('run.json'), JSON.stringify(runOf(file('stages.json'), problem, quality)));

@@ -3,7 +3,7 @@
 
 import type { Measured, Run } from './data';
 import { h, replace } from './dom';
-import { disturbed, oneLine, plural, timeText, trimmed } from './format';
+import { disturbed, oneLine, plural, timeUnderTitle, titleOfTimes, trimmed } from './format';
 import type { State } from './state';
 
 const SHOWN = 200;
@@ -29,17 +29,18 @@ export class RunView {
   private time(measured: Measured): string {
     if (measured.median === null) return 'not valid';
     const mark = measured.valid ? '' : disturbed(measured) ? ', disturbed' : ', unsteady';
-    return timeText(measured.median, this.state.report.problem.unit) + mark;
+    return timeUnderTitle(measured.median, this.state.report.problem.unit) + mark;
   }
 
   private baselines(run: Run): HTMLElement {
     if (run.baselines.length === 0) return h('p', { class: 'quiet' }, 'What the model takes without a plan was not measured.');
+    const { unit } = this.state.report.problem;
     const several = run.baselines.some(({ total_completion: total }) => total !== null);
     const rows = run.baselines.map(({ name, latency, total_completion: total, per_second: rate, speedup }) =>
       h('tr', {}, h('th', { scope: 'row' }, oneLine(name, 60)), number(this.time(latency)),
         number(several ? (total ? this.time(total) : '–') : rate === null ? 'not valid' : trimmed(rate, 4)),
         number(speedup === null ? '–' : `${speedup.toFixed(2)}×`)));
-    return table('baselines', ['Without a plan', 'Latency', several ? 'Total completion' : 'Samples / s', 'The plan is faster by'], rows);
+    return table('baselines', ['Without a plan', titleOfTimes('Latency', unit), several ? titleOfTimes('Total completion', unit) : 'Samples / s', 'The plan is faster by'], rows);
   }
 
   private models(run: Run): HTMLElement | null {
@@ -48,8 +49,8 @@ export class RunView {
     const ends = problem.models.map(() => 0);
     plan.end?.forEach((end, op) => { ends[ops.model[op]] = Math.max(ends[ops.model[op]], end); });
     const rows = run.completions.map(({ name, measured }, model) =>
-      h('tr', {}, h('th', { scope: 'row' }, oneLine(name, 60)), number(timeText(ends[model], problem.unit)), number(this.time(measured))));
-    return table('completions', ['Model ends', 'Predicted', 'Measured'], rows);
+      h('tr', {}, h('th', { scope: 'row' }, oneLine(name, 60)), number(timeUnderTitle(ends[model], problem.unit)), number(this.time(measured))));
+    return table('completions', ['Model ends', titleOfTimes('Predicted', problem.unit), titleOfTimes('Measured', problem.unit)], rows);
   }
 
   private segments(run: Run): HTMLElement {
@@ -58,9 +59,10 @@ export class RunView {
       h('tr', {}, h('th', { scope: 'row' }, `${index + 1}`), h('td', {}, oneLine(segment.device, 40)), number(`${segment.ops}`),
         h('td', {}, h('button', { type: 'button', class: 'link', click: () => this.state.select({ kind: 'op', index: segment.first }, true) },
                       oneLine(ops.name[segment.first], 48))),
-        number(timeText(segment.predicted, problem.unit, 4)), number(this.time(segment.measured))));
+        number(timeUnderTitle(segment.predicted, problem.unit, 4)), number(this.time(segment.measured))));
+    const titles = ['Segment', 'Device', 'Ops', 'First op', titleOfTimes('Predicted', problem.unit), titleOfTimes('Measured', problem.unit)];
     const left = run.segments.length - rows.length;
-    return h('div', { class: 'scroll' }, table('segments', ['Segment', 'Device', 'Ops', 'First op', 'Predicted', 'Measured'], rows, ['Device', 'First op']),
+    return h('div', { class: 'scroll' }, table('segments', titles, rows, ['Device', 'First op']),
              left > 0 ? h('p', { class: 'quiet' }, `and ${plural(left, 'segment')} more`) : null);
   }
 }
