@@ -285,34 +285,32 @@ bool check_no_call_shares(const Problem& problem, const std::vector<Call>& calls
   return true;
 }
 
-constexpr int kNeverThere = -1;
-
-// For each op: how often a path ending in it has come back to `device`, at most. A path away from
-// the device that has not been there yet counts as kNeverThere.
-Table<OpId, int> returns_to(const Problem& problem, const Placement& placement, DeviceId device) {
-  Table<OpId, int> returns(problem.op_count(), kNeverThere);
+// For each op: how many visits to `device` a path that ends with the op makes at most. Each visit
+// is a run of ops on the device; the last one may still go on.
+Table<OpId, std::size_t> visits_to(const Problem& problem, const Placement& placement,
+                                   DeviceId device) {
+  Table<OpId, std::size_t> visits(problem.op_count(), 0);
   for (const OpId op : problem.topological_order()) {
     const bool here = placement[op] == device;
-    int most = here ? 0 : kNeverThere;
-    for (const OpId previous : problem.predecessors(op)) {
-      if (returns[previous] == kNeverThere) continue;
-      const bool comes_back = here && placement[previous] != device;
-      most = std::max(most, returns[previous] + (comes_back ? 1 : 0));
+    if (here) visits[op] = std::max<std::size_t>(visits[op], 1);
+    for (const OpId next : problem.successors(op)) {
+      const bool arrives = placement[next] == device && !here;
+      visits[next] = std::max(visits[next], visits[op] + (arrives ? 1 : 0));
     }
-    returns[op] = most;
   }
-  return returns;
+  return visits;
 }
 
+// A call for each visit.
 std::vector<Call> untimed_calls(const Problem& problem, const Placement& placement) {
   std::vector<Call> calls;
   const auto ops = ops_by_device(problem, placement);
   for (const DeviceId device : problem.devices()) {
     if (problem.on_host(device) || ops[device].empty()) continue;
-    const Table<OpId, int> returns = returns_to(problem, placement, device);
+    const Table<OpId, std::size_t> visits = visits_to(problem, placement, device);
     const std::size_t first = calls.size();
     for (const OpId op : ops[device]) {
-      const std::size_t index = first + static_cast<std::size_t>(returns[op]);
+      const std::size_t index = first + visits[op] - 1;
       while (calls.size() <= index) calls.push_back({device, {}, 0, 0});
       calls[index].ops.push_back(op);
     }
