@@ -123,9 +123,10 @@ double PartialSchedule::transfer(const Hop& hop, double ready, bool keep, double
   const SpaceId to = in_port(problem_, hop);
   Timeline* const out = from.valid() ? &out_ports_[from] : nullptr;
   Timeline* const in = to.valid() ? &in_ports_[to] : nullptr;
-  const double start = out != nullptr && in != nullptr
-                           ? earliest_in_both(*out, *in, ready, length, latest - length)
-                           : (out != nullptr ? out : in)->earliest(ready, length);
+  const double start = out == nullptr ? in_ports_[to].earliest(ready, length)
+                       : in == nullptr
+                           ? out->earliest(ready, length)
+                           : earliest_in_both(*out, *in, ready, length, latest - length);
   if (start + length == start) return start;      // lost in rounding: occupies nothing
   if (start + length > latest) return kInfinity;  // the probe is at its end
   for (Timeline* port : {out, in}) {
