@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "planners/flow/speed_up.h"
+#include "planners/methods/speed_up.h"
 
 namespace placewright {
 

@@ -8,8 +8,8 @@
 #include "evaluate/simulate.h"
 #include "planners/baselines/baselines.h"
 #include "planners/flow/chain_groups.h"
-#include "planners/flow/speed_up.h"
 #include "planners/latency/latency.h"
+#include "planners/methods/speed_up.h"
 
 namespace placewright {
 namespace {

@@ -9,7 +9,7 @@
 #include "analysis/variation.h"
 #include "evaluate/memory.h"
 #include "evaluate/placement_plan.h"
-#include "planners/packing.h"
+#include "planners/methods/packing.h"
 #include "planning/feasibility.h"
 #include "planning/service.h"
 #include "planning/sizes.h"

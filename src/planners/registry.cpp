@@ -41,8 +41,6 @@ std::vector<const PlannerEntry*> Registry::fitting(const Problem& problem) const
 Registry standard_registry() {
   Registry registry;
   register_baselines(registry);
-  // Before pipelines of all ops: at 100,000 of them those have no plan in a second, layers have.
-  register_large(registry);
   register_throughput(registry);
   register_latency(registry);
   register_calls(registry);

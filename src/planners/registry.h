@@ -30,7 +30,6 @@ class Registry {
 // comparison.
 void register_baselines(Registry& registry);
 void register_throughput(Registry& registry);
-void register_large(Registry& registry);
 void register_latency(Registry& registry);
 void register_calls(Registry& registry);
 void register_flow(Registry& registry);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the house rules of src/ and include/ by reading their #include lines: who may open whose door, which room may
-see a third party's headers, that only the program prints, and that a public header needs nothing but public headers.
-No two files define a type of the same name: a file that sees one of them links with the other's functions.
-The pages that tell of the rooms must say the same."""
+"""Checks the house rules of src/ and include/ by reading their #include lines: who may open whose door, which family
+of planners may include another (none), which room may see a third party's headers, that only the program prints, and
+that a public header needs nothing but public headers. No two files define a type of the same name: a file that sees one
+of them links with the other's functions. The pages that tell of the rooms must say the same."""
 
 import pathlib
 import re
@@ -46,6 +46,9 @@ PLUGINS = {
     "planners/learned/plugin": re.compile(r"(torch|ATen)/"),
 }
 
+# Families of planners stand beside each other, on what they share.
+SHARED_BY_FAMILIES = "methods"
+
 MAY_PRINT = {"cli"}
 PRINTS = re.compile(r"std::(cout|cerr|clog)\b|\b(f|v|vf)?printf\s*\(|\bputs\s*\(|\bfmt::print\s*\(")
 
@@ -72,9 +75,23 @@ def faults_of_plugins(place, bracket, header):
             yield f'includes "{header}": a plugin is loaded, nobody includes from it'
 
 
+def family_of(folder):
+    """The family of planners that a folder or header belongs to; None outside of families."""
+    parts = folder.split("/")
+    return parts[1] if parts[0] == "planners" and len(parts) > 1 else None
+
+
+def faults_of_family(place, header):
+    own, other = family_of(place), family_of(header.rpartition("/")[0])
+    if own and other and other not in (own, SHARED_BY_FAMILIES):
+        yield f'includes "{header}": a family of planners includes itself and {SHARED_BY_FAMILIES}/ only'
+
+
 def faults_of_include(place, bracket, header):
     room = place.split("/")[0]
     yield from faults_of_plugins(place, bracket, header)
+    if bracket == '"':
+        yield from faults_of_family(place, header)
     for owner, owned in OWNS_HEADERS.items():
         foreign = bracket == "<" or header.split("/")[0] not in MAY_INCLUDE
         if foreign and owned.search(header) and room != owner:
@@ -210,6 +227,14 @@ def check_the_checker():
         ("verify", '#include "evaluate/schedule.h"', True),
         ("planners", '#include "solvers/cp_sat.h"', False),
         ("planners", "#include <lemon/network_simplex.h>", True),
+        ("planners/latency", '#include "planners/latency/module.h"', False),
+        ("planners/latency", '#include "planners/methods/sweep.h"', False),
+        ("planners/latency", '#include "planners/planner.h"', False),
+        ("planners/latency", '#include "planners/published/published.h"', True),
+        ("planners/methods", '#include "planners/methods/fill.h"', False),
+        ("planners/methods", '#include "planners/latency/latency.h"', True),
+        ("planners/learned/plugin", '#include "planners/learned/learner.h"', False),
+        ("planners", '#include "planners/learned/learned.h"', False),
         ("planners", "#include <interfaces/highs_c_api.h>", True),
         ("solvers", "#include <scotch.h>", False),
         ("formats", "#include <openvino/openvino.hpp>", True),

@@ -1,5 +1,5 @@
-// The timers of schedules share the rules of evaluate/rules/. Here they meet on random problems with every
-// rule: what one makes in order, another times the same.
+// The timers of schedules share the rules of evaluate/rules/. Here they meet on random problems
+// with every rule: what one makes in order, another times the same.
 
 #include <algorithm>
 
@@ -17,7 +17,8 @@ using testing::RandomSource;
 
 constexpr std::uint64_t kProblems = 2000;
 
-// By seed: links or host, with and without congestion, lanes, overheads, resources and memory spaces.
+// By seed: links or host, with and without congestion, lanes, overheads, resources and memory
+// spaces.
 Problem random_schedule_problem(std::uint64_t seed) {
   testing::RandomProblemOptions options;
   options.objective = seed % 2 == 0 ? Objective::latency : Objective::total_completion;
@@ -58,8 +59,8 @@ class TimersTest : public ::testing::TestWithParam<std::uint64_t> {
   }
 };
 
-// Counters in place of times, and the rules once more: an event-driven schedule can nowhere be earlier
-// in its own order.
+// Counters in place of times, and the rules once more: an event-driven schedule can nowhere be
+// earlier in its own order.
 TEST_P(TimersTest, WhatIsDispatchedIsRetimedTheSame) {
   for_each_problem(
       [](const Problem& problem, const Placement& placement, const Table<OpId, double>& priority) {

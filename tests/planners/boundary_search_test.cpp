@@ -1,14 +1,14 @@
 // The search over boundaries and the annealing of stages, against enumeration.
 
-#include "planners/throughput/boundary_search.h"
+#include "planners/methods/boundary_search.h"
 
 #include <optional>
 
 #include <gtest/gtest.h>
 
 #include "analysis/generate.h"
-#include "planners/throughput/contiguous_search.h"
-#include "planners/throughput/stage_annealing.h"
+#include "planners/methods/contiguous_search.h"
+#include "planners/methods/stage_annealing.h"
 #include "planners/throughput_checks.h"
 
 namespace placewright {

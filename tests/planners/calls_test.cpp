@@ -7,7 +7,7 @@
 
 #include "bounds/bounds.h"
 #include "bounds/call_ideals.h"
-#include "planners/calls/walk_search.h"
+#include "planners/methods/walk_search.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "support/brute_force_calls.h"

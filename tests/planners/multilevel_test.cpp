@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "analysis/generate.h"
-#include "planners/large/large.h"
 #include "planners/throughput/throughput.h"
 
 namespace placewright {
@@ -18,7 +17,7 @@ TEST(Multilevel, CutsWideGraphsAtTheirCheapPlaces) {
                                   .ops = 1000,
                                   .devices = 8,
                                   .objective = Objective::throughput}));
-  EXPECT_LT(value_of(multilevel(), problem), 0.95 * value_of(kinds(), problem));
+  EXPECT_LT(value_of(multilevel_pipelines(), problem), 0.95 * value_of(kinds(), problem));
 }
 
 }  // namespace

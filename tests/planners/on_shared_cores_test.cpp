@@ -7,7 +7,6 @@
 
 #include "analysis/generate.h"
 #include "planners/baselines/baselines.h"
-#include "planners/large/large.h"
 #include "planners/latency/latency.h"
 #include "planners/published/published.h"
 #include "planners/shared_checks.h"
@@ -53,17 +52,18 @@ TEST(OnSharedCores, FewDevicesChoosesAmongDozensOfSets) {
 
 TEST(OnSharedCores, MultilevelCutsWideGraphsBetterThanOneOrder) {
   const Problem problem = on_cores(GraphFamily::layered, 600, 4, Objective::throughput);
-  EXPECT_LT(value_of(multilevel(), problem, 200'000), value_of(shared_stages(), problem, 200'000));
+  EXPECT_LT(value_of(multilevel_pipelines(), problem, 200'000),
+            value_of(shared_stages(), problem, 200'000));
 }
 
 TEST(OnSharedCores, MultilevelImprovesLists) {
   const Problem problem = on_cores(GraphFamily::layered, 400, 4, Objective::latency);
-  EXPECT_LT(value_of(multilevel(), problem), value_of(lists(), problem));
+  EXPECT_LT(value_of(multilevel_schedules(), problem), value_of(lists(), problem));
 }
 
 TEST(OnSharedCores, RepeatsPlansLayersOnce) {
   const Problem pipeline = on_cores(GraphFamily::transformer, 601, 4, Objective::throughput);
-  EXPECT_LT(value_of(repeats(), pipeline), 0.9 * value_of(topo(), pipeline));
+  EXPECT_LT(value_of(repeats_in_pipelines(), pipeline), 0.9 * value_of(topo(), pipeline));
 }
 
 // Two devices in each of two memories, and nothing else that they share.

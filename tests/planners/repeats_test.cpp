@@ -2,7 +2,6 @@
 
 #include "analysis/generate.h"
 #include "planners/baselines/baselines.h"
-#include "planners/large/large.h"
 #include "planners/latency/latency.h"
 #include "planners/throughput/throughput.h"
 #include "verify/verifier.h"
@@ -32,23 +31,26 @@ TEST(Repeats, IsNearTheOptimumOfEqualLayers) {
   const Problem problem = transformer(Objective::latency, 4, 0);
   const Answer exact = answer_of(decompose(), problem);
   ASSERT_EQ(exact.status(), Status::optimal);
-  EXPECT_LT(answer_of(repeats(), problem).value(), 1.01 * exact.value());
+  EXPECT_LT(answer_of(repeats_in_schedules(), problem).value(), 1.01 * exact.value());
 }
 
 TEST(Repeats, BeatsListsOnLayersThatDifferALittle) {
   const Problem problem = transformer(Objective::latency, 4, 0.25);
-  EXPECT_LT(answer_of(repeats(), problem).value(), 0.98 * answer_of(lists(), problem).value());
+  EXPECT_LT(answer_of(repeats_in_schedules(), problem).value(),
+            0.98 * answer_of(lists(), problem).value());
 }
 
 // More devices than the exact planner of a stretch takes.
 TEST(Repeats, ServesDozensOfDevices) {
   const Problem problem = transformer(Objective::latency, 24, 0);
-  EXPECT_LE(answer_of(repeats(), problem).value(), answer_of(lists(), problem).value());
+  EXPECT_LE(answer_of(repeats_in_schedules(), problem).value(),
+            answer_of(lists(), problem).value());
 }
 
 TEST(Repeats, CutsPipelinesBetweenLayers) {
   const Problem problem = transformer(Objective::throughput, 4, 0.25);
-  EXPECT_LT(answer_of(repeats(), problem).value(), 1.1 * answer_of(kinds(), problem).value());
+  EXPECT_LT(answer_of(repeats_in_pipelines(), problem).value(),
+            1.1 * answer_of(kinds(), problem).value());
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "evaluate/schedule.h"
 #include "formats/problem_file.h"
 #include "planners/baselines/baselines.h"
-#include "planners/latency/sweep.h"
+#include "planners/methods/sweep.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "support/locations.h"

@@ -1,6 +1,6 @@
 // List schedules on devices that share resources.
 
-#include "planners/baselines/shared_lists.h"
+#include "planners/methods/shared_lists.h"
 
 #include <string>
 #include <utility>

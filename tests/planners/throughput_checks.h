@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "planners/methods/placement_program.h"
 #include "planners/throughput/configuration_bound.h"
-#include "planners/throughput/placement_program.h"
 #include "planning/service.h"
 #include "support/planner_case.h"
 #include "support/random_problem.h"

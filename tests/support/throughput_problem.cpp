@@ -8,7 +8,7 @@
 #include "evaluate/contiguity.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
-#include "planners/throughput/stage_model.h"
+#include "planners/methods/stage_model.h"
 #include "support/random_problem.h"
 
 namespace placewright::testing {

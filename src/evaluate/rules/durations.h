@@ -1,5 +1,6 @@
-// How long an op takes where it is (docs/semantics.md, "Cut overhead"): its time there, what its device
-// bears for each tensor that it hands out, and for each that it is the first there to take in.
+// How long an op takes where it is (docs/semantics.md, "Cut overhead"): its time there, what its
+// device bears for each tensor that it hands out, and for each that it is the first there to take
+// in.
 
 #pragma once
 
@@ -17,8 +18,8 @@ inline bool bears_receive(const Problem& problem, DeviceId from, DeviceId device
          problem.same_space(from, device);
 }
 
-// How often the producer's device bears the send of a tensor that is read in `spaces` other spaces, and
-// perhaps by another device of its own. Through the host it leaves once, whoever reads it.
+// How often the producer's device bears the send of a tensor that is read in `spaces` other spaces,
+// and perhaps by another device of its own. Through the host it leaves once, whoever reads it.
 inline std::size_t sends_borne(const Problem& problem, DeviceId from, std::size_t spaces,
                                bool handed_over) {
   if (problem.interconnect() == InterconnectKind::host) {

@@ -1,5 +1,5 @@
-// When an op starts (docs/semantics.md, "schedules"): not before its model's arrival, nor before its
-// inputs are in its space, and then as soon as a lane of its device and its resources are free.
+// When an op starts (docs/semantics.md, "schedules"): not before its model's arrival, nor before
+// its inputs are in its space, and then as soon as a lane of its device and its resources are free.
 //
 // A timer gives these functions what it knows: where ops are and when they end, lanes, levels.
 
@@ -20,8 +20,8 @@ inline double released(const Problem& problem, OpId op) {
   return problem.model(problem.op(op).model).arrival;
 }
 
-// When all inputs are in the space of the op's device, `release` at the earliest. `fetch(tensor, from,
-// to)` answers when an input from another space is there.
+// When all inputs are in the space of the op's device, `release` at the earliest. `fetch(tensor,
+// from, to)` answers when an input from another space is there.
 template <class End, class Fetch>
 double inputs_there(const Problem& problem, OpId op, const Placement& placement, double release,
                     const End& end, const Fetch& fetch) {

@@ -1,5 +1,5 @@
-// How a tensor gets into another memory space (docs/semantics.md, "Transfers"): by which hops, how long
-// each takes, and which ports it occupies.
+// How a tensor gets into another memory space (docs/semantics.md, "Transfers"): by which hops, how
+// long each takes, and which ports it occupies.
 
 #pragma once
 
@@ -19,7 +19,8 @@ struct Hop {
 };
 
 // Follows the tensor from its producer's device to a device of another space: at most two hops.
-// `carry(hop, ready)` answers when a hop is over that can begin at `ready`, or what stands for that.
+// `carry(hop, ready)` answers when a hop is over that can begin at `ready`, or what stands for
+// that.
 template <class Ready, class Carry>
 Ready along_route(const Problem& problem, TensorId tensor, DeviceId from, DeviceId to, Ready ready,
                   const Carry& carry) {

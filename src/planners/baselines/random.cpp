@@ -7,8 +7,8 @@
 
 #include "evaluate/placement_plan.h"
 #include "planners/baselines/baselines.h"
-#include "planners/device_choice.h"
-#include "planners/fill.h"
+#include "planners/methods/device_choice.h"
+#include "planners/methods/fill.h"
 #include "planners/random_numbers.h"
 
 namespace placewright {

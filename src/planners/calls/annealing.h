@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "evaluate/memory.h"
-#include "planners/calls/assignment.h"
+#include "planners/methods/assignment.h"
 #include "planners/planner.h"
 #include "planners/random_numbers.h"
 

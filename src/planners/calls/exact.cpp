@@ -22,11 +22,11 @@
 
 #include "bounds/rounding.h"
 #include "planners/calls/annealing.h"
-#include "planners/calls/assignment.h"
 #include "planners/calls/calls.h"
-#include "planners/calls/walk_search.h"
 #include "planners/calls/walks.h"
-#include "planners/published/published.h"
+#include "planners/methods/assignment.h"
+#include "planners/methods/call_filling.h"
+#include "planners/methods/walk_search.h"
 
 namespace placewright {
 namespace {
@@ -60,7 +60,7 @@ class Search {
 
   Answer run() {
     const int calls = problem_.rules().calls_per_device;
-    if (!best_) offer(calls_greedy().plan(problem_, Settings{}, control_).plan);
+    if (!best_) offer(filled_calls(problem_));
     if (calls > 1) rounds(1);
     rounds(calls);
     if (!settled()) offer(best_chain(problem_, kFirstIdeals, 1, control_));

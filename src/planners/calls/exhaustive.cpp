@@ -6,7 +6,7 @@
 // Time: O(ops + edges) for each candidate, and (calls of all accelerators + 1)^ops candidates.
 // Memory: O(ops + edges).
 
-#include "planners/exhaustive.h"
+#include "planners/methods/exhaustive.h"
 
 #include <algorithm>
 #include <utility>

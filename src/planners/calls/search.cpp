@@ -16,8 +16,8 @@
 #include "planners/calls/annealing.h"
 #include "planners/calls/calls.h"
 #include "planners/calls/walks.h"
-#include "planners/packing.h"
-#include "planners/published/published.h"
+#include "planners/methods/call_filling.h"
+#include "planners/methods/packing.h"
 
 namespace placewright {
 namespace {
@@ -38,7 +38,7 @@ std::optional<Plan> first_plan(const Problem& problem, Control& control) {
   if (control.start != nullptr) return *control.start;
   CallEvaluator evaluator(problem);
   std::optional<Plan> best;
-  keep_better(best, calls_greedy().plan(problem, Settings{}, control).plan);
+  keep_better(best, filled_calls(problem));
   keep_better(best, plan_of_slots(problem, evaluator, all_on_host(problem)));
   keep_better(best, best_chain(problem, kChainIdeals, 1, control));
   if (best) return best;

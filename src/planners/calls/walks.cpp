@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "coarsen/blocks.h"
-#include "planners/calls/assignment.h"
-#include "planners/calls/walk_search.h"
+#include "planners/methods/assignment.h"
+#include "planners/methods/walk_search.h"
 #include "planners/random_numbers.h"
 
 namespace placewright::calls {

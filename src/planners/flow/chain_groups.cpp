@@ -1,6 +1,6 @@
 #include "planners/flow/chain_groups.h"
 
-#include "planners/flow/speed_up.h"
+#include "planners/methods/speed_up.h"
 #include "problem/time_unit.h"
 
 namespace placewright {

@@ -7,11 +7,11 @@
 
 #include "bounds/critical_path.h"
 #include "evaluate/schedule.h"
-#include "planners/device_choice.h"
 #include "planners/flow/flow_rule.h"
 #include "planners/flow/model_shares.h"
-#include "planners/latency/sweep.h"
-#include "planners/list_schedule.h"
+#include "planners/methods/device_choice.h"
+#include "planners/methods/list_schedule.h"
+#include "planners/methods/sweep.h"
 
 namespace placewright {
 namespace {

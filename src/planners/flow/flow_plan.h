@@ -19,7 +19,7 @@ Answer models_in_turn(const Problem& problem, Control& control);
 // Every model whole on one device, with the shares and turns of model_shares.h.
 Answer whole_models_plan(const Problem& problem, Control& control);
 
-// Local search from the plan (latency/sweep.h), with as many moves as a second allows or until
+// Local search from the plan (methods/sweep.h), with as many moves as a second allows or until
 // `goal` is reached. Never worse.
 Plan refined_completion(const Problem& problem, Plan plan, double goal, Control& control);
 

@@ -29,10 +29,10 @@
 #include <span>
 #include <vector>
 
-#include "planners/device_choice.h"
-#include "planners/flow/event_run.h"
 #include "planners/flow/layer_flow.h"
-#include "planners/flow/speed_up.h"
+#include "planners/methods/device_choice.h"
+#include "planners/methods/event_run.h"
+#include "planners/methods/speed_up.h"
 #include "problem/problem.h"
 
 namespace placewright {

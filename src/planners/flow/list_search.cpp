@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "evaluate/schedule.h"
-#include "planners/device_choice.h"
-#include "planners/list_schedule.h"
+#include "planners/methods/device_choice.h"
+#include "planners/methods/list_schedule.h"
 #include "problem/least_time.h"
 
 namespace placewright {

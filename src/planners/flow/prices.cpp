@@ -21,7 +21,7 @@
 #include "bounds/priced_time.h"
 #include "planners/flow/flow.h"
 #include "planners/flow/list_search.h"
-#include "planners/latency/latency.h"
+#include "planners/methods/sequence_search.h"
 
 namespace placewright {
 namespace {
@@ -42,13 +42,6 @@ constexpr double kHorizon = 1.15;    // in ends of the plan at hand: a better on
 double bins_for(const Problem& problem) {
   const auto devices = static_cast<double>(problem.device_count());
   return kStepSize / (static_cast<double>(problem.op_count()) * devices * devices);
-}
-
-Answer answer_of(const PlannerEntry& planner, const Problem& problem, const Control& control,
-                 double seconds, const Plan* start) {
-  Control part = control.part(planner.name, seconds);
-  part.start = start;
-  return planner.plan(problem, Settings{planner.options}, part);
 }
 
 void keep_better(Answer& answer, const std::optional<Plan>& plan, Control& control) {
@@ -106,8 +99,9 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   if (control.start != nullptr) {
     answer.plan = *control.start;
   } else {
-    const PlannerEntry first = talos().refusal(problem).empty() ? talos() : search();
-    answer = answer_of(first, problem, control, kStartShare * control.remaining(), nullptr);
+    const PlannerEntry first = talos();
+    Control part = control.part(first.name, kStartShare * control.remaining());
+    answer = first.plan(problem, Settings{first.options}, part);
   }
   if (!answer.plan) return answer;
   control.report(*answer.plan, answer.certificate.lower_bound);
@@ -118,9 +112,9 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   lists.anneal([&] { return control.should_stop(1) || control.remaining() < until; });
   keep_better(answer, lists.best(), control);
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
-  keep_better(answer,
-              answer_of(search(), problem, control, control.remaining(), &*answer.plan).plan,
-              control);
+  Control rest = control.part("search", control.remaining());
+  rest.start = &*answer.plan;
+  keep_better(answer, search_sequences(problem, rest).plan, control);
   return answer;
 }
 

@@ -23,7 +23,8 @@
 #include "planners/flow/chain_groups.h"
 #include "planners/flow/flow.h"
 #include "planners/flow/flow_plan.h"
-#include "planners/published/published.h"
+#include "planners/methods/transient_rule.h"
+#include "planners/methods/whole_models.h"
 
 namespace placewright {
 namespace {
@@ -48,10 +49,10 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
   Answer answer = published(problem, settings, control);
   if (settings.text("refine") == "none" || answer.proved_infeasible) return answer;
   if (answer.plan) control.report(*answer.plan, 0);
-  for (const PlannerEntry& other : {aswm(), tsam()}) {
+  for (const auto& other : {models_on_their_best_devices, largest_speed_ups_first}) {
     if (control.should_stop()) break;
-    Control part = control.part(other.name, control.remaining());
-    keep_better(answer, other.plan(problem, Settings{other.options}, part));
+    Control part = control.part("talos", control.remaining());
+    keep_better(answer, other(problem, part));
   }
   if ((problem.has_sharing() || problem.has_overheads()) && !control.should_stop()) {
     Control part = control.part("talos", control.remaining());

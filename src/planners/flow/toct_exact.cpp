@@ -4,7 +4,7 @@
 // completion_labels.h prove the best plan, or find a better one, for small and medium problems: a
 // few models of some tens of ops. Where they do not fit (congestion with transfers that take time,
 // binding memory, colocation, shared resources, cut overheads) or become too many, the rest of the
-// time goes to CP-SAT on the whole schedule (latency/cpsat_model.h), where its library is there.
+// time goes to CP-SAT on the whole schedule (methods/schedule_program.h), where its library is there.
 //
 // Memory: at most 4e6 labels. A step is one label taken up.
 
@@ -15,7 +15,7 @@
 #include "planners/bound_of_problem.h"
 #include "planners/flow/completion_labels.h"
 #include "planners/flow/flow.h"
-#include "planners/latency/latency.h"
+#include "planners/methods/schedule_program.h"
 
 namespace placewright {
 namespace {
@@ -72,11 +72,10 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   const auto done = [&] { return answer.status() == Status::optimal || control.should_stop(); };
   if (done()) return answer;
   if (CompletionLabels::obstacle(problem).empty()) search_labels(problem, answer, control);
-  const PlannerEntry second = cpsat_schedule();
-  if (done() || !second.refusal(problem).empty()) return answer;
-  Control rest = control.part(second.name, control.remaining());
+  if (done() || !refuses_schedule_program(problem).empty()) return answer;
+  Control rest = control.part("cpsat", control.remaining());
   if (answer.plan) rest.start = &*answer.plan;
-  Answer proved = second.plan(problem, Settings{second.options}, rest);
+  Answer proved = solve_schedule_program(problem, rest);
   if (proved.value() < answer.value()) answer.plan = std::move(proved.plan);
   if (!answer.plan) {
     answer.proved_infeasible = proved.proved_infeasible;

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "planners/device_symmetries.h"
+#include "planners/methods/device_symmetries.h"
 #include "problem/problem.h"
 
 namespace placewright {

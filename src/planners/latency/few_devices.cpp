@@ -30,10 +30,11 @@
 
 #include "bounds/segments.h"
 #include "coarsen/cut_nodes.h"
-#include "planners/baselines/baselines.h"
-#include "planners/device_choice.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/module.h"
+#include "planners/methods/device_choice.h"
+#include "planners/methods/quick_plans.h"
+#include "planners/methods/sequence_search.h"
 #include "problem/move_time.h"
 #include "problem/part.h"
 
@@ -150,10 +151,13 @@ class DevicesThatSuit {
   // stretch has a plan on none of them.
   [[nodiscard]] DeviceList best_of(const std::vector<DeviceList>& lists) {
     std::vector<std::pair<double, const DeviceList*>> ranking;
-    for (const DeviceList& list : lists) ranking.emplace_back(promise(list, heft()), &list);
+    for (const DeviceList& list : lists)
+      ranking.emplace_back(promise(list, earliest_end_list), &list);
     std::ranges::sort(ranking);
     if (ranking.size() > kShortList) ranking.resize(kShortList);
-    for (auto& [value, list] : ranking) value = promise(*list, search());
+    for (auto& [value, list] : ranking)
+      value = promise(
+          *list, [](const Problem& few, Control& part) { return search_sequences(few, part); });
     if (ranking.empty()) return {};
     const auto& [value, best] = *std::ranges::min_element(ranking);
     return value < kInfinity ? *best : DeviceList{};
@@ -168,7 +172,7 @@ class DevicesThatSuit {
   }
 
   // What is easily had on these devices, and the bound, which says what may be had.
-  [[nodiscard]] double promise(const DeviceList& devices, const PlannerEntry& planner) {
+  [[nodiscard]] double promise(const DeviceList& devices, QuickPlan* planner) {
     if (control_.should_stop(1) || !can_run_all(devices)) return kInfinity;
     ProblemDraft draft = part_of(problem_, stretch_);
     keep_devices(draft, devices);
@@ -176,8 +180,8 @@ class DevicesThatSuit {
     Budget budget = control_.budget();
     budget.seconds = std::max(0.0, control_.remaining());
     budget.steps = std::min<std::uint64_t>(budget.steps, kMoves * stretch_.size());
-    Control apart(planner.name, budget, control_.interruption());
-    return planner.plan(few, Settings{planner.options}, apart).value() + segment_bound(few);
+    Control apart("few-devices", budget, control_.interruption());
+    return planner(few, apart).value() + segment_bound(few);
   }
 
   const Problem& problem_;
@@ -220,9 +224,8 @@ class FewDevices {
  private:
   Answer start() {
     if (control_.start != nullptr) return Answer{.plan = *control_.start};
-    const PlannerEntry quick = lists();
-    Control part = control_.part(quick.name, control_.remaining());
-    return quick.plan(problem_, Settings{quick.options}, part);
+    Control part = control_.part("lists", control_.remaining());
+    return best_list(problem_, part);
   }
 
   // A plan that uses most what suits best.

@@ -27,8 +27,9 @@
 #include "bounds/segments.h"
 #include "coarsen/cut_nodes.h"
 #include "coarsen/deletion.h"
-#include "planners/baselines/baselines.h"
 #include "planners/latency/latency.h"
+#include "planners/methods/quick_plans.h"
+#include "planners/methods/sequence_search.h"
 #include "problem/part.h"
 
 namespace placewright {
@@ -81,19 +82,23 @@ class Hubs {
 
   void start() {
     if (control_.start != nullptr) best_ = *control_.start;
-    if (!best_) take(answer_of(heft(), problem_, control_.remaining()));
+    if (!best_) take(answer_of(earliest_end_list, problem_, control_.remaining()));
   }
 
-  // A planner on a problem, within so many seconds.
-  Answer answer_of(const PlannerEntry& planner, const Problem& problem, double seconds,
+  static Answer search_freely(const Problem& problem, Control& control) {
+    return search_sequences(problem, control);
+  }
+
+  // A method on a problem, within so many seconds.
+  Answer answer_of(QuickPlan* planner, const Problem& problem, double seconds,
                    std::uint64_t steps = std::numeric_limits<std::uint64_t>::max(),
                    const Plan* start = nullptr) {
     Budget budget = control_.budget();
     budget.seconds = std::min(seconds, control_.remaining());
     budget.steps = std::min(budget.steps, steps);
-    Control part(planner.name, budget, control_.interruption());
+    Control part("hubs", budget, control_.interruption());
     part.start = start;
-    return planner.plan(problem, Settings{planner.options}, part);
+    return planner(problem, part);
   }
 
   void take(Answer answer) {
@@ -235,8 +240,8 @@ class Hubs {
       const Problem part = problem_of(ops, DeviceId{entry}, DeviceId{path_[i]});
       const double share =
           static_cast<double>(part.op_count()) / static_cast<double>(problem_.op_count());
-      const Answer found = answer_of(ops.ops.size() > 1 ? search() : heft(), part, seconds * share,
-                                     kMoves * part.op_count());
+      const Answer found = answer_of(ops.ops.size() > 1 ? search_freely : earliest_end_list, part,
+                                     seconds * share, kMoves * part.op_count());
       if (!found.plan) return;
       for (std::size_t j = 0; j < ops.ops.size(); ++j) {
         const OpId original = rest_->original[ops.ops[j].index()];
@@ -244,7 +249,7 @@ class Hubs {
       }
       entry = path_[i];
     }
-    take(answer_of(heft(), Problem(std::move(pinned)), control_.remaining()));
+    take(answer_of(earliest_end_list, Problem(std::move(pinned)), control_.remaining()));
   }
 
   // One op pins its group, where the group may be there.
@@ -271,7 +276,7 @@ class Hubs {
   Answer improve() {
     Answer answer;
     if (best_ && lower_bound_ < best_->value && !control_.should_stop()) {
-      take(answer_of(search(), problem_, control_.remaining(), kAllSteps, &*best_));
+      take(answer_of(search_freely, problem_, control_.remaining(), kAllSteps, &*best_));
     }
     answer.plan = std::move(best_);
     answer.reason = reason_;

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "planners/latency/cpsat_model.h"
 #include "planners/latency/latency.h"
+#include "planners/methods/cpsat_model.h"
 #include "problem/part.h"
 
 namespace placewright {

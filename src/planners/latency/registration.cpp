@@ -4,6 +4,8 @@
 namespace placewright {
 
 void register_latency(Registry& registry) {
+  registry.add(repeats_in_schedules());
+  registry.add(multilevel_schedules());
   registry.add(decompose());
   registry.add(hubs());
   registry.add(few_devices());

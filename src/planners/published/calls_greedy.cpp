@@ -1,112 +1,18 @@
-// calls-greedy: fill the accelerators one after the other along a topological order, up to memory.
-//
-// The paper's baseline. Blocks (colocated ops, and groups on a common cycle) are taken in
-// depth-first topological order, so that what one call holds is contiguous. A block that the
-// accelerator cannot run goes to the host and ends the call, as everything does when the
-// accelerators are full. A later call of the same accelerator is opened where the rules allow
-// several. O(ops + edges).
+// calls-greedy: fill the accelerators one after the other along a topological order, up to memory
+// (methods/call_filling.h). The paper's baseline.
 //
 // Reference: J. Tarnawski et al., NeurIPS 2020, "Efficient Algorithms for Device Placement of DNN
 // Graph Operators" (latency minimisation, "greedy").
 
-#include <algorithm>
-
-#include "coarsen/blocks.h"
-#include "evaluate/memory.h"
-#include "planners/calls/assignment.h"
+#include "planners/methods/call_filling.h"
 #include "planners/published/published.h"
 
 namespace placewright {
 namespace {
 
-using namespace calls;
-
-class Filling {
- public:
-  explicit Filling(const Problem& problem)
-      : problem_(problem), evaluator_(problem), ledger_(problem), slots_(all_on_host(problem)) {
-    for (const DeviceId device : problem.devices()) {
-      if (problem.on_host(device)) {
-        host_ = device;
-      } else {
-        accelerators_.push_back(device);
-      }
-    }
-  }
-
-  std::optional<Plan> run() {
-    const Blocks blocks = blocks_of(problem_);
-    for (const BlockId block : blocks.keys()) place(blocks.ops[block]);
-    return plan_of_slots(problem_, evaluator_, slots_);
-  }
-
- private:
-  [[nodiscard]] bool allowed(std::span<const OpId> ops, DeviceId device) const {
-    return std::ranges::all_of(
-        ops, [&](OpId op) { return problem_.group_allowed(problem_.group(op), device); });
-  }
-
-  bool put(std::span<const OpId> ops, DeviceId device, Slot slot) {
-    std::size_t placed = 0;
-    while (placed < ops.size() && ledger_.fits(ops[placed], device)) {
-      ledger_.add(ops[placed++], device);
-    }
-    if (placed == ops.size()) {
-      for (const OpId op : ops) slots_[op.index()] = slot;
-      return true;
-    }
-    while (placed > 0) ledger_.remove(ops[--placed], device);
-    return false;
-  }
-
-  void place(std::span<const OpId> ops) {
-    while (current_ < accelerators_.size()) {
-      const DeviceId device = accelerators_[current_];
-      if (!allowed(ops, device)) {
-        if (on_host(ops)) return;
-        next_accelerator();
-        continue;
-      }
-      if (put(ops, device, evaluator_.slot(device, call_))) {
-        open_ = true;
-        return;
-      }
-      next_accelerator();
-    }
-    on_host(ops);
-  }
-
-  bool on_host(std::span<const OpId> ops) {
-    if (!host_.valid() || !allowed(ops, host_)) return false;
-    if (open_) close_call();
-    return put(ops, host_, CallEvaluator::kHostSlot);
-  }
-
-  void close_call() {
-    open_ = false;
-    if (++call_ == problem_.rules().calls_per_device) next_accelerator();
-  }
-
-  void next_accelerator() {
-    ++current_;
-    call_ = 0;
-    open_ = false;
-  }
-
-  const Problem& problem_;
-  CallEvaluator evaluator_;
-  MemoryLedger ledger_;
-  Slots slots_;
-  DeviceId host_;
-  std::vector<DeviceId> accelerators_;
-  std::size_t current_ = 0;
-  int call_ = 0;
-  bool open_ = false;
-};
-
 Answer plan(const Problem& problem, const Settings&, Control&) {
   Answer answer;
-  answer.plan = Filling(problem).run();
+  answer.plan = calls::filled_calls(problem);
   if (!answer.plan) answer.reason = "filling the accelerators in order leaves ops without a place";
   return answer;
 }

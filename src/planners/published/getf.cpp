@@ -33,8 +33,8 @@
 
 #include "bounds/pools.h"
 #include "evaluate/schedule.h"
-#include "planners/device_choice.h"
-#include "planners/list_schedule.h"
+#include "planners/methods/device_choice.h"
+#include "planners/methods/list_schedule.h"
 #include "planners/published/published.h"
 #include "planners/refusals.h"
 #include "problem/lanes.h"

@@ -1,4 +1,4 @@
-// ip-contiguous, ip: the published integer program (throughput/placement_program.h), on HiGHS.
+// ip-contiguous, ip: the published integer program (methods/placement_program.h), on HiGHS.
 //
 // Exact when given time; in practice for some hundred blocks and less than ten devices. They start
 // from the best contiguous plan that `ideals` finds (program_solvers.h), which the publication does
@@ -7,9 +7,9 @@
 // Reference: J. Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph
 // Operators", NeurIPS 2020.
 
+#include "planners/methods/placement_program.h"
+#include "planners/methods/program_solvers.h"
 #include "planners/published/published.h"
-#include "planners/throughput/placement_program.h"
-#include "planners/throughput/program_solvers.h"
 
 namespace placewright {
 

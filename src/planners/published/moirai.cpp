@@ -4,7 +4,7 @@
 // as in the paper this makes the program smaller, and its optimum that of the fused problem. Models
 // without op types, as the published inputs, are left as they are.
 //
-// Starts from the best plan made at once (latency/start_answer.h); that plan also makes the
+// Starts from the best plan made at once (methods/start_answer.h); that plan also makes the
 // program's constants tight. Exact on small problems (about a dozen ops); on large ones HiGHS
 // improves the start little in a minute, and its bound stays near the critical path. Above
 // `most-orders` order variables nothing is tried: the program would not fit memory or its first
@@ -21,9 +21,8 @@
 #include "bounds/rounding.h"
 #include "coarsen/coarsening.h"
 #include "evaluate/memory.h"
-#include "planners/baselines/baselines.h"
 #include "planners/bound_of_problem.h"
-#include "planners/latency/start_answer.h"
+#include "planners/methods/start_answer.h"
 #include "planners/published/moirai_model.h"
 #include "planners/published/published.h"
 

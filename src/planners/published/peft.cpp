@@ -19,8 +19,8 @@
 
 #include "evaluate/mean_transfer.h"
 #include "evaluate/schedule.h"
-#include "planners/device_choice.h"
-#include "planners/list_schedule.h"
+#include "planners/methods/device_choice.h"
+#include "planners/methods/list_schedule.h"
 #include "planners/published/published.h"
 
 namespace placewright {

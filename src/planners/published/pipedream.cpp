@@ -13,8 +13,8 @@
 #include <algorithm>
 
 #include "coarsen/dominance.h"
+#include "planners/methods/contiguous_search.h"
 #include "planners/published/published.h"
-#include "planners/throughput/contiguous_search.h"
 
 namespace placewright {
 namespace {

@@ -14,10 +14,10 @@
 #include <numeric>
 
 #include "evaluate/memory.h"
+#include "planners/methods/incumbent.h"
+#include "planners/methods/stage_model.h"
 #include "planners/published/published.h"
 #include "planners/refusals.h"
-#include "planners/throughput/incumbent.h"
-#include "planners/throughput/stage_model.h"
 #include "solvers/graph_partition.h"
 
 namespace placewright {

@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "evaluate/schedule.h"
-#include "planners/device_choice.h"
-#include "planners/list_schedule.h"
+#include "planners/methods/device_choice.h"
+#include "planners/methods/list_schedule.h"
 #include "planners/published/published.h"
 #include "planners/refusals.h"
 #include "problem/move_time.h"

@@ -8,9 +8,9 @@
 #include "coarsen/blocks.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline_evaluator.h"
+#include "planners/methods/load_norm.h"
+#include "planners/methods/placement_program.h"
 #include "planners/random_numbers.h"
-#include "planners/throughput/load_norm.h"
-#include "planners/throughput/placement_program.h"
 
 namespace placewright::throughput {
 namespace {

@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "planners/methods/incumbent.h"
 #include "planners/planner.h"
-#include "planners/throughput/incumbent.h"
 #include "problem/problem.h"
 
 namespace placewright::throughput {

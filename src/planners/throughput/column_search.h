@@ -27,8 +27,8 @@
 #include <span>
 #include <vector>
 
+#include "planners/methods/stage_model.h"
 #include "planners/planner.h"
-#include "planners/throughput/stage_model.h"
 
 namespace placewright::throughput {
 

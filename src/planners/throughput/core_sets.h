@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "planners/throughput/stage_model.h"
+#include "planners/methods/stage_model.h"
 
 namespace placewright::throughput {
 

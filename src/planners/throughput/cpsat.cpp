@@ -1,8 +1,8 @@
 // cpsat: the placement program (placement_program.h) on CP-SAT, for every contiguity rule. On HiGHS
 // it is `ip` and `ip-contiguous` (published/ip.cpp); CP-SAT is the stronger one by far.
 
-#include "planners/throughput/placement_program.h"
-#include "planners/throughput/program_solvers.h"
+#include "planners/methods/placement_program.h"
+#include "planners/methods/program_solvers.h"
 #include "planners/throughput/throughput.h"
 #include "solvers/cp_sat.h"
 

@@ -15,7 +15,7 @@
 // resources a small part of them: 12 ops on the sets of 4 cores take about a second, 14 more than ten.
 // Memory: O(ops + devices).
 
-#include "planners/exhaustive.h"
+#include "planners/methods/exhaustive.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
 #include "evaluate/stage_arrangement.h"
-#include "planners/device_symmetries.h"
+#include "planners/methods/device_symmetries.h"
 #include "planners/throughput/placed_bound.h"
 #include "planners/throughput/shared_program.h"
 #include "planners/throughput/throughput.h"

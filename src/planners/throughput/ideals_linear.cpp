@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "planners/throughput/contiguous_search.h"
+#include "planners/methods/contiguous_search.h"
 #include "planners/throughput/throughput.h"
 
 namespace placewright {

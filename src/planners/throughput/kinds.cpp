@@ -32,8 +32,8 @@
 #include "evaluate/pipeline.h"
 #include "evaluate/pipeline_evaluator.h"
 #include "planners/bound_of_problem.h"
-#include "planners/throughput/incumbent.h"
-#include "planners/throughput/stage_model.h"
+#include "planners/methods/incumbent.h"
+#include "planners/methods/stage_model.h"
 #include "planners/throughput/throughput.h"
 
 namespace placewright {

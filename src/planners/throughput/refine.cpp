@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <string>
 
-#include "planners/published/published.h"
+#include "planners/methods/descent.h"
+#include "planners/methods/incumbent.h"
+#include "planners/methods/placement_program.h"
+#include "planners/methods/program_solvers.h"
+#include "planners/methods/stage_model.h"
 #include "planners/throughput/annealing.h"
 #include "planners/throughput/configuration_bound.h"
-#include "planners/throughput/incumbent.h"
-#include "planners/throughput/placement_program.h"
-#include "planners/throughput/program_solvers.h"
-#include "planners/throughput/stage_model.h"
 #include "planners/throughput/throughput.h"
 
 namespace placewright {
@@ -23,7 +23,8 @@ namespace {
 
 using namespace throughput;
 
-constexpr double kStartShare = 0.05;      // of the time, for each of the plans to start from
+constexpr double kStartShare = 0.05;  // of the time, for each of the plans to start from
+constexpr std::int64_t kRandomStarts = 10;
 constexpr double kAnnealingShare = 0.55;  // of what is left then
 constexpr double kEarlyBoundShare = 0.3;  // of what is left when the bound is asked
 constexpr double kLateBoundShare = 0.6;
@@ -44,7 +45,7 @@ class Refinement {
 
   Answer run() {
     incumbent_.take_contiguous_plan(2 * kStartShare);
-    if (!incumbent_.settled()) incumbent_.take_plan_of(local_search(), kStartShare);
+    if (!incumbent_.settled()) take_descent();
     if (incumbent_.plan()) anneal();
     ProgramOutcome outcome;
     if (prove_) bound(kLateBoundShare);
@@ -57,6 +58,13 @@ class Refinement {
   }
 
  private:
+  void take_descent() {
+    Control part = control_.part("refine", control_.remaining() * kStartShare);
+    Incumbent found(problem_, part);
+    descend_from_random_pipelines(problem_, kRandomStarts, found, part);
+    if (found.plan()) incumbent_.offer(found.plan()->placement);
+  }
+
   bool done() { return incumbent_.settled() || control_.should_stop(); }
 
   [[nodiscard]] bool program_is_small() const {

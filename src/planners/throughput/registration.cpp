@@ -4,6 +4,9 @@
 namespace placewright {
 
 void register_throughput(Registry& registry) {
+  // Before pipelines of all ops: at 100,000 of them those have no plan in a second, layers have.
+  registry.add(repeats_in_pipelines());
+  registry.add(multilevel_pipelines());
   registry.add(ideals());
   registry.add(kinds());  // before ideals-linear, which takes longer: auto keeps the order
   registry.add(ideals_linear());

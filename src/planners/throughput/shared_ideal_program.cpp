@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "bounds/rounding.h"
+#include "planners/methods/stage_loads.h"
 #include "planners/throughput/shared_program.h"
-#include "planners/throughput/stage_loads.h"
 #include "problem/exclusion.h"
 
 namespace placewright::throughput {

@@ -38,8 +38,8 @@
 #include <string>
 #include <vector>
 
+#include "planners/methods/ideal_family.h"
 #include "planners/throughput/core_sets.h"
-#include "planners/throughput/ideal_family.h"
 #include "problem/plan.h"
 
 namespace placewright::throughput {

@@ -22,7 +22,7 @@
 #include "bounds/rounding.h"
 #include "evaluate/pipeline.h"
 #include "planners/bound_of_problem.h"
-#include "planners/throughput/contiguous_search.h"
+#include "planners/methods/contiguous_search.h"
 #include "planners/throughput/shared_ideal_program.h"
 #include "planners/throughput/shared_program.h"
 #include "planners/throughput/throughput.h"

@@ -19,7 +19,7 @@
 //
 // O(ops + edges) for each move: some 150,000 per second on 30 ops and 4 cores. It proves nothing beyond
 // the bounds of the problem, and needs a plan to start from: the whole model on one device, the
-// program's, `topo`'s, or the one that it is given.
+// program's, an even fill, or the one that it is given.
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@
 #include "bounds/rounding.h"
 #include "evaluate/pipeline.h"
 #include "planners/bound_of_problem.h"
-#include "planners/published/published.h"
+#include "planners/methods/fill_rules.h"
 #include "planners/random_numbers.h"
 #include "planners/throughput/shared_program.h"
 #include "planners/throughput/throughput.h"
@@ -101,11 +101,8 @@ class SharedSearch {
       if (auto plan = shared_program(problem_, blocks_, control_)) take(std::move(*plan));
     }
     if (best_) return;
-    const PlannerEntry fallback = topo();
-    Control part = control_.part(fallback.name, control_.remaining());
-    if (auto plan = fallback.plan(problem_, Settings{fallback.options}, part).plan) {
-      take(std::move(*plan));
-    }
+    Control part = control_.part("shared-search", control_.remaining());
+    if (auto plan = fill_evenly(problem_, part).plan) take(std::move(*plan));
   }
 
   // Keeps the plan if it is valid and the best so far.

@@ -16,5 +16,7 @@ PlannerEntry shared_stages();
 PlannerEntry shared_ideals();
 PlannerEntry shared_search();
 PlannerEntry nodes();
+PlannerEntry multilevel_pipelines();
+PlannerEntry repeats_in_pipelines();
 
 }  // namespace placewright

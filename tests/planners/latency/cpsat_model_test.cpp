@@ -1,7 +1,7 @@
 // Parts of schedules by CP-SAT: what is given stays, and the parts fit together
 // again.
 
-#include "planners/latency/cpsat_model.h"
+#include "planners/methods/cpsat_model.h"
 
 #include <algorithm>
 #include <span>
