@@ -149,7 +149,8 @@ TEST(Npz, ReadsEveryLengthAndLevel) {
   for (std::size_t trial = 0; trial < 160; ++trial) {
     std::vector<float> values(trial * trial % 3001);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<float>(i % (1 + trial % 7) * (i / (1 + trial)));
+      const std::size_t value = i % (1 + trial % 7) * (i / (1 + trial));
+      values[i] = static_cast<float>(value);
     }
     const Array array = array_of<float>({values.size()}, values);
     const int level = static_cast<int>(trial % 10);
