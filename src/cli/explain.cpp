@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 
@@ -121,8 +122,10 @@ ExitCode explain_problem(const ExplainOptions& options) {
 ExitCode explain(const ExplainOptions& options) {
   const std::string& path = options.plan.path;
   // An expert split is not a plan file of our format; --problem says that it is a plan. Standard input
-  // can be read only once, and so is taken for one.
-  const bool is_plan = !options.plan.problem.path.empty() || path == "-";
+  // and pipes can be read only once, and so are taken for one.
+  std::error_code unknown;
+  const bool is_plan =
+      !options.plan.problem.path.empty() || path == "-" || std::filesystem::is_fifo(path, unknown);
   if (!is_plan && (backend_reading(path) != nullptr ||
                    kind_of_file(read_whole(path), input_name(path)) == FileKind::problem)) {
     return explain_problem(options);

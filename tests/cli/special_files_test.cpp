@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "support/folder.h"
+#include "support/locations.h"
 #include "support/program.h"
 #include "support/published.h"
 
@@ -98,6 +99,18 @@ TEST_F(SpecialFiles, WhatAShellOffersIsRead) {
   const auto piped = run_redirected("3<&0 0</dev/null", {"info", "/dev/fd/3", "--json"});
   EXPECT_EQ(piped.exit_code, 3) << "an empty input is no problem";
   EXPECT_THAT(piped.err, HasSubstr("is empty"));
+}
+
+// As `placewright explain <(cat plan.json)` does: a pipe can be read once.
+TEST_F(SpecialFiles, APlanThroughAPipeIsRead) {
+  const std::string plan = folder_.file("plan.json");
+  ASSERT_EQ(run({"plan", kProblem, "--planner", "heft", "-o", plan}).exit_code, 0);
+  for (const char* verb : {"check", "simulate", "explain"}) {
+    RunningProgram piped(
+        "/bin/sh", {"-c", "cat \"$1\" | \"$0\" \"$2\" /dev/stdin", program_path(), plan, verb}, "");
+    const auto result = piped.wait();
+    EXPECT_EQ(result.exit_code, 0) << verb << ' ' << result.err;
+  }
 }
 
 }  // namespace
