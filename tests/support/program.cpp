@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,9 +79,11 @@ bool RunningProgram::runs() const {
 
 ProgramResult RunningProgram::wait() {
   int status = 0;
-  waitpid(process_, &status, 0);
+  rusage usage{};
+  wait4(process_, &status, 0, &usage);
   process_ = -1;
   ProgramResult result;
+  result.peak_kibibytes = usage.ru_maxrss;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.out = contents(out_);
   result.err = contents(err_);

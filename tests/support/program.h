@@ -15,6 +15,7 @@ struct ProgramResult {
   int exit_code = -1;  // 128 + signal when a signal ended it
   std::string out;
   std::string err;
+  long peak_kibibytes = 0;  // the most memory that it had at a time
 
   [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
