@@ -10,7 +10,7 @@ build: setup
 	@cmake --build --preset release -j $(JOBS)
 
 setup:
-	@scripts/setup program learned tests python docs
+	@scripts/setup program learned serving tests python docs
 
 # The program alone: the first demo waits neither for the tests nor for what they need. It shares build/release with the
 # tests, so neither compiles again what the other has.

@@ -50,6 +50,10 @@ foreach(plugin IN ITEMS placewright_openvino placewright_learned)
   endif()
 endforeach()
 
+if(TARGET placewright_server)
+  install(TARGETS placewright_server RUNTIME DESTINATION "${private_dir}")
+endif()
+
 # The program prints its own man page and completions.
 set(printed_dir "${CMAKE_CURRENT_BINARY_DIR}/printed")
 set(printed)

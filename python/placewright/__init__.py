@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         simulate,
         version,
     )
+    from placewright.serving import Server
     from placewright.sessions import Session, measure
     from placewright.torch.device_map import device_map
 
@@ -43,6 +44,7 @@ __all__ = [
     "Plan",
     "Planner",
     "Problem",
+    "Server",
     "Session",
     "bench",
     "check",
@@ -62,6 +64,7 @@ __all__ = [
 # Loaded when first asked for: measuring a PyTorch model needs no planner, and so no extension
 # module.
 _ELSEWHERE = {
+    "Server": "serving",
     "Session": "sessions",
     "measure": "sessions",
     "device_map": "torch.device_map",

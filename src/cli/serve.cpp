@@ -3,6 +3,7 @@
 #include "cli/number_option.h"
 #include "cli/repeated_option.h"
 #include "cli/serve_simulation.h"
+#include "cli/serve_start.h"
 #include "cli/verbs.h"
 
 namespace placewright::cli {
@@ -10,15 +11,20 @@ namespace {
 
 constexpr const char* kExamples =
     "Examples:\n"
+    "  placewright serve squeezenet.xml resnet50.xml\n"
+    "  placewright serve --folder models --grpc 0.0.0.0:8001 --token token.txt --objective 50ms\n"
     "  placewright serve squeezenet.json resnet50.json --rate squeezenet=60 --rate resnet50=30\n"
-    "  placewright serve --simulate arrivals.json --objective 50ms --chart load.svg\n"
-    "  placewright serve squeezenet.json resnet50.json --simulate arrivals.csv --json";
+    "  placewright serve --simulate arrivals.json --objective 50ms --chart load.svg";
 
-ExitCode serve(const ServeSimulationOptions& options) {
-  if (options.trace.empty() && options.rates.empty()) {
-    throw UsageError("give --simulate or --rate");
-  }
-  return simulate_serving(options);
+struct ServeOptions {
+  ServeSimulationOptions simulation;
+  ServeStartOptions start;
+};
+
+ExitCode serve(const ServeOptions& options) {
+  const ServeSimulationOptions& simulation = options.simulation;
+  if (!simulation.trace.empty() || !simulation.rates.empty()) return simulate_serving(simulation);
+  return start_serving(simulation.models, simulation.service, options.start);
 }
 
 }  // namespace
@@ -26,19 +32,22 @@ ExitCode serve(const ServeSimulationOptions& options) {
 void add_serve(CLI::App& program, Action& action) {
   CLI::App* verb =
       program.add_subcommand("serve", "Several models on one machine, with a latency that holds");
-  const auto options = std::make_shared<ServeSimulationOptions>();
-  verb->add_option("models", options->models, "Problem files that state the models' times")
+  const auto options = std::make_shared<ServeOptions>();
+  ServeSimulationOptions& simulation = options->simulation;
+  verb->add_option("models", simulation.models,
+                   "Model files; to simulate, problem files that state the models' times")
       ->type_name("FILE");
-  verb->add_option("--simulate", options->trace,
+  options->start.add_to(*verb);
+  simulation.service.add_to(*verb);
+  verb->add_option("--simulate", simulation.trace,
                    "Predict what these arrivals meet with: a trace, or CSV with time and model")
       ->type_name("FILE");
-  add_repeated(*verb, "--rate", options->rates, "[MODEL=]N",
+  add_repeated(*verb, "--rate", simulation.rates, "[MODEL=]N",
                "Predict what so many requests a second meet with");
-  add_number(*verb, "--requests", options->requests, {1, 10'000'000}, "How many, with --rate");
-  add_number(*verb, "--seed", options->seed, kAnySeed, "Seed of the arrivals, with --rate");
-  options->service.add_to(*verb);
-  add_written(*verb, "--chart", options->chart, "Draw latency against load (SVG)");
-  options->output.add_to(*verb);
+  add_number(*verb, "--requests", simulation.requests, {1, 10'000'000}, "How many, with --rate");
+  add_number(*verb, "--seed", simulation.seed, kAnySeed, "Seed of the arrivals, with --rate");
+  add_written(*verb, "--chart", simulation.chart, "Draw latency against load (SVG)");
+  simulation.output.add_to(*verb);
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return serve(*options); }; });
 }

@@ -66,7 +66,8 @@ Admission Scheduler::submit(const NewRequest& request, double now) {
   }
   Entry& entry = models_[request.model];
   const std::optional<double>& objective = entry.served.service.objective;
-  double deadline = request.deadline.value_or(objective ? now + *objective : kNever);
+  double deadline =
+      std::min(request.deadline.value_or(kNever), objective ? now + *objective : kNever);
   if (auto refusal = obstacle(entry, request, deadline, now)) {
     if (refusal->reason != RefusalReason::too_late || options_.late == Late::refuse) {
       return {.refusal = std::move(refusal)};

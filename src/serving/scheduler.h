@@ -78,8 +78,7 @@ using ModelNumber = std::size_t;
 struct NewRequest {
   ModelNumber model = 0;
   double bytes = 0;
-  std::optional<double> deadline =
-      {};  // a moment; none: the model's objective counts, if it has one
+  std::optional<double> deadline = {};  // a moment; the model's objective counts too
 };
 
 enum class RefusalReason { queue_full, queue_bytes, too_late };

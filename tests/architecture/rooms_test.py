@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "profiling": "problem evaluate coarsen formats machine backends",
     "running": "problem evaluate coarsen formats machine backends",
     "serving": "problem formats machine backends profiling running",
+    "server": "problem formats machine backends serving",
     "tuning": "problem evaluate verify coarsen formats machine backends running planners planning",
     "zoo": "formats backends",
     "analysis": "problem evaluate verify solvers coarsen bounds machine planners planning",
@@ -32,12 +33,13 @@ MAY_INCLUDE = {
     "library": "problem evaluate verify coarsen bounds planners planning formats machine backends profiling running "
     "analysis",
     "cli": "problem evaluate verify solvers coarsen bounds plugins planners planning formats machine backends profiling "
-    "running serving tuning zoo analysis report library",
+    "running serving server tuning zoo analysis report library",
 }
 
 # room: headers that no other room may include.
 OWNS_HEADERS = {
     "solvers": re.compile(r"highs|ortools/|lemon/|scotch", re.IGNORECASE),
+    "server": re.compile(r"grpcpp/|httplib|inference\.(grpc\.)?pb\.h|google/protobuf"),
 }
 
 # Folders that are plugins: only they see their third party's headers, and nobody includes anything from them.
@@ -49,7 +51,7 @@ PLUGINS = {
 # Families of planners stand beside each other, on what they share.
 SHARED_BY_FAMILIES = "methods"
 
-MAY_PRINT = {"cli"}
+MAY_PRINT = {"cli", "server"}
 PRINTS = re.compile(r"std::(cout|cerr|clog)\b|\b(f|v|vf)?printf\s*\(|\bputs\s*\(|\bfmt::print\s*\(")
 
 SOURCE_SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".inc"}

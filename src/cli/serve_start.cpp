@@ -1,0 +1,169 @@
+#include "cli/serve_start.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "backends/model_files.h"
+#include "backends/registry.h"
+#include "cli/model_problem.h"
+#include "cli/number_option.h"
+#include "cli/repeated_option.h"
+#include "formats/input_error.h"
+#include "formats/text_file.h"
+#include "plugins/plugin_files.h"
+#include "serving/server_settings.h"
+
+namespace placewright::cli {
+namespace {
+
+constexpr const char* kNowhere = "none";
+
+// "HOST:PORT"; empty for "none".
+std::string address(std::string_view option, const std::string& text) {
+  if (text == kNowhere) return "";
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) {
+    throw UsageError(fmt::format("{}: expected HOST:PORT or 'none', found '{}'", option, text));
+  }
+  parse_number(option, std::string_view(text).substr(colon + 1), NumberRange<int>{0, 65535});
+  return text;
+}
+
+bool is_loopback(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return address.empty() || host.starts_with("127.") || host == "localhost" || host == "[::1]";
+}
+
+void require_guarded(const ServerSettings& settings, bool insecure) {
+  if (is_loopback(settings.http) && is_loopback(settings.grpc)) return;
+  if (insecure || !settings.token.empty() || !settings.client_authority.empty()) return;
+  throw UsageError(
+      "other machines could send requests: give --token or --tls-clients, or say --insecure");
+}
+
+std::string token_in(const std::string& path) {
+  if (path.empty()) return "";
+  std::string token = read_whole(path, 4096);
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  if (token.empty()) throw InputError(path, "", "holds no token");
+  return token;
+}
+
+std::vector<ClassSetting> classes_of(const ServiceOptions& service) {
+  std::vector<ClassSetting> classes;
+  const auto add = [&](const std::vector<std::string>& texts, auto set) {
+    for (const std::string& text : texts) {
+      const auto [name, value] = model_value(text);
+      ClassSetting& setting = classes.emplace_back();
+      setting.model = name;
+      set(setting, value);
+    }
+  };
+  add(service.objectives, [](ClassSetting& setting, const std::string& value) {
+    setting.objective = 1000 * parse_duration("--objective", value);
+  });
+  add(service.priorities, [](ClassSetting& setting, const std::string& value) {
+    setting.priority = parse_number("--priority", value, NumberRange<int>{-1000, 1000});
+  });
+  add(service.weights, [](ClassSetting& setting, const std::string& value) {
+    setting.weight = parse_number("--weight", value, NumberRange<double>{1e-6, 1e6});
+  });
+  add(service.queues, [](ClassSetting& setting, const std::string& value) {
+    setting.queue = parse_number("--queue", value, NumberRange<double>{1, 1e6});
+  });
+  return classes;
+}
+
+void require_models(const std::vector<std::string>& models, const std::string& folder) {
+  if (models.empty() && folder.empty()) {
+    throw UsageError("name the models to serve, or a folder of models with --folder");
+  }
+  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
+    throw InputError(folder, "", "is no folder");
+  }
+  std::vector<std::string> names;
+  for (const std::string& model : models) {
+    if (!std::filesystem::exists(model)) throw InputError(model, "", "there is no such file");
+    if (backend_reading(model) == nullptr) {
+      throw InputError(model, "", "is no model; a problem file can be simulated (--rate)");
+    }
+    names.push_back(model_name_of(model));
+    if (std::ranges::count(names, names.back()) > 1) {
+      throw UsageError(fmt::format("two models are called '{}'", names.back()));
+    }
+  }
+}
+
+}  // namespace
+
+void ServeStartOptions::add_to(CLI::App& verb) {
+  verb.add_option("--folder", folder, "Serve the models in this folder, and watch it")
+      ->type_name("FOLDER");
+  add_repeated(verb, "--shape", shapes, "[MODEL:][INPUT=]SHAPE", "Shape of an open input");
+  verb.add_option("--http", http, "Where HTTP listens, or 'none'")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  verb.add_option("--grpc", grpc, "Where gRPC listens, or 'none'")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  verb.add_option("--token", token_file, "Clients must send the token in this file")
+      ->type_name("FILE");
+  verb.add_option("--tls-certificate", certificate, "TLS: the server's certificate (PEM)")
+      ->type_name("FILE");
+  verb.add_option("--tls-key", key, "TLS: its private key (PEM)")->type_name("FILE");
+  verb.add_option("--tls-clients", client_authority,
+                  "TLS: clients need a certificate that this authority signed (PEM)")
+      ->type_name("FILE");
+  verb.add_flag("--insecure", insecure, "Serve other machines without a token and client TLS");
+  add_number(verb, "--largest-body", largest_body, {0.001, 2000}, "Limit of a request, in MB");
+  add_number(verb, "--connections", connections, {1, 10000}, "Limit of HTTP connections");
+}
+
+ExitCode start_serving(const std::vector<std::string>& models, const ServiceOptions& service,
+                       const ServeStartOptions& options) {
+  if (options.certificate.empty() != options.key.empty()) {
+    throw UsageError("--tls-certificate and --tls-key: give both or neither");
+  }
+  if (!options.client_authority.empty() && options.certificate.empty()) {
+    throw UsageError("--tls-clients needs --tls-certificate and --tls-key");
+  }
+  ServerSettings settings;
+  settings.models = models;
+  settings.folder = options.folder;
+  settings.shapes = options.shapes;
+  settings.http = address("--http", options.http);
+  settings.grpc = address("--grpc", options.grpc);
+  if (settings.http.empty() && settings.grpc.empty()) {
+    throw UsageError("--http and --grpc: one of them must listen");
+  }
+  settings.token = token_in(options.token_file);
+  settings.certificate = options.certificate;
+  settings.key = options.key;
+  settings.client_authority = options.client_authority;
+  settings.cache = cache_folder();
+  settings.policy = service.scheduler.policy;
+  settings.late = service.scheduler.late;
+  settings.ageing = service.scheduler.ageing;
+  settings.share = service.scheduler.share;
+  settings.largest_body = options.largest_body * 1e6;
+  settings.connections = options.connections;
+  settings.classes = classes_of(service);
+  require_guarded(settings, options.insecure);
+  require_models(models, options.folder);
+  const auto servers = plugin_files("PLACEWRIGHT_SERVER", "placewright-server");
+  if (servers.empty()) {
+    throw RuntimeError(
+        "placewright-server is not there: it is built where gRPC is (scripts/setup serving)");
+  }
+  const std::string program = servers.front().string();
+  const std::string text = settings_text(settings);
+  execl(program.c_str(), "placewright-server", text.c_str(), static_cast<char*>(nullptr));
+  throw RuntimeError(fmt::format("{} cannot be started: {}", program, std::strerror(errno)));
+}
+
+}  // namespace placewright::cli

@@ -1,0 +1,35 @@
+// `placewright serve` without a simulation: checks what is asked, and becomes the server (src/server/).
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "cli/exit_code.h"
+#include "cli/serve_options.h"
+
+namespace placewright::cli {
+
+struct ServeStartOptions {
+  std::string folder;
+  std::vector<std::string> shapes;
+  std::string http = "127.0.0.1:8000";
+  std::string grpc = "127.0.0.1:8001";
+  std::string token_file;
+  std::string certificate;
+  std::string key;
+  std::string client_authority;
+  bool insecure = false;
+  double largest_body = 64;  // MB
+  int connections = 64;
+
+  void add_to(CLI::App& verb);
+};
+
+// Does not return where the server starts.
+ExitCode start_serving(const std::vector<std::string>& models, const ServiceOptions& service,
+                       const ServeStartOptions& options);
+
+}  // namespace placewright::cli

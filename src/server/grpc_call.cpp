@@ -1,0 +1,92 @@
+#include "server/grpc_call.h"
+
+#include <fmt/format.h>
+
+#include "backends/part_inputs.h"
+
+namespace placewright::server {
+namespace {
+
+template <class Number, class Values>
+std::vector<std::byte> packed(const Values& values) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(static_cast<std::size_t>(values.size()) * sizeof(Number));
+  for (const auto value : values) {
+    const auto number = static_cast<Number>(value);
+    const auto* raw = reinterpret_cast<const std::byte*>(&number);
+    bytes.insert(bytes.end(), raw, raw + sizeof(number));
+  }
+  return bytes;
+}
+
+std::vector<std::byte> packed_contents(const std::string& name, const std::string& datatype,
+                                       const inference::InferTensorContents& contents) {
+  if (datatype == "BOOL") return packed<std::uint8_t>(contents.bool_contents());
+  if (datatype == "INT8") return packed<std::int8_t>(contents.int_contents());
+  if (datatype == "INT16") return packed<std::int16_t>(contents.int_contents());
+  if (datatype == "INT32") return packed<std::int32_t>(contents.int_contents());
+  if (datatype == "INT64") return packed<std::int64_t>(contents.int64_contents());
+  if (datatype == "UINT8") return packed<std::uint8_t>(contents.uint_contents());
+  if (datatype == "UINT16") return packed<std::uint16_t>(contents.uint_contents());
+  if (datatype == "UINT32") return packed<std::uint32_t>(contents.uint_contents());
+  if (datatype == "UINT64") return packed<std::uint64_t>(contents.uint64_contents());
+  if (datatype == "FP32") return packed<float>(contents.fp32_contents());
+  if (datatype == "FP64") return packed<double>(contents.fp64_contents());
+  throw BadInference(
+      fmt::format("the input '{}': {} can be sent as raw contents only", name, datatype));
+}
+
+}  // namespace
+
+InferenceCall call_of(const inference::ModelInferRequest& request) {
+  InferenceCall call{.model = request.model_name(),
+                     .version = request.model_version(),
+                     .id = request.id(),
+                     .binary_outputs = true};
+  const bool raw = request.raw_input_contents_size() > 0;
+  if (raw && request.raw_input_contents_size() != request.inputs_size()) {
+    throw BadInference(fmt::format("there are {} inputs and {} raw contents", request.inputs_size(),
+                                   request.raw_input_contents_size()));
+  }
+  for (int i = 0; i < request.inputs_size(); ++i) {
+    const auto& given = request.inputs(i);
+    InferenceInput& input = call.inputs.emplace_back();
+    input.name = given.name();
+    input.datatype = given.datatype();
+    input.shape.assign(given.shape().begin(), given.shape().end());
+    if (raw) {
+      const std::string& bytes = request.raw_input_contents(i);
+      input.data = std::as_bytes(std::span(bytes.data(), bytes.size()));
+    } else {
+      input.data = call.storage.emplace_back(
+          packed_contents(given.name(), given.datatype(), given.contents()));
+    }
+  }
+  for (const auto& output : request.outputs()) call.outputs.push_back({output.name(), true});
+  const auto timeout = request.parameters().find("timeout");  // microseconds
+  if (timeout != request.parameters().end()) {
+    call.timeout = static_cast<double>(timeout->second.int64_param()) / 1000;
+  }
+  return call;
+}
+
+void fill_response(inference::ModelInferResponse& response, const ModelGraph& graph,
+                   const InferenceCall& call, const std::string& version,
+                   std::span<const std::span<const std::byte>> outputs) {
+  response.set_model_name(call.model);
+  response.set_model_version(version);
+  response.set_id(call.id);
+  for (const ChosenOutput& chosen : chosen_outputs(graph, call)) {
+    const GraphOutput& output = graph.outputs[chosen.number];
+    const TensorType& type = type_of(graph, output.tensor);
+    auto& made = *response.add_outputs();
+    made.set_name(output.name);
+    made.set_datatype(std::string(datatype_of(type.element)));
+    for (const std::size_t size : type.shape) made.add_shape(static_cast<std::int64_t>(size));
+    const std::span<const std::byte> data = outputs[chosen.number];
+    response.add_raw_output_contents()->assign(reinterpret_cast<const char*>(data.data()),
+                                               data.size());
+  }
+}
+
+}  // namespace placewright::server

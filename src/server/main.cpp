@@ -1,0 +1,99 @@
+// The server that `placewright serve` becomes: its one argument is what serving/server_settings.h writes.
+//
+// An executable of its own, since gRPC brings a protobuf that must not meet the one inside OpenVINO's wheel. It says
+// where it listens on standard output, a line for each front, and what happens on standard error.
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <thread>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "formats/input_error.h"
+#include "formats/printable.h"
+#include "server/fronts.h"
+
+namespace placewright::server {
+
+bool same_token(std::string_view given, std::string_view expected) {
+  unsigned different = given.size() == expected.size() ? 0 : 1;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const char other = i < given.size() ? given[i] : '\0';
+    different |= static_cast<unsigned>(static_cast<unsigned char>(expected[i] ^ other));
+  }
+  return different == 0;
+}
+
+namespace {
+
+void log_line(const std::string& line) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  fmt::print(stderr, "{:%Y-%m-%dT%H:%M:%S}Z {}\n", fmt::gmtime(std::time(nullptr)),
+             printable(line));
+}
+
+// Until SIGINT or SIGTERM; looks at the folder of models every now and then.
+void serve_until_signal(const sigset_t& signals, ModelService& service, bool watch) {
+  const timespec pause{.tv_sec = 2, .tv_nsec = 0};
+  while (true) {
+    const int signal = sigtimedwait(&signals, nullptr, &pause);
+    if (signal > 0) {
+      log_line("draining: no new requests, those that were accepted are answered");
+      return;
+    }
+    if (watch) service.rescan();
+  }
+}
+
+int run(const std::string& text) {
+  const ServerSettings settings = parse_settings(text);
+  // Every thread inherits the mask, and only this one takes the signals.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ModelService service(settings, log_line);
+  std::vector<std::unique_ptr<Front>> fronts;
+  if (!settings.http.empty()) {
+    fronts.push_back(open_http(settings, service));
+    fmt::print("http {}\n", fronts.back()->address());
+  }
+  if (!settings.grpc.empty()) {
+    fronts.push_back(open_grpc(settings, service));
+    fmt::print("grpc {}\n", fronts.back()->address());
+  }
+  std::fflush(stdout);
+  service.load_all();
+  fmt::print("ready\n");
+  std::fflush(stdout);
+  serve_until_signal(signals, service, !settings.folder.empty());
+  service.drain();
+  for (const auto& front : fronts) front->close();
+  log_line("all accepted requests have been answered");
+  return 0;
+}
+
+}  // namespace
+}  // namespace placewright::server
+
+int main(int argc, char** argv) {
+  using placewright::server::run;
+  if (argc != 2) {
+    fmt::print(stderr, "placewright-server is started by 'placewright serve'\n");
+    return 2;
+  }
+  try {
+    return run(argv[1]);
+  } catch (const placewright::InputError& error) {
+    fmt::print(stderr, "placewright: error: {}\n", placewright::printable(error.what()));
+    return 3;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "placewright: error: {}\n", placewright::printable(error.what()));
+    return 4;
+  }
+}

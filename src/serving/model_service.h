@@ -1,0 +1,123 @@
+// The models that a server has, by name and version, over one engine: loaded, unloaded, described, asked.
+//
+// Models come from files that the server was started with, and from a folder: NAME.onnx (version 1), or
+// NAME/VERSION/FILE. No path ever comes from a client, and none leads out of the folder.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "serving/engine.h"
+#include "serving/inference.h"
+#include "serving/server_settings.h"
+
+namespace placewright {
+
+// No model of that name is served; one sentence.
+class UnknownModel : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Counted latencies, in the buckets of Prometheus.
+class LatencyHistogram {
+ public:
+  static constexpr std::array kBounds{0.5, 1.,   2.,   5.,   10.,   20.,
+                                      50., 100., 200., 500., 1000., 5000.};
+  void add(double milliseconds);
+  // Lines of the text format.
+  [[nodiscard]] std::string text(const std::string& name, const std::string& labels) const;
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kBounds.size() + 1> counts_{};
+  std::atomic<double> sum_{0};
+};
+
+// A version of a model, while it is served.
+struct ServedVersion {
+  std::string name;
+  std::string version;
+  std::string path;
+  ModelNumber number = 0;
+  std::shared_ptr<LoadedModel> model;
+  LatencyHistogram latency;
+  std::array<std::atomic<std::uint64_t>, 5> answers{};  // by AnswerKind
+};
+
+struct ModelState {
+  std::string name;
+  std::string version;
+  bool ready = false;
+  std::string reason;  // why not
+};
+
+class ModelService {
+ public:
+  // Says what happens, a line for each event.
+  using Log = std::function<void(const std::string& line)>;
+
+  ModelService(const ServerSettings& settings, Log log);
+
+  // All models that there are. One that cannot be loaded is said in the log, and not ready.
+  void load_all();
+  // From the folder or the files that the server was started with. Throws UnknownModel, InputError, RuntimeError.
+  void load(const std::string& name);
+  void unload(const std::string& name);
+  // Loads what is new or has changed in the folder, and unloads what is gone.
+  void rescan();
+
+  // Throws UnknownModel.
+  [[nodiscard]] std::shared_ptr<ServedVersion> find(const std::string& name,
+                                                    const std::string& version) const;
+  [[nodiscard]] std::vector<std::string> versions(const std::string& name) const;
+  [[nodiscard]] std::vector<ModelState> states() const;
+  [[nodiscard]] bool ready() const;
+
+  // `tell` is called once, by any thread. Throws UnknownModel and BadInference, and then never tells.
+  std::optional<RequestId> infer(const std::shared_ptr<ServedVersion>& version,
+                                 const InferenceCall& call,
+                                 std::function<void(const InferenceAnswer&)> tell);
+  void cancel(RequestId request) { engine_.cancel(request); }
+  void drain();
+
+  [[nodiscard]] std::string metrics() const;
+  [[nodiscard]] const Engine& engine() const { return engine_; }
+
+ private:
+  struct Found {
+    std::string name;
+    std::string version;
+    std::string path;
+    std::string stamp;  // changes with the file
+  };
+
+  [[nodiscard]] std::vector<Found> found() const;
+  void add_from_folder(std::vector<Found>& all) const;
+  void serve(const Found& found);
+  void retire(const std::string& name, const std::string& version);
+  [[nodiscard]] ModelCuts cuts_of(const NeuralModel& model, const Found& found) const;
+  [[nodiscard]] double quantum_with(double whole) const;
+  void say(const std::string& line) const { log_(line); }
+
+  const ServerSettings settings_;
+  Log log_;
+  Target target_;
+  mutable std::mutex loading_;  // one model at a time
+  mutable std::mutex mutex_;    // of the maps
+  std::map<std::string, std::map<long, std::shared_ptr<ServedVersion>>> served_;
+  std::map<std::pair<std::string, std::string>, std::string> failed_;  // why, by name and version
+  std::map<std::string, std::string> stamps_;  // by path, when it was loaded
+  std::map<std::string, bool> unloaded_;       // by name, on demand
+  std::atomic<bool> loaded_{false};
+  std::atomic<bool> draining_{false};
+  Engine engine_;  // last, so that it ends first
+};
+
+}  // namespace placewright

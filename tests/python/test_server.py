@@ -1,0 +1,185 @@
+"""`placewright.Server`, asked by Triton's clients as they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import placewright
+
+tritonclient_http = pytest.importorskip("tritonclient.http")
+tritonclient_grpc = pytest.importorskip("tritonclient.grpc")
+
+PROGRAM = os.environ.get("PLACEWRIGHT_PROGRAM", "")
+if not Path(PROGRAM).with_name("placewright-server").exists():
+    pytest.skip("the server is not built", allow_module_level=True)
+
+MODEL = "tiny-branches"
+
+
+def made(folder: Path) -> Path:
+    subprocess.run([PROGRAM, "zoo", "make", MODEL, "-o", folder, "-q"], check=True)
+    return folder / f"{MODEL}.xml"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[placewright.Server]:
+    folder = tmp_path_factory.mktemp("models")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        with placewright.Server([made(folder)], largest_body=1) as running:
+            yield running
+
+
+def client(server: placewright.Server, module: Any) -> Any:
+    return module.InferenceServerClient(server.http if module is tritonclient_http else server.grpc)
+
+
+def random_input(module: Any, asked: Any) -> tuple[Any, str]:
+    keywords = {} if module is tritonclient_http else {"as_json": True}
+    metadata = asked.get_model_metadata(MODEL, **keywords)
+    tensor = metadata["inputs"][0]
+    shape = [int(size) for size in tensor["shape"]]
+    values = numpy.random.default_rng(1).standard_normal(shape).astype(numpy.float32)
+    given = module.InferInput(tensor["name"], shape, tensor["datatype"])
+    given.set_data_from_numpy(values)
+    return given, metadata["outputs"][0]["name"]
+
+
+@pytest.mark.parametrize("module", [tritonclient_http, tritonclient_grpc])
+def test_clients_work_unchanged(server: placewright.Server, module: Any) -> None:
+    asked = client(server, module)
+    assert asked.is_server_live()
+    assert asked.is_server_ready()
+    assert asked.is_model_ready(MODEL)
+    assert not asked.is_model_ready("nothing")
+    given, output = random_input(module, asked)
+    answer = asked.infer(MODEL, [given], request_id="7")
+    assert numpy.isfinite(answer.as_numpy(output)).all()
+    named = asked.infer(MODEL, [given], outputs=[module.InferRequestedOutput(output)])
+    assert (named.as_numpy(output) == answer.as_numpy(output)).all()
+
+
+def test_both_protocols_agree(server: placewright.Server) -> None:
+    answers = []
+    for module in (tritonclient_http, tritonclient_grpc):
+        asked = client(server, module)
+        given, output = random_input(module, asked)
+        answers.append(asked.infer(MODEL, [given]).as_numpy(output))
+    assert (answers[0] == answers[1]).all()
+
+
+@pytest.mark.parametrize("module", [tritonclient_http, tritonclient_grpc])
+def test_mistakes_are_told_in_a_sentence(server: placewright.Server, module: Any) -> None:
+    asked = client(server, module)
+    given, _ = random_input(module, asked)
+    small = module.InferInput(given.name(), [1], "FP32")
+    small.set_data_from_numpy(numpy.zeros(1, numpy.float32))
+    other = module.InferInput("other", [1], "FP32")
+    other.set_data_from_numpy(numpy.zeros(1, numpy.float32))
+    mistakes = {
+        "there is no model 'nothing'": ("nothing", [given]),
+        f"the input '{given.name()}' is missing": (MODEL, []),
+        "has the shape": (MODEL, [small]),
+        "the model has no input 'other'": (MODEL, [other]),
+    }
+    for sentence, (model, inputs) in mistakes.items():
+        with pytest.raises(Exception, match=sentence):
+            asked.infer(model, inputs)
+    assert asked.infer(MODEL, [given]) is not None
+
+
+def status(server: placewright.Server, path: str, body: bytes | None = None) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://{server.http}/{path}", body, timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_http_has_standard_codes(server: placewright.Server) -> None:
+    infer = f"v2/models/{MODEL}/infer"
+    assert status(server, "v2/health/ready")[0] == 200
+    assert status(server, "v2/nothing")[0] == 404
+    assert status(server, infer, b"{")[0] == 400
+    assert status(server, infer, b" " * 2_000_000)[0] == 413
+    code, text = status(server, "metrics")
+    assert code == 200
+    assert f'placewright_requests_total{{model="{MODEL}",version="1",answer="done"}}' in text
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_folder_is_served_and_models_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    version = tmp_path / "models" / "small" / "3"
+    version.mkdir(parents=True)
+    xml = made(tmp_path)
+    for file in (xml, xml.with_suffix(".bin")):
+        file.rename(version / file.name)
+    outside = tmp_path / "outside.xml"
+    outside.write_text("<net/>")
+    (tmp_path / "models" / "link.xml").symlink_to(outside)
+    with placewright.Server(folder=str(tmp_path / "models"), grpc="none") as server:
+        asked = client(server, tritonclient_http)
+        assert asked.is_model_ready("small", "3")
+        assert [model["name"] for model in asked.get_model_repository_index()] == ["small"]
+        asked.unload_model("small")
+        assert not asked.is_model_ready("small")
+        asked.load_model("small")
+        assert asked.is_model_ready("small")
+        os.utime(version / xml.name)
+        wait_for(lambda: sum("is unloaded" in line for line in server.log) == 2)
+        assert asked.is_model_ready("small")
+        (version / xml.name).unlink()
+        wait_for(lambda: not asked.is_model_ready("small"))
+        loads = sum("is ready" in line for line in server.log)
+        assert loads == 3, "once each: the start, the request to load, the change of the file"
+        for stranger in ("link", "..%2Foutside"):
+            with pytest.raises(Exception, match="there is no model"):
+                asked.load_model(stranger)
+
+
+def test_a_token_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "token").write_text("secret\n")
+    with placewright.Server([made(tmp_path)], token=str(tmp_path / "token")) as server:
+        for module in (tritonclient_http, tritonclient_grpc):
+            asked = client(server, module)
+            with pytest.raises(Exception, match="the token is missing or wrong"):
+                asked.get_model_metadata(MODEL)
+            headers = {"authorization": "Bearer secret"}
+            assert asked.get_model_metadata(MODEL, headers=headers) is not None
+
+
+def test_an_end_by_a_signal_is_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    server = placewright.Server([made(tmp_path)]).start()
+    os.kill(server.pid, signal.SIGTERM)
+    server.stop()
+    assert server.log[-1].endswith("all accepted requests have been answered")
+
+
+def test_what_cannot_start_says_why(tmp_path: Path, server: placewright.Server) -> None:
+    model = made(tmp_path)
+    with pytest.raises(RuntimeError, match="the port is in use"):
+        placewright.Server([model], http=server.http).start()
+    with pytest.raises(RuntimeError, match="give --token or --tls-clients, or say --insecure"):
+        placewright.Server([model], http="0.0.0.0:0").start()
+    with pytest.raises(RuntimeError, match="there is no such file"):
+        placewright.Server([tmp_path / "nothing.xml"]).start()
