@@ -1,11 +1,12 @@
 // Large problems: every planner ends soon after it is interrupted.
 //
-// "Soon" is generous, since other work may have the machine: a planner that does not ask whether to
-// stop runs for the whole of its limit, which is far longer.
+// "Soon" is generous, and counts this process's own time, of which other work on the machine takes
+// nothing. A planner that does not ask whether to stop runs for its whole limit, which is far longer.
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,7 +20,7 @@
 namespace placewright {
 namespace {
 
-constexpr double kSoon = 60;  // seconds
+constexpr double kSoon = 60;  // seconds of the processor
 
 Problem large_problem(GraphFamily family, Objective objective) {
   GenerateOptions options;
@@ -32,22 +33,22 @@ Problem large_problem(GraphFamily family, Objective objective) {
   return Problem(generate(options));
 }
 
-// Seconds from the interruption to the answer.
+// Seconds of the processor from the interruption to the answer.
 double seconds_to_end(const Problem& problem, const std::string& planner) {
   std::atomic<bool> interrupted{false};
-  std::atomic<Control::Clock::time_point> when{Control::Clock::now()};
+  std::atomic<std::clock_t> when{std::clock()};
   const std::jthread user([&](const std::stop_token& ended) {
     for (int i = 0; i < 10 && !ended.stop_requested(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    when = Control::Clock::now();
+    when = std::clock();
     interrupted = true;
   });
   PlanRequest request{.planner = planner, .budget = {.seconds = 1000, .memory = 2e9}};
   const auto outcome = make_plan(problem, planning_registry(), request, &interrupted);
   EXPECT_EQ(outcome.fault, "");
   if (!interrupted) return 0;
-  return std::chrono::duration<double>(Control::Clock::now() - when.load()).count();
+  return static_cast<double>(std::clock() - when.load()) / CLOCKS_PER_SEC;
 }
 
 // One after the other on the same problem: making it takes longer than most planners.
