@@ -1,4 +1,4 @@
-// Thousands of small random problems against brute force, and the published operator graphs.
+// Small random problems against brute force, and the published operator graphs.
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include "planning/service.h"
 #include "support/brute_force_calls.h"
 #include "support/published.h"
+#include "support/random_cases.h"
 #include "support/random_problem.h"
 
 namespace placewright {
@@ -45,7 +46,7 @@ ProblemDraft draft_of(std::uint64_t seed, int calls_per_device) {
 }
 
 TEST(CallsExactFull, IsOptimalOnOneCallPerDevice) {
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases()) {
     const Problem problem(draft_of(seed, 1));
     const auto least = testing::brute_force_call_latency(problem);
     const PlanOutcome outcome = exact_plan(problem);
@@ -57,7 +58,7 @@ TEST(CallsExactFull, IsOptimalOnOneCallPerDevice) {
 }
 
 TEST(CallsExactFull, EnclosesTheOptimumOnTwoCallsPerDevice) {
-  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases(500)) {
     const Problem problem(draft_of(seed, 2));
     const auto least = testing::brute_force_call_latency(problem);
     const PlanOutcome outcome = exact_plan(problem);

@@ -1,4 +1,4 @@
-// The throughput family against enumeration on thousands of graphs, and how optima change with the
+// The throughput family against enumeration on random graphs, and how optima change with the
 // problem.
 
 #include <atomic>
@@ -14,6 +14,7 @@
 #include "planners/throughput_checks.h"
 #include "planning/service.h"
 #include "support/brute_force.h"
+#include "support/random_cases.h"
 #include "support/random_problem.h"
 #include "support/throughput_problem.h"
 #include "verify/verifier.h"
@@ -32,7 +33,7 @@ using testing::RandomSource;
 using testing::registry;
 
 TEST(IdealsAtLength, AgreeWithEnumeration) {
-  for (std::uint64_t seed = 10'000; seed < 14'000; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases()) {
     const auto problem = problem_from(random_pipeline(drawn_options(seed, 8), seed));
     if (!problem) continue;
     SCOPED_TRACE(seed);
@@ -42,7 +43,7 @@ TEST(IdealsAtLength, AgreeWithEnumeration) {
 }
 
 TEST(IdealsAtLength, AgreeWithEnumerationOverStages) {
-  for (std::uint64_t seed = 15'000; seed < 16'000; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases(500)) {
     const auto problem = problem_from(random_pipeline(drawn_options(seed, 8), seed));
     if (!problem) continue;
     SCOPED_TRACE(seed);
@@ -52,7 +53,7 @@ TEST(IdealsAtLength, AgreeWithEnumerationOverStages) {
 }
 
 TEST(IdealsAtLength, AgreeWithEnumerationOnTenOps) {
-  for (std::uint64_t seed = 20'000; seed < 20'040; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases(40)) {
     RandomPipelineOptions options = drawn_options(seed, 10);
     options.ops = 10;
     options.accelerators = 1 + seed % 3;
@@ -77,7 +78,7 @@ double optimum(ProblemDraft draft) {
 }
 
 TEST(IdealsAtLength, MoreNeverHurts) {
-  for (std::uint64_t seed = 30'000; seed < 30'400; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases(200)) {
     SCOPED_TRACE(seed);
     RandomPipelineOptions options = drawn_options(seed, 12);
     options.accelerators = std::max<std::size_t>(options.accelerators, 2);
@@ -122,7 +123,7 @@ TEST(IdealsAtLength, MoreNeverHurts) {
 }
 
 TEST(ConfigurationBoundAtLength, StaysBelowTheOptimum) {
-  for (std::uint64_t seed = 60'000; seed < 62'000; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases()) {
     RandomPipelineOptions options = drawn_options(seed, 8);
     options.contiguity = Contiguity::none;
     const auto problem = problem_from(random_pipeline(options, seed));
@@ -137,7 +138,7 @@ TEST(ConfigurationBoundAtLength, StaysBelowTheOptimum) {
 }
 
 TEST(ProgramsAtLength, AgreeWithEnumerationUnderEachRule) {
-  for (std::uint64_t seed = 40'000; seed < 40'250; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases(250)) {
     for (const Contiguity rule : {Contiguity::none, Contiguity::per_device, Contiguity::joint}) {
       RandomPipelineOptions options = drawn_options(seed, 6);
       options.contiguity = rule;
@@ -161,7 +162,7 @@ TEST(ProgramsAtLength, AgreeWithEnumerationUnderEachRule) {
 
 // Each pair of devices has its own link, so that no two are alike.
 TEST(ProgramsAtLength, AgreeWithBruteForceOnLinks) {
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases(400)) {
     testing::RandomProblemOptions options;
     options.objective = Objective::throughput;
     options.ops = 3 + seed % 4;
@@ -199,7 +200,7 @@ TEST(ProgramsAtLength, AgreeWithBruteForceOnLinks) {
 
 // Stopped at any step: the plan is valid and the bound is below the optimum.
 TEST(IdealsAtLength, StoppedRunsTellTheTruth) {
-  for (std::uint64_t seed = 50'000; seed < 50'300; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases(300)) {
     const auto problem = problem_from(random_pipeline(drawn_options(seed, 12), seed));
     if (!problem) continue;
     SCOPED_TRACE(seed);

@@ -15,6 +15,7 @@
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "support/brute_force.h"
+#include "support/random_cases.h"
 #include "support/random_problem.h"
 
 namespace placewright {
@@ -225,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Properties, HoldForTheOptimumExactPlannersAndBounds) {
   const Registry registry = planning_registry();
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (const std::uint64_t seed : testing::random_cases(40)) {
     RandomProblemOptions options;
     options.objective = GetParam().objective;
     options.interconnect = GetParam().interconnect;

@@ -182,11 +182,11 @@ ProblemDraft sharing_modules_draft(std::uint64_t number) {
   return with_cut_node(options, number, trap_probability);
 }
 
-void agrees_with_brute_force(const std::string& planner, DraftOfCase draft_of, std::uint64_t first,
-                             std::uint64_t last) {
+void agrees_with_brute_force(const std::string& planner, DraftOfCase draft_of,
+                             const RandomCases& cases) {
   const Registry registry = standard_registry();
   std::uint64_t refused = 0;
-  for (std::uint64_t number = first; number < last; ++number) {
+  for (const std::uint64_t number : cases) {
     SCOPED_TRACE(::testing::Message() << "case " << number);
     const Problem problem(draft_of(number));
     const PlannerEntry* entry = registry.find(planner, problem.objective());
@@ -208,7 +208,7 @@ void agrees_with_brute_force(const std::string& planner, DraftOfCase draft_of, s
     EXPECT_LE(answer.certificate.lower_bound, *least * (1 + 1e-9));
     EXPECT_EQ(answer.status(), Status::optimal) << answer.certificate.lower_bound;
   }
-  EXPECT_LT(refused, (last - first) / 2);
+  EXPECT_LT(refused, (cases.last - cases.first) / 2);
 }
 
 }  // namespace placewright::testing

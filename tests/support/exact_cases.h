@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "support/random_cases.h"
 #include "support/random_problem.h"
 
 namespace placewright::testing {
@@ -35,9 +36,9 @@ ProblemDraft sharing_modules_draft(std::uint64_t number);
 
 using DraftOfCase = ProblemDraft (*)(std::uint64_t number);
 
-// Expects the planner's value on the cases [first, last) to be the least there is, proved, and to
+// Expects the planner's value on the cases to be the least there is, proved, and to
 // find out what is infeasible. Cases that it refuses are passed over; most must not be.
-void agrees_with_brute_force(const std::string& planner, DraftOfCase draft_of, std::uint64_t first,
-                             std::uint64_t last);
+void agrees_with_brute_force(const std::string& planner, DraftOfCase draft_of,
+                             const RandomCases& cases);
 
 }  // namespace placewright::testing

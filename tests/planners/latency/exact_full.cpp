@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/exact_cases.h"
+#include "support/random_cases.h"
 
 namespace placewright {
 namespace {
@@ -13,32 +14,32 @@ using testing::sharing_completion_draft;
 using testing::sharing_draft;
 using testing::sharing_modules_draft;
 
-TEST(CpsatSchedule, AgreesWithBruteForceOnThousands) {
-  agrees_with_brute_force("cpsat", exact_draft, 2000, 6000);
+TEST(CpsatSchedule, AgreesWithBruteForceAtLength) {
+  agrees_with_brute_force("cpsat", exact_draft, testing::random_cases());
 }
 
-TEST(CpsatSchedule, AgreesWithBruteForceOnThousandsWithSharedResources) {
-  agrees_with_brute_force("cpsat", sharing_draft, 10000, 14000);
+TEST(CpsatSchedule, AgreesWithBruteForceAtLengthWithSharedResources) {
+  agrees_with_brute_force("cpsat", sharing_draft, testing::random_cases());
 }
 
-TEST(CpsatSchedule, AgreesWithBruteForceOnThousandsWithMixedSpaces) {
-  agrees_with_brute_force("cpsat", mixed_spaces_draft, 40000, 44000);
+TEST(CpsatSchedule, AgreesWithBruteForceAtLengthWithMixedSpaces) {
+  agrees_with_brute_force("cpsat", mixed_spaces_draft, testing::random_cases());
 }
 
-TEST(Decompose, AgreesWithBruteForceOnThousandsWithSharedResources) {
-  agrees_with_brute_force("decompose", sharing_modules_draft, 30000, 36000);
+TEST(Decompose, AgreesWithBruteForceAtLengthWithSharedResources) {
+  agrees_with_brute_force("decompose", sharing_modules_draft, testing::random_cases());
 }
 
-TEST(ToctExact, AgreesWithBruteForceOnThousandsWithSharedResources) {
-  agrees_with_brute_force("toct-exact", sharing_completion_draft, 20000, 22000);
+TEST(ToctExact, AgreesWithBruteForceAtLengthWithSharedResources) {
+  agrees_with_brute_force("toct-exact", sharing_completion_draft, testing::random_cases());
 }
 
-TEST(ToctExact, AgreesWithBruteForceOnThousandsWithMixedSpaces) {
-  agrees_with_brute_force("toct-exact", mixed_spaces_completion_draft, 50000, 51000);
+TEST(ToctExact, AgreesWithBruteForceAtLengthWithMixedSpaces) {
+  agrees_with_brute_force("toct-exact", mixed_spaces_completion_draft, testing::random_cases());
 }
 
-TEST(Moirai, AgreesWithBruteForceOnThousands) {
-  agrees_with_brute_force("moirai", exact_draft, 6000, 8000);
+TEST(Moirai, AgreesWithBruteForceAtLength) {
+  agrees_with_brute_force("moirai", exact_draft, testing::random_cases());
 }
 
 }  // namespace

@@ -17,31 +17,31 @@ using testing::sharing_draft;
 using testing::sharing_modules_draft;
 
 TEST(CpsatSchedule, AgreesWithBruteForce) {
-  agrees_with_brute_force("cpsat", exact_draft, 0, 300);
+  agrees_with_brute_force("cpsat", exact_draft, {0, 300});
 }
 
 TEST(CpsatSchedule, AgreesWithBruteForceOnSharedResources) {
-  agrees_with_brute_force("cpsat", sharing_draft, 0, 100);
+  agrees_with_brute_force("cpsat", sharing_draft, {0, 100});
 }
 
 TEST(CpsatSchedule, AgreesWithBruteForceOnMixedSpaces) {
-  agrees_with_brute_force("cpsat", mixed_spaces_draft, 0, 150);
+  agrees_with_brute_force("cpsat", mixed_spaces_draft, {0, 150});
 }
 
 TEST(Decompose, AgreesWithBruteForceOnSharedResources) {
-  agrees_with_brute_force("decompose", sharing_modules_draft, 0, 150);
+  agrees_with_brute_force("decompose", sharing_modules_draft, {0, 150});
 }
 
 TEST(ToctExact, AgreesWithBruteForceOnSharedResources) {
-  agrees_with_brute_force("toct-exact", sharing_completion_draft, 1000, 1030);
+  agrees_with_brute_force("toct-exact", sharing_completion_draft, {1000, 1030});
 }
 
 TEST(ToctExact, AgreesWithBruteForceOnMixedSpaces) {
-  agrees_with_brute_force("toct-exact", mixed_spaces_completion_draft, 1000, 1030);
+  agrees_with_brute_force("toct-exact", mixed_spaces_completion_draft, {1000, 1030});
 }
 
 TEST(Moirai, AgreesWithBruteForce) {
-  agrees_with_brute_force("moirai", exact_draft, 1000, 1150);
+  agrees_with_brute_force("moirai", exact_draft, {1000, 1150});
 }
 
 }  // namespace
