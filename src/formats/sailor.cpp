@@ -105,6 +105,7 @@ class SailorReader {
     std::string kind;
     std::string zone;
     int degree = 1;
+    int gpus = 1;  // of its node that the plan has
   };
   using PlanStages = std::vector<std::vector<PlanGroup>>;
 
@@ -126,7 +127,7 @@ class SailorReader {
   std::vector<std::size_t> read_layers(JsonValue pipeline);
   PlanGroup read_group(JsonValue replica);
   PlanStages read_groups(JsonValue pipeline);
-  void count_nodes(const TrainingPlan& plan);
+  void count_nodes(const TrainingPlan& plan, const PlanStages& groups);
 
   fs::path folder_;
   JsonDocument models_;
@@ -403,6 +404,7 @@ SailorReader::PlanGroup SailorReader::read_group(JsonValue replica) {
     group.kind = kind;
     group.zone = (*field).text();
   }
+  group.gpus = std::max(group.degree, static_cast<int>(gpus));
   if (slowest < 0) nodes.fail("expected at least one [GPU, GPUs, zone]");
   if (nodes.elements().size() > 1) {
     note(fmt::format("a group of several nodes counts as {} of its slowest GPU, {}", group.degree,
@@ -424,8 +426,16 @@ SailorReader::PlanStages SailorReader::read_groups(JsonValue pipeline) {
   return stages;
 }
 
-void SailorReader::count_nodes(const TrainingPlan& plan) {
+// A plan's nodes are as large as it says, not as in the cluster's file: it may have used a part of them.
+void SailorReader::count_nodes(const TrainingPlan& plan, const PlanStages& groups) {
   std::vector<std::vector<int>> degrees(file_.problem.pools.size());
+  for (NodePool& pool : file_.problem.pools) pool.gpus = 1;
+  for (const auto& stage : groups) {
+    for (const PlanGroup& group : stage) {
+      NodePool& pool = file_.problem.pools[pool_of(group.kind, group.zone)];
+      pool.gpus = std::max(pool.gpus, group.gpus);
+    }
+  }
   for (const TrainingStage& stage : plan.stages) {
     for (const StageReplica& replica : stage.replicas) {
       degrees[replica.pool].push_back(replica.degree);
@@ -433,7 +443,6 @@ void SailorReader::count_nodes(const TrainingPlan& plan) {
   }
   for (std::size_t p = 0; p < degrees.size(); ++p) {
     NodePool& pool = file_.problem.pools[p];
-    pool.gpus = std::max(pool.gpus, std::ranges::max(degrees[p]));
     pool.count = nodes_needed(degrees[p], pool.gpus);
   }
 }
@@ -485,7 +494,7 @@ TrainingFile SailorReader::plan(const std::string& path, const SailorRequest& re
           {pool, group.degree, micro_batches / replicas + (r < micro_batches % replicas ? 1 : 0)});
     }
   }
-  count_nodes(answer.plan);
+  count_nodes(answer.plan, groups);
   read_links();
   if (const auto measured = root.find("real")) answer.measured = measured->amount();
   if (const auto measured = root.find("max_mem")) answer.measured_memory = measured->amount();

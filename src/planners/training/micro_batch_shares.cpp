@@ -25,7 +25,7 @@ bool distribute(std::vector<Share>& shares, int micro_batches) {
   long long most = 0;
   double latest = 0;
   for (const Share& share : shares) {
-    if (share.most < 1) return false;
+    if (share.most < 1 || !std::isfinite(share.slot)) return false;
     most += share.most;
     latest = std::max(latest, share.slot * micro_batches);
   }
