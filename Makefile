@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 FORMATTED = $(shell find src include tests bench fuzz examples python cmake -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check format lint docs clean
+.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check soak format lint docs clean
 .NOTPARALLEL:
 
 build: setup
@@ -60,6 +60,13 @@ bench-check:
 	@[ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING
 	@cmake --build build/release -j $(JOBS) --target placewright_program
 	@bench/recorded.py --only "$(ONLY)"
+
+# Random problems, seed after seed (tests/soak.py); fills docs/results/trust.md.
+MINUTES ?= 60
+soak: setup
+	@cmake --preset release --log-level=WARNING
+	@cmake --build build/release -j $(JOBS) --target evaluate_full_tests bounds_full_tests planning_full_tests planners_full_tests
+	@tests/soak.py --minutes $(MINUTES) --jobs $(JOBS) --json build/soak.json --page docs/results/trust.md
 
 format: setup
 	@clang-format -i $(FORMATTED)
