@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "backends/model_files.h"
@@ -99,6 +100,18 @@ void require_models(const std::vector<std::string>& models, const std::string& f
   }
 }
 
+// In a folder any name may come later.
+void require_known(const ServerSettings& settings) {
+  if (!settings.folder.empty()) return;
+  std::vector<std::string> names{""};
+  for (const std::string& model : settings.models) names.push_back(model_name_of(model));
+  for (const ClassSetting& setting : settings.classes) {
+    if (std::ranges::find(names, setting.model) != names.end()) continue;
+    throw UsageError(fmt::format("no model is called '{}', there is: {}", setting.model,
+                                 fmt::join(names.begin() + 1, names.end(), ", ")));
+  }
+}
+
 }  // namespace
 
 void ServeStartOptions::add_to(CLI::App& verb) {
@@ -155,6 +168,7 @@ ExitCode start_serving(const std::vector<std::string>& models, const ServiceOpti
   settings.classes = classes_of(service);
   require_guarded(settings, options.insecure);
   require_models(models, options.folder);
+  require_known(settings);
   const auto servers = plugin_files("PLACEWRIGHT_SERVER", "placewright-server");
   if (servers.empty()) {
     throw RuntimeError(

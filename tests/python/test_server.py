@@ -181,5 +181,7 @@ def test_what_cannot_start_says_why(tmp_path: Path, server: placewright.Server) 
         placewright.Server([model], http=server.http).start()
     with pytest.raises(RuntimeError, match="give --token or --tls-clients, or say --insecure"):
         placewright.Server([model], http="0.0.0.0:0").start()
+    with pytest.raises(RuntimeError, match="no model is called 'nothing'"):
+        placewright.Server([model], objective={"nothing": "5ms"}).start()
     with pytest.raises(RuntimeError, match="there is no such file"):
         placewright.Server([tmp_path / "nothing.xml"]).start()
