@@ -8,15 +8,21 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin)
 find_path(HTTPLIB_INCLUDE httplib.h)
 find_library(HTTPLIB_LIBRARY cpp-httplib)
 
-if(Protobuf_FOUND AND OPENSSL_FOUND AND gRPC_FOUND AND GRPC_CPP_PLUGIN AND HTTPLIB_INCLUDE AND HTTPLIB_LIBRARY)
+if(Protobuf_FOUND AND Protobuf_PROTOC_EXECUTABLE AND OPENSSL_FOUND AND gRPC_FOUND AND GRPC_CPP_PLUGIN AND HTTPLIB_INCLUDE AND HTTPLIB_LIBRARY)
   set(protocol_dir "${PROJECT_BINARY_DIR}/generated/protocol")
   file(MAKE_DIRECTORY "${protocol_dir}")
-  set(protocol_files inference.pb.cc inference.pb.h inference.grpc.pb.cc inference.grpc.pb.h)
+  set(protocol_files inference.pb.cc inference.grpc.pb.cc)
   list(TRANSFORM protocol_files PREPEND "${protocol_dir}/")
-  add_custom_command(OUTPUT ${protocol_files}
-    COMMAND protobuf::protoc --cpp_out "${protocol_dir}" --grpc_out "${protocol_dir}"
-            "--plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN}" -I "${PROJECT_SOURCE_DIR}/src/server" inference.proto
-    DEPENDS "${PROJECT_SOURCE_DIR}/src/server/inference.proto" VERBATIM)
+  # Made when the build is configured, since clang-tidy reads the headers before anything is built.
+  set(protocol_source "${PROJECT_SOURCE_DIR}/src/server/inference.proto")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${protocol_source}")
+  if("${protocol_source}" IS_NEWER_THAN "${protocol_dir}/inference.grpc.pb.h")
+    execute_process(
+      COMMAND "${Protobuf_PROTOC_EXECUTABLE}" --cpp_out "${protocol_dir}" --grpc_out "${protocol_dir}"
+              "--plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN}" -I "${PROJECT_SOURCE_DIR}/src/server"
+              inference.proto
+      COMMAND_ERROR_IS_FATAL ANY)
+  endif()
   # Not ours to keep free of warnings.
   add_library(placewright_protocol STATIC ${protocol_files})
   target_include_directories(placewright_protocol SYSTEM PUBLIC "${protocol_dir}")
