@@ -12,8 +12,8 @@ build: setup
 setup:
 	@scripts/setup program learned serving tests python docs
 
-# The program alone: the first demo waits neither for the tests nor for what they need. It shares build/release with the
-# tests, so neither compiles again what the other has.
+# The program alone: the first demo waits neither for the tests nor for what they need. It shares
+# build/release with the tests, so neither compiles again what the other has.
 demo:
 	@scripts/setup program
 	@[ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING
@@ -25,7 +25,8 @@ wheel:
 	@scripts/setup program python
 	@scripts/wheel dist
 
-# Everything, the cheap checks first. A preset is tested when it is configured, built and its tests have passed.
+# Everything, the cheap checks first. A preset is tested when it is configured, built and its tests
+# have passed.
 test: setup formatted tidied tested-release tested-asan tested-tsan tested-fuzz
 
 tested-%:
@@ -41,7 +42,8 @@ tidied:
 	@cmake --preset release --log-level=WARNING
 	scripts/tidy build/release
 
-# Each reader for FUZZ_SECONDS, one after the other; each prints its number of executions at the end.
+# Each reader for FUZZ_SECONDS, one after the other; each prints its number of executions at the
+# end.
 FUZZ_SECONDS ?= 600
 fuzz: setup
 	cmake --preset fuzz --log-level=WARNING
@@ -53,8 +55,8 @@ fuzz: setup
 bench: build
 	@for program in build/release/bench/*_bench; do [ ! -x "$$program" ] || "$$program" || exit 1; done
 
-# Instructions, values and bounds of fixed work beside the recorded ones: `make bench-check ONLY=googlenet,check`.
-# bench/recorded.py --record keeps new ones.
+# Instructions, values and bounds of fixed work beside the recorded ones: `make bench-check
+# ONLY=googlenet,check`. bench/recorded.py --record keeps new ones.
 bench-check:
 	@scripts/setup program bench
 	@[ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING

@@ -37,7 +37,8 @@ EXAMPLES = ROOT / "examples"
 RECORD = ROOT / "bench" / "recorded.json"
 SLOWER = 0.03
 ROUNDING = 1e-9
-# Not counted, since HiGHS works by the clock: what happens inside the solvers. Collecting must be turned on last.
+# Not counted, since HiGHS works by the clock: what happens inside the solvers. Collecting must be
+# turned on last.
 SOLVERS = [f"--toggle-collect={name}" for name in ("Highs_run", "SolveCpInterruptible", "SCOTCH_graphMap")]
 SOLVERS.append("--collect-atstart=yes")
 LONGEST = 240  # seconds of one row, under callgrind

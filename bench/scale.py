@@ -45,8 +45,8 @@ QUICK = {
 }
 COUNTED = 600  # seconds: a limit that quick planners never reach
 
-# In order of the page: words of the case, family, objective, ops, devices, further options of `generate`, planner, limit
-# in seconds, how the result is read.
+# In order of the page: words of the case, family, objective, ops, devices, further options of
+# `generate`, planner, limit in seconds, how the result is read.
 CASES = [
     ("HEFT, layered 100,000 x 64, latency: seconds", "layered", "latency", 100000, 64, (), "heft", COUNTED, "seconds"),
     ("ETF, layered 20,000 x 16, latency: seconds", "layered", "latency", 20000, 16, (), "etf", COUNTED, "seconds"),

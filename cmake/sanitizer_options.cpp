@@ -1,5 +1,5 @@
-// What the sanitizers look for, and what they leave alone. The names are the sanitizers' own: they call these functions
-// at start-up, and the environment (ASAN_OPTIONS, …) still has the last word.
+// What the sanitizers look for, and what they leave alone. The names are the sanitizers' own: they
+// call these functions at start-up, and the environment (ASAN_OPTIONS, …) still has the last word.
 
 #include <cstring>
 
@@ -19,7 +19,8 @@ const char* __asan_default_options() {
   return "detect_leaks=1:detect_stack_use_after_return=1";
 }
 
-// use_tls=0: the leak check of g++ 12 reads the thread-local storage of threads that CP-SAT has ended, and crashes.
+// use_tls=0: the leak check of g++ 12 reads the thread-local storage of threads that CP-SAT has
+// ended, and crashes.
 const char* __lsan_default_options() {
   return "print_suppressions=0:use_tls=0";
 }
@@ -32,8 +33,8 @@ const char* __lsan_default_suppressions() {
          "leak:ld-linux\n";
 }
 
-// OpenVINO and its TBB keep what they have in the storage of their threads, which the check cannot see (use_tls=0):
-// a process that has loaded them is checked for everything but leaks.
+// OpenVINO and its TBB keep what they have in the storage of their threads, which the check cannot
+// see (use_tls=0): a process that has loaded them is checked for everything but leaks.
 int __lsan_is_turned_off() {
   return dl_iterate_phdr(is_openvino, nullptr);
 }

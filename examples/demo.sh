@@ -1,8 +1,8 @@
 #!/bin/sh
-# The main job on this machine: a real model, profiled on sets of its cores as devices, tuned for latency and for
-# throughput (planned, run, planned again; never slower than uncut), run both ways with the outputs checked, predicted
-# beside measured and beside what OpenVINO gives without a plan. `make demo` runs this after building; what it makes stays
-# in build/demo/.
+# The main job on this machine: a real model, profiled on sets of its cores as devices, tuned for
+# latency and for throughput (planned, run, planned again; never slower than uncut), run both ways
+# with the outputs checked, predicted beside measured and beside what OpenVINO gives without a plan.
+# `make demo` runs this after building; what it makes stays in build/demo/.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -327,8 +327,8 @@ std::string page(
   return report_page(reported);
 }
 
-// What was made elsewhere, as an outcome: a plan, checked, with the value that it has; or the reason
-// why there is none.
+// What was made elsewhere, as an outcome: a plan, checked, with the value that it has; or the
+// reason why there is none.
 PlanOutcome outcome_of(const Problem& problem, std::optional<Plan> plan, const std::string& planner,
                        double seconds, const std::string& reason, double bound,
                        const std::string& proof) {

@@ -1,7 +1,7 @@
 // Makes the pictures of the docs anew, from plans that the program makes:
 //   node scripts/pictures.mjs [--run]
-// --run measures as well, and makes the picture of a real run; it needs an idle machine of two cores.
-// Needs the built program, Chromium, and the packages of viewer/ (scripts/setup tests).
+// --run measures as well, and makes the picture of a real run; it needs an idle machine of two
+// cores. Needs the built program, Chromium, and the packages of viewer/ (scripts/setup tests).
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -58,7 +58,7 @@ def cnn(on_gpu: bool) -> tuple[nn.Module, torch.Tensor]:
 
 MODELS = {"transformer": transformer, "cnn": cnn}
 
-# --- a rank of a job --------------------------------------------------------------------------------------------------
+# --- a rank of a job ------------------------------------------------------------------------------
 
 
 def spin(core: int, rank: int) -> None:
@@ -145,7 +145,7 @@ def run_rank(options: argparse.Namespace) -> None:
     dist.destroy_process_group()
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 
 def job(ranks: int, model: str, training: bool, options: argparse.Namespace) -> dict[str, float]:

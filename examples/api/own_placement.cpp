@@ -1,5 +1,5 @@
-// problem/problem.h, problem/plan.h, verify/verifier.h: a placement of one's own as a plan, what the verifier says of
-// it, and when everything happens.
+// problem/problem.h, problem/plan.h, verify/verifier.h: a placement of one's own as a plan, what
+// the verifier says of it, and when everything happens.
 //
 //   own_placement PROBLEM
 

@@ -1,5 +1,5 @@
-// placewright/session.h: measures a model on devices of this machine, plans it, and runs it on arrays
-// of ours.
+// placewright/session.h: measures a model on devices of this machine, plans it, and runs it on
+// arrays of ours.
 //
 //   run_a_model MODEL DEVICE…
 

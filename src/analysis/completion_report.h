@@ -1,9 +1,9 @@
 // What a plan for several models means for each of them (`total-completion`).
 //
-// Slow-down: (completion - arrival) / the time the model takes when it has all devices to itself: the
-// best of HEFT's schedule, the best single device's, what a short local search makes of the better
-// one, and the model's own part of the plan. It is never below 1. NOD: ops after Talos's packing
-// (planners/flow/chain_groups.h). NRO: ops that are not on a device of their best speed-up.
+// Slow-down: (completion - arrival) / the time the model takes when it has all devices to itself:
+// the best of HEFT's schedule, the best single device's, what a short local search makes of the
+// better one, and the model's own part of the plan. It is never below 1. NOD: ops after Talos's
+// packing (planners/flow/chain_groups.h). NRO: ops that are not on a device of their best speed-up.
 
 #pragma once
 

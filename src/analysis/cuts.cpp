@@ -58,7 +58,8 @@ Movements through_host(const Problem& problem, const Cut& cut,
           leaving};
 }
 
-// What every device but the producer's bears that reads the tensor; host memory is read for nothing.
+// What every device but the producer's bears that reads the tensor; host memory is read for
+// nothing.
 double receiving_cost(const Problem& problem, const Cut& cut) {
   double time = 0;
   for (const DeviceId to : cut.to) {

@@ -1,9 +1,9 @@
 // Cuts: the tensors that leave the device (or call) that makes them, and what that costs.
 //
 // The cost of a cut is the time of all movements of the tensor with the overheads of handing it out
-// and taking it in (docs/semantics.md, "Transfers"; within a memory space there are only those): what
-// the plan would not do if all consumers sat with the producer. How much of it delays the plan is another matter: see the critical path. O(ops +
-// consumers).
+// and taking it in (docs/semantics.md, "Transfers"; within a memory space there are only those):
+// what the plan would not do if all consumers sat with the producer. How much of it delays the plan
+// is another matter: see the critical path. O(ops + consumers).
 
 #pragma once
 

@@ -14,8 +14,8 @@
 // Costs: an op is heavy (convolution, matrix product: long, with weights) or light (short,
 // without). Each kind of device has a speed for heavy ops and one for light ops, so speed-ups vary
 // from op to op. Times are in milliseconds, bandwidths in bytes per millisecond. Where devices are
-// streams of a GPU, an op takes some eighths of it, a heavy op two to eight, a light one one to four.
-// O(ops + edges).
+// streams of a GPU, an op takes some eighths of it, a heavy op two to eight, a light one one to
+// four. O(ops + edges).
 //
 // A training graph mirrors the forward graph: the backward op of v reads what v made and the
 // gradients of v's readers, and shares v's device (its colour class). There are no optimizer ops.

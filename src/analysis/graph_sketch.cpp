@@ -178,8 +178,8 @@ constexpr std::size_t kAttention = 6 * kHeads + 4;
 constexpr std::size_t kFeedForward = 5;
 constexpr std::size_t kEncoderDecoderPair = 3 * kAttention + 2 * kFeedForward;
 
-// Layers as first published for translation, normalised at the end, every head with ops of its own. The ops of all heads and layers
-// share their roles.
+// Layers as first published for translation, normalised at the end, every head with ops of its own.
+// The ops of all heads and layers share their roles.
 class AttentionLayers {
  public:
   explicit AttentionLayers(Sketch& sketch) : sketch_(sketch) {}

@@ -485,8 +485,8 @@ std::optional<OnlinePlanner::Decision> OnlinePlanner::decide(const Placement& pl
 
 namespace {
 
-// The next window takes arrivals of so many ops, or as many arrivals as are not over yet. A decision
-// looks at all of them, and each window costs a problem, a check and a bound.
+// The next window takes arrivals of so many ops, or as many arrivals as are not over yet. A
+// decision looks at all of them, and each window costs a problem, a check and a bound.
 constexpr std::size_t kNextOps = 1024;
 // Where all arrivals must be in one problem: more ops would take gigabytes.
 constexpr std::size_t kMostArrivingOps = 1'000'000;

@@ -2,9 +2,10 @@
 //
 // A trace names copies of the models of a problem (the catalogue), each with its time of arrival.
 // The planner knows nothing of later events. At every event all that has started stays as it is,
-// and only the ops that have not started are planned again, to the end. A model that is cancelled before
-// its last op has ended does not count: ops of it that have started run on, the others never start. A
-// model that runs whole is stopped at that moment, as the run does at the backend's next op.
+// and only the ops that have not started are planned again, to the end. A model that is cancelled
+// before its last op has ended does not count: ops of it that have started run on, the others never
+// start. A model that runs whole is stopped at that moment, as the run does at the backend's next
+// op.
 //
 //   talos      two plans, of which the one with the lower predicted total is followed: every model
 //              that has not begun whole on the device where it would end first, and Talos's rule
@@ -19,18 +20,19 @@
 //
 // Ops are packed beforehand (planners/flow/chain_groups.h), since a packed op runs as one. Where
 // devices share resources or memory, or cuts cost device time, a model is one op: what a cut costs
-// is not known before all of its parts are placed, and `talos` gives each waiting model its set of cores and its turn
-// (planners/flow/model_shares.h) in place of the two plans above, those of shortest first unless
-// others are better by OnlineOptions::least_gain. A decision takes O(ops not started x (devices + a
-// shortest path in the flow)).
+// is not known before all of its parts are placed, and `talos` gives each waiting model its set of
+// cores and its turn (planners/flow/model_shares.h) in place of the two plans above, those of
+// shortest first unless others are better by OnlineOptions::least_gain. A decision takes O(ops not
+// started x (devices + a shortest path in the flow)).
 //
 // A long trace is played in windows: problems of the arrivals that are not over yet and the next
-// ones, so that neither memory nor the time of a decision grows with all arrivals ever. Where memory
-// could bind, all arrivals are in one, since what has come stays there. The verifier checks every
-// window, and each arrival counts in the lower bound of the window in which it ends.
+// ones, so that neither memory nor the time of a decision grows with all arrivals ever. Where
+// memory could bind, all arrivals are in one, since what has come stays there. The verifier checks
+// every window, and each arrival counts in the lower bound of the window in which it ends.
 //
-// OnlineRun is a simulation: ops take the time that the problem says. OnlinePlanner decides the same
-// way for whoever runs the models for real (running/arrival_run.h) and knows how long they took.
+// OnlineRun is a simulation: ops take the time that the problem says. OnlinePlanner decides the
+// same way for whoever runs the models for real (running/arrival_run.h) and knows how long they
+// took.
 
 #pragma once
 
@@ -106,11 +108,11 @@ struct OnlineRun {
 struct OnlineOptions {
   double pack_speedup = 2;  // 1: no packing
   double pack_time = 10;    // milliseconds
-  // By which `talos` must be predicted to be better than shortest first where devices share resources:
-  // models at once slow each other down, and later arrivals are not known.
+  // By which `talos` must be predicted to be better than shortest first where devices share
+  // resources: models at once slow each other down, and later arrivals are not known.
   double least_gain = 0.03;
-  // Every model as one op, which is how running/arrival_run.h runs them; always so where devices share
-  // resources.
+  // Every model as one op, which is how running/arrival_run.h runs them; always so where devices
+  // share resources.
   bool whole = false;
   // The whole trace as one problem, so that OnlineRun::schedule is there however long it is.
   bool one_window = false;
@@ -133,9 +135,9 @@ class OnlinePlanner {
     const Placement& placement;  // of all ops of the known models; valid until the next decision
     const Schedule& schedule;
   };
-  // What has begun before `now` stays, and the other ops of the known models are planned to the end.
-  // `placement` and `before` are the caller's own, not those of a decision. Nullopt if no device
-  // has room for one of the ops.
+  // What has begun before `now` stays, and the other ops of the known models are planned to the
+  // end. `placement` and `before` are the caller's own, not those of a decision. Nullopt if no
+  // device has room for one of the ops.
   std::optional<Decision> decide(const Placement& placement, const Schedule& before, double now,
                                  const Table<ModelId, char>& known);
 

@@ -2,8 +2,8 @@
 // take turns on the ones that are busiest.
 //
 // A stage holds the resources of its devices for its load, from its offset on, modulo the period
-// (docs/semantics.md, "throughput"). `phased` training has a period for each pass; the backward ones
-// follow the forward ones. O(stages x resources).
+// (docs/semantics.md, "throughput"). `phased` training has a period for each pass; the backward
+// ones follow the forward ones. O(stages x resources).
 
 #pragma once
 

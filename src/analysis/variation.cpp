@@ -194,8 +194,9 @@ std::size_t used_resources(const Cluster& cluster) {
                   count, what, there));
 }
 
-// Whether the limit of replicas is just the number of resources, each of which one device takes whole:
-// then it forbids nothing, and is not to forbid anything where there are more or fewer of them.
+// Whether the limit of replicas is just the number of resources, each of which one device takes
+// whole: then it forbids nothing, and is not to forbid anything where there are more or fewer of
+// them.
 bool replicas_follow_resources(const ProblemDraft& draft) {
   const Cluster& cluster = draft.cluster;
   const auto whole = [&](const ResourceUse& use) {
@@ -242,8 +243,8 @@ ProblemDraft with_resource_count(ProblemDraft draft, std::size_t count) {
 
 namespace {
 
-// Which device stands for the copy where the two are joined: one that is joined to the original both
-// ways, best of its node, then of its kind.
+// Which device stands for the copy where the two are joined: one that is joined to the original
+// both ways, best of its node, then of its kind.
 std::optional<std::size_t> twin_of(const Cluster& cluster, std::size_t device) {
   const Device& original = cluster.devices[device];
   const auto joined = [&](std::size_t other) {

@@ -44,8 +44,8 @@ ProblemDraft with_batch(ProblemDraft draft, double factor, const BatchGrowth& gr
 ProblemDraft with_devices(ProblemDraft draft, const std::vector<std::size_t>& kept);
 
 // One more device like this one, with the links that it has; the two are joined as the device and
-// another of its node, else of its kind, else any. Throws std::invalid_argument where the device shares
-// resources, or is joined to none.
+// another of its node, else of its kind, else any. Throws std::invalid_argument where the device
+// shares resources, or is joined to none.
 ProblemDraft with_copy_of(ProblemDraft draft, DeviceId device);
 
 // Every link has this cost; where devices state nodes, every link inside a node. Throws
@@ -55,26 +55,25 @@ ProblemDraft with_links(ProblemDraft draft, double latency, double bandwidth);
 // Whether the devices share one memory, so that a copy of one needs no links.
 bool are_in_one_memory(const Cluster& cluster);
 
-// Whether the devices are sets of resources, as of cores, in one memory; or in several that are joined by
-// links, where each has resources of its own, of one sort.
+// Whether the devices are sets of resources, as of cores, in one memory; or in several that are
+// joined by links, where each has resources of its own, of one sort.
 bool are_sets_of_resources(const Cluster& cluster);
 
 // How many devices `with_device_count` counts: the accelerators of a host interconnect, else all.
 // Where every device is a set of shared resources, as of cores, it counts those.
 std::size_t countable_devices(const ProblemDraft& draft);
 
-// What it counts, as people say it: "core" of resources called "core 0", "core 1", …; "accelerator" of a
-// host interconnect; else "device".
+// What it counts, as people say it: "core" of resources called "core 0", "core 1", …; "accelerator"
+// of a host interconnect; else "device".
 std::string countable_word(const Cluster& cluster);
 
 // The first `count` of them (host devices stay; of resources the sets within the first `count`).
 // More than there are: copies of the last accelerator, behind all devices, where a copy needs no
-// links; of resources in one memory copies of the sets that fit, so that the sets do not become wider:
-// nobody knows the times of wider ones. Where no sets have just that many resources, as many
+// links; of resources in one memory copies of the sets that fit, so that the sets do not become
+// wider: nobody knows the times of wider ones. Where no sets have just that many resources, as many
 // as they have. A limit of replicas that is just the number of resources, as a profile states it,
-// follows their number; another one stays.
-// Throws std::invalid_argument when `count` is 0, too large, or an op is pinned to a device that is
-// gone.
+// follows their number; another one stays. Throws std::invalid_argument when `count` is 0, too
+// large, or an op is pinned to a device that is gone.
 ProblemDraft with_device_count(ProblemDraft draft, std::size_t count);
 
 }  // namespace placewright

@@ -121,7 +121,8 @@ class GridRun {
     answer.devices = answer.point.devices;
     try {
       ProblemDraft changed = varied(draft_, answer.point, growth_);
-      // As many as asked for; what is left of the devices may look as if something else were counted.
+      // As many as asked for; what is left of the devices may look as if something else were
+      // counted.
       if (answer.devices == 0) answer.devices = countable_devices(changed);
       if (interrupted()) {
         answer.outcome.answer.reason = "interrupted";

@@ -151,12 +151,13 @@ class CallIdeals {
   std::vector<double> tails_;
 };
 
-// All ideals of the problem's graph, with as few ops left out as keeps them within `limit`. Asked to
-// stop, it leaves out all: one ideal, and no bound.
+// All ideals of the problem's graph, with as few ops left out as keeps them within `limit`. Asked
+// to stop, it leaves out all: one ideal, and no bound.
 CallIdeals finest_ideals(const Problem& problem, std::size_t limit, int calls_per_device,
                          const CallIdeals::Stop& stop);
 
-// All ideals of the heaviest ops, as many of them as keep the ideals within `limit`: for wide graphs.
+// All ideals of the heaviest ops, as many of them as keep the ideals within `limit`: for wide
+// graphs.
 CallIdeals heaviest_ideals(const Problem& problem, std::size_t limit, int calls_per_device,
                            const CallIdeals::Stop& stop);
 

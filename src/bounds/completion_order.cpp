@@ -212,8 +212,8 @@ class OneMachine {
     std::ranges::sort(by_arrival_, {}, [&](ModelId model) { return problem.model(model).arrival; });
   }
 
-  // Any models may be left out and counted with their paths. Those whose path says more than the machine
-  // are, as long as there are any.
+  // Any models may be left out and counted with their paths. Those whose path says more than the
+  // machine are, as long as there are any.
   [[nodiscard]] double bound() {
     double best = 0;
     double outside = 0;
@@ -244,8 +244,9 @@ class OneMachine {
   [[nodiscard]] double weight(ModelId model) const { return problem_.model(model).weight; }
   [[nodiscard]] double arrival(ModelId model) const { return problem_.model(model).arrival; }
 
-  // Times from arrivals to completions, or numbers of which the weighted sum is no more than that of
-  // these. All count from the arrivals: late in a long trace a clock has few digits for what is short.
+  // Times from arrivals to completions, or numbers of which the weighted sum is no more than that
+  // of these. All count from the arrivals: late in a long trace a clock has few digits for what is
+  // short.
   [[nodiscard]] Table<ModelId, double> run() const {
     const bool alike = std::ranges::all_of(
         by_arrival_, [&](ModelId model) { return weight(model) == weight(by_arrival_.front()); });

@@ -6,25 +6,26 @@
 //   W(R) = first arrival in R + sum over ops v of R of min over kinds k of y(p) work(v, k)
 //          / sum over pools p of y(p) capacity(p)          for any prices y >= 0 (bounds/work.h)
 //
-// where p is the pool of kind k (bounds/pools.h): the devices of the kind, and work is time; and once
-// more, where devices share resources, the resources of all kinds that share them, and work is energy.
-// The best order in which the models can be complete gives the bound,
+// where p is the pool of kind k (bounds/pools.h): the devices of the kind, and work is time; and
+// once more, where devices share resources, the resources of all kinds that share them, and work is
+// energy. The best order in which the models can be complete gives the bound,
 //
 //   f(S) = min over j in S of f(S without j) + weight(j) (max over R of W(R), paths of S - arrival(j)),
 //
-// exact over the subsets up to 14 models: for one pool that is the best schedule of one machine that may
-// interrupt a model for another.
+// exact over the subsets up to 14 models: for one pool that is the best schedule of one machine
+// that may interrupt a model for another.
 //
-// With more models each price by itself makes of all devices such a machine, which has bounds of its own.
-// Let it always run the model of those there with the most weight for its work. No schedule has a smaller
-// sum of weight x mean busy time, and a completion is half the work, or more, after the mean busy time
-// (Goemans, Queyranne, Schulz, Skutella, Wang: Single machine scheduling with release dates, SIAM J.
-// Discrete Math. 15, 2002). Where all weights are equal, running what has least left is the optimum
-// itself. Models that wait for their own path rather than for others may be left out of the machine and
-// counted with their paths.
+// With more models each price by itself makes of all devices such a machine, which has bounds of
+// its own. Let it always run the model of those there with the most weight for its work. No
+// schedule has a smaller sum of weight x mean busy time, and a completion is half the work, or
+// more, after the mean busy time (Goemans, Queyranne, Schulz, Skutella, Wang: Single machine
+// scheduling with release dates, SIAM J. Discrete Math. 15, 2002). Where all weights are equal,
+// running what has least left is the optimum itself. Models that wait for their own path rather
+// than for others may be left out of the machine and counted with their paths.
 //
-// Prices are found by searches along coordinates for the whole, for each model and, of few models, each
-// pair. Transfers, ports and memory are left out. O(prices x (ops x kinds + 2^models) + 2^models x models).
+// Prices are found by searches along coordinates for the whole, for each model and, of few models,
+// each pair. Transfers, ports and memory are left out. O(prices x (ops x kinds + 2^models) +
+// 2^models x models).
 
 #pragma once
 

@@ -15,9 +15,9 @@ constexpr int kPriceSteps = 20;
 constexpr int kBorderSteps = 14;  // of bisection, for each set of prices on time
 constexpr double kDamping = 10;
 
-// Whether each block is comparable with all others. Numbers ascend along edges, so all blocks before
-// v reach it exactly when each of them has a successor no later than v, and v reaches all after it
-// exactly when each of those has a predecessor no earlier than v.
+// Whether each block is comparable with all others. Numbers ascend along edges, so all blocks
+// before v reach it exactly when each of them has a successor no later than v, and v reaches all
+// after it exactly when each of those has a predecessor no earlier than v.
 std::vector<char> comparable_with_all(const Blocks& blocks) {
   const std::size_t count = blocks.size();
   std::vector<char> comparable(count, 1);

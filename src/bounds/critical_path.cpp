@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint64_t kMostAsked = 300'000'000;
 constexpr std::size_t kOpsBetweenStops = 256;
 
-// No link is faster for any tensor; 0 where some devices share a memory or the host is between them.
+// No link is faster for any tensor; 0 where some devices share a memory or the host is between
+// them.
 struct FastestLink {
   double latency = 0;
   double inverse_bandwidth = 0;

@@ -7,9 +7,9 @@
 // d no faster than move(u, a, d). Ports, device load and memory are left out.
 //
 // The producer's devices are asked in the order of its ends there, until none that is left could be
-// in time: O(edges x devices^2) at most, and mostly a small part of that. When it becomes too much, or
-// when asked to stop, times alone from there on (O(edges x devices)), since a path that leaves out
-// some transfers is a bound too.
+// in time: O(edges x devices^2) at most, and mostly a small part of that. When it becomes too much,
+// or when asked to stop, times alone from there on (O(edges x devices)), since a path that leaves
+// out some transfers is a bound too.
 
 #pragma once
 

@@ -1,10 +1,10 @@
 // What bears work together: the devices of a kind, or the resources that several kinds share.
 //
 // A pool is a set of kinds. While an op runs on a device it takes share x amount of the pool of the
-// device's kind, amount being what the device takes of all its resources; the pool has no more than its
-// capacity at any moment. So what the ops of a pool take, times their lengths (their energy), is at most
-// its capacity times the time in which they all run. Single resources would say less: of one core of
-// several an op may take nothing at all.
+// device's kind, amount being what the device takes of all its resources; the pool has no more than
+// its capacity at any moment. So what the ops of a pool take, times their lengths (their energy),
+// is at most its capacity times the time in which they all run. Single resources would say less: of
+// one core of several an op may take nothing at all.
 
 #pragma once
 

@@ -13,7 +13,8 @@ namespace placewright {
 namespace {
 
 constexpr int kPatience = 8;  // steps without a better bound before they get shorter
-// Weight of the steps of waits, over the root of the bins: then they are about as long as those of use.
+// Weight of the steps of waits, over the root of the bins: then they are about as long as those of
+// use.
 constexpr double kWaitWeight = 3;
 constexpr double kPaceOfTaken = 0.1;
 constexpr double kSecondsOfCell = 2e-9;
@@ -21,7 +22,8 @@ constexpr double kNoLimit = 1e15;  // bins
 
 }  // namespace
 
-// Of a pool there is one, and ops take parts of it: then its prices are as large as those of devices.
+// Of a pool there is one, and ops take parts of it: then its prices are as large as those of
+// devices.
 PricedTime::Bearers::Bearers(const Problem& problem)
     : of_device(problem.device_count()), amount(problem.device_count(), 1) {
   constexpr auto kNone = static_cast<std::size_t>(-1);

@@ -1,8 +1,8 @@
 // Prices on device time: a bound on total completion by Lagrangian relaxation of the devices.
 //
 // Time up to a horizon is cut into bins of equal length. Let y(d, b) >= 0 be the price of time on
-// device d in bin b. Each model by itself chooses devices and times of its ops, as if it were alone,
-// and pays for the time that it takes; no bin gives more than its length for each lane. So
+// device d in bin b. Each model by itself chooses devices and times of its ops, as if it were
+// alone, and pays for the time that it takes; no bin gives more than its length for each lane. So
 //
 //   total completion >= sum over models of min (weight (completion - arrival) + what its ops pay)
 //                       - sum over d, b of y(d, b) lanes(d) length
@@ -15,32 +15,33 @@
 //                    + sum over tree predecessors u of min over devices a of
 //                      least(u, a, b' - floor((time(u, a) + move(u, a, d)) / length))
 //
-// where pay is what v pays when it starts in the bin at the best moment, and a bin before the head of
-// v on d (bounds/critical_path.h has the same recurrence) is no choice, a pass over the tree gives it.
-// Rounding to bins only makes ops shorter.
+// where pay is what v pays when it starts in the bin at the best moment, and a bin before the head
+// of v on d (bounds/critical_path.h has the same recurrence) is no choice, a pass over the tree
+// gives it. Rounding to bins only makes ops shorter.
 //
-// The other readers have prices too: for each wait w of a reader v for an op u that is not in the tree,
-// p(w) >= 0 for the time that v is early, and r(w, a), of any sign, that u pays where it runs on a and v
-// is paid for any device that it takes for u's:
+// The other readers have prices too: for each wait w of a reader v for an op u that is not in the
+// tree, p(w) >= 0 for the time that v is early, and r(w, a), of any sign, that u pays where it runs
+// on a and v is paid for any device that it takes for u's:
 //
 //   u on a pays    p(w) (its end) + r(w, a)
 //   v on d pays    min over devices a of p(w) move(u, a, d) - r(w, a)  -  p(w) (its start)
 //
-// No schedule pays more than nothing for them. Beyond the horizon h there are two more bins. In plans no
-// worse than the one at hand a model is complete at c <= its latest completion l; an op that starts after h
-// and pays for it starts at h at the earliest, and one that is paid at c less its own time and its tail at
-// the latest. Both are linear in c, so it is enough to look at c = h (the bin `near`) and c = l (`far`).
+// No schedule pays more than nothing for them. Beyond the horizon h there are two more bins. In
+// plans no worse than the one at hand a model is complete at c <= its latest completion l; an op
+// that starts after h and pays for it starts at h at the earliest, and one that is paid at c less
+// its own time and its tail at the latest. Both are linear in c, so it is enough to look at c = h
+// (the bin `near`) and c = l (`far`).
 //
-// Devices that share resources have one price together, that of their pool (bounds/pools.h): an op pays
-// for the part of the pool that it takes, and a bin gives the pool once. Where nested sets of cores each
-// had a price of their own, several sets would give the same core.
+// Devices that share resources have one price together, that of their pool (bounds/pools.h): an op
+// pays for the part of the pool that it takes, and a bin gives the pool once. Where nested sets of
+// cores each had a price of their own, several sets would give the same core.
 //
-// Prices go where ops crowd and readers are early, by subgradient steps as long as Polyak's rule says;
-// each step proves its own bound. What each model would do by itself at these prices is of use too: ops in
-// the order of their starts there are a good list for a plan.
+// Prices go where ops crowd and readers are early, by subgradient steps as long as Polyak's rule
+// says; each step proves its own bound. What each model would do by itself at these prices is of
+// use too: ops in the order of their starts there are a good list for a plan.
 //
-// O(edges of the tree x devices^2 x bins) for each step. Ports, memory, colocation and cut overheads are
-// left out, and which resources of a pool a device takes.
+// O(edges of the tree x devices^2 x bins) for each step. Ports, memory, colocation and cut
+// overheads are left out, and which resources of a pool a device takes.
 
 #pragma once
 
@@ -57,7 +58,8 @@ class PricedTime {
   // `value` is that of a plan. Time after the horizon, which is more than 0, is free.
   PricedTime(const Problem& problem, double value, double horizon, std::size_t bins);
 
-  // Begins with the prices of another that has the same problem and horizon, and `times` fewer bins.
+  // Begins with the prices of another that has the same problem and horizon, and `times` fewer
+  // bins.
   void take_prices(const PricedTime& coarse, std::size_t times);
 
   // The bound that the prices at hand prove, at most the value; then changes them.
@@ -176,7 +178,8 @@ class PricedTime {
   Table<OpId, double> tails_;  // from its end, at the fastest
   std::vector<Tree> trees_;
   std::vector<double> prices_;  // bearer x bin, for the whole length of a bin
-  // Sums of prices up to the beginning of a bin, as far as an op can reach that starts by the horizon.
+  // Sums of prices up to the beginning of a bin, as far as an op can reach that starts by the
+  // horizon.
   std::vector<double> paid_;
   std::vector<double> use_;           // bearer x bin, in bins; then less what there is
   std::vector<double> least_;         // node x device x bin, of the tree at hand

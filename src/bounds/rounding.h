@@ -12,8 +12,8 @@ namespace placewright {
 inline constexpr double kSumRounding = 1e-12;
 // Of a search or a bisection that compares such sums with each other.
 inline constexpr double kSearchRounding = 1e-9;
-// Of a program that HiGHS solved. It keeps rows within 1e-6; its bound is believed up to half of what
-// counts as optimal.
+// Of a program that HiGHS solved. It keeps rows within 1e-6; its bound is believed up to half of
+// what counts as optimal.
 inline constexpr double kProgramRounding = 5e-7;
 
 // No rounding makes a sum that is less than this as large as the bound.

@@ -1,5 +1,6 @@
 // Heads and tails in a segment between two cut nodes: critical paths with a device for each op and
-// the transfers that the choice makes unavoidable (critical_path.h), from the entry and to the exit.
+// the transfers that the choice makes unavoidable (critical_path.h), from the entry and to the
+// exit.
 //
 // O(edges x devices^3) time, O(ops x devices^2) numbers.
 

@@ -10,20 +10,20 @@
 //   sum of head(v, d) x[v, d] <= s(v) <= T - sum of (time(v, d) + tail(v, d)) x[v, d]
 //   z[u, a, b] >= y[e, a, b]
 //
-// and for each device, each port (congestion over links) and each window (r, q), with A what is there
-// and has a head >= r and a tail >= q:
+// and for each device, each port (congestion over links) and each window (r, q), with A what is
+// there and has a head >= r and a tail >= q:
 //
 //   sum over A of length x  +  (r + q) mean over A of x  <=  T
 //
 // since what A holds of a schedule runs one at a time between r and T - q (an average of such rows,
 // one for each member that may be the one that is there); with the constant r + q where no passage
 // is shorter than that. It sees at once that ops elsewhere wait for their transfers, that transfers
-// wait for each other, and that the devices share the work, which heads, tails and work by themselves
-// do not. Fractions of ops on all devices are its weakness.
+// wait for each other, and that the devices share the work, which heads, tails and work by
+// themselves do not. Fractions of ops on all devices are its weakness.
 //
-// The bound is computed from the row prices over the box of the variables (weak duality), never read
-// off the solver: rounding in HiGHS cannot make it wrong. Memory, colocation, resources, cut overheads
-// and the ports of host interconnects and of shared memory spaces are left out.
+// The bound is computed from the row prices over the box of the variables (weak duality), never
+// read off the solver: rounding in HiGHS cannot make it wrong. Memory, colocation, resources, cut
+// overheads and the ports of host interconnects and of shared memory spaces are left out.
 
 #pragma once
 

@@ -58,7 +58,8 @@ class SegmentWork {
     return total <= loose_sum(room);
   }
 
-  // Weighted work: of an op, of handing a tensor out, and of taking it in. Infinite: nobody may, there.
+  // Weighted work: of an op, of handing a tensor out, and of taking it in. Infinite: nobody may,
+  // there.
   [[nodiscard]] double weighted(std::size_t place, DeviceId device) const {
     return speeds_[bearer_[device.index()]] * work(place, device);
   }
@@ -156,9 +157,9 @@ class SegmentWork {
   std::vector<double> speeds_;       // by bearer: the weights
 };
 
-// The ops of a segment between one device and all others, what goes on among the others being free: a
-// network whose cuts are the splits, and their capacities the weighted work with its overheads. Ops on the
-// source's side are on the device.
+// The ops of a segment between one device and all others, what goes on among the others being free:
+// a network whose cuts are the splits, and their capacities the weighted work with its overheads.
+// Ops on the source's side are on the device.
 class SplitNetwork {
  public:
   // `away`, if it is valid, is not on the device.
@@ -263,8 +264,8 @@ class SegmentTimes {
   }
 
  private:
-  // Either all of the segment is on the device of its entry, or its exit, or some op is not. If those are
-  // two devices, one of them hands over and the other takes.
+  // Either all of the segment is on the device of its entry, or its exit, or some op is not. If
+  // those are two devices, one of them hands over and the other takes.
   [[nodiscard]] double with_overheads(std::size_t entry, std::size_t exit) const {
     const CutSegment& segment = paths_.segment();
     const bool enters = segment.entry.valid();

@@ -33,9 +33,9 @@ double work_bound(
     const Problem& problem, WorkScope scope = WorkScope::all,
     const std::function<bool()>& stop = [] { return false; });
 
-// Prices y as above, of time on the devices of each kind, by the subgradient search (an LP would take
-// longer than those who ask). A planner that weighs the time of an op by them sees what a unit of that
-// kind's time is worth to all the others.
+// Prices y as above, of time on the devices of each kind, by the subgradient search (an LP would
+// take longer than those who ask). A planner that weighs the time of an op by them sees what a unit
+// of that kind's time is worth to all the others.
 Table<KindId, double> work_prices(const Problem& problem);
 
 }  // namespace placewright

@@ -1,6 +1,6 @@
-// Options that take one of a few names. The names are what help shows as the option's value
-// ("none|joint|per-device"), what completion offers and what a wrong value is told; for an enumeration
-// they come from its own table (problem/spelling.h).
+// Options that take one of a few names. Help shows the names as the option's value
+// ("none|joint|per-device"), completion offers them, and the error of a wrong value lists them. For
+// an enumeration they come from its own table (problem/spelling.h).
 
 #pragma once
 

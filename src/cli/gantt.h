@@ -6,8 +6,8 @@
 //   core |[conv1=====][pool]...[fc====]|     who holds it, where devices share resources
 //
 // An op wide enough shows its name; ops too short for a column of their own share one ("#").
-// Pipelines have no time axis: there a bar shows each device's load. Where stages share resources it
-// is one period, with what each stage does in it.
+// Pipelines have no time axis: there a bar shows each device's load. Where stages share resources
+// it is one period, with what each stage does in it.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// Values for the inputs of models: `--input image=cat.png`, the same for every verb that runs models.
+// Values for the inputs of models: `--input image=cat.png`, the same for every verb that runs
+// models.
 
 #pragma once
 

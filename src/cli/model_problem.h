@@ -1,9 +1,9 @@
 // Models where a verb takes a problem: `placewright plan model.onnx`.
 //
 // Without a cluster the models are measured on devices of this machine, as `placewright profile`
-// does; the result is kept under the digest of all that it depends on, so that the next verb does not
-// measure again. A measurement that other work disturbed is used, but not kept. With a cluster file
-// the times are estimated for its devices (backends/import.h).
+// does; the result is kept under the digest of all that it depends on, so that the next verb does
+// not measure again. A measurement that other work disturbed is used, but not kept. With a cluster
+// file the times are estimated for its devices (backends/import.h).
 
 #pragma once
 
@@ -20,8 +20,8 @@ namespace placewright::cli {
 // neither is known.
 std::string cache_folder();
 
-// Inputs with an open shape get a usual one (backends/usual_shapes.h), of which a sentence on stderr
-// tells, unless `quiet`. Throws InputError for an input with any number of axes.
+// Inputs with an open shape get a usual one (backends/usual_shapes.h), of which a sentence on
+// stderr tells, unless `quiet`. Throws InputError for an input with any number of axes.
 std::vector<ModelFile> with_fixed_shapes(std::vector<ModelFile> files, bool quiet);
 
 // Measured; progress goes to the terminal. A sentence on stderr says where the times come from,

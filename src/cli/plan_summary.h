@@ -12,7 +12,8 @@
 
 namespace placewright::cli {
 
-// Value, bound, gap, status, planner, time, gain over no plan, and a table of devices; `verbose`: where every op is.
+// Value, bound, gap, status, planner, time, gain over no plan, and a table of devices; `verbose`:
+// where every op is.
 std::string outcome_text(const Problem& problem, const PlanOutcome& outcome, bool verbose);
 
 // "infeasible: the ops need 45 bytes …"

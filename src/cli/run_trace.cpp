@@ -42,7 +42,8 @@ constexpr const char* kTogether = "together";
 // Of one model at once in it, each with memory of its own; a further one waits for one of them.
 constexpr std::size_t kMostCopies = 8;
 
-// Times are those of a practice right before, which are off by some percent: a smaller gain than this may be none.
+// Times are those of a practice right before, which are off by some percent: a smaller gain than
+// this may be none.
 constexpr OnlineOptions kForReal{.least_gain = 0.08, .whole = true, .one_window = true};
 
 // One way to decide, and what came of it.
@@ -99,9 +100,9 @@ class WholeTrace {
   std::vector<OpId> op_;  // by arrival
 };
 
-// Asks an OnlinePlanner at every arrival and cancellation, with what really happened until then. In between
-// the decision stands: when an inference ends, what comes next on its cores starts at once, and they do not
-// idle while somebody thinks.
+// Asks an OnlinePlanner at every arrival and cancellation, with what really happened until then. In
+// between the decision stands: when an inference ends, what comes next on its cores starts at once,
+// and they do not idle while somebody thinks.
 class PlannedRule {
  public:
   PlannedRule(const WholeTrace& trace, OnlineMethod method)
@@ -458,8 +459,8 @@ Measured over_rounds(std::span<const std::size_t> alike, const std::vector<Metho
   return total;
 }
 
-// Methods that make the same decisions differ in nothing but luck, so their runs count together. (Those of
-// kTogether overlap, so that order and devices do not tell all.)
+// Methods that make the same decisions differ in nothing but luck, so their runs count together.
+// (Those of kTogether overlap, so that order and devices do not tell all.)
 void sum_up(std::vector<Method>& methods, const PlayedTrace& played, const ArrivalRuns& runs,
             double scale) {
   for (std::size_t i = 0; i < methods.size(); ++i) {
@@ -502,7 +503,8 @@ struct Performance {
   ArrivalRuns runs;
 };
 
-// Every method as often as asked, after a practice. Nullopt: interrupted before all methods had run once.
+// Every method as often as asked, after a practice. Nullopt: interrupted before all methods had run
+// once.
 std::optional<Performance> performed(const PlayedTrace& profiled, const RunTraceOptions& options) {
   const Interruption interruption;
   StatusLine status(!options.output.quiet && !options.output.json);

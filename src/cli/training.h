@@ -1,5 +1,5 @@
-// What the verbs do with files of training on clusters (formats/training_file.h). Each function answers
-// nothing if the file is of another kind, so that the verb goes on with its own.
+// What the verbs do with files of training on clusters (formats/training_file.h). Each function
+// answers nothing if the file is of another kind, so that the verb goes on with its own.
 
 #pragma once
 

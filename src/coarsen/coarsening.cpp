@@ -119,7 +119,8 @@ bool forced_together(const Problem& fine, const Rows<OpId, OpId>& members) {
   return true;
 }
 
-// The op that takes the tensor in on the device: of its readers there the first by topological rank.
+// The op that takes the tensor in on the device: of its readers there the first by topological
+// rank.
 OpId first_reader(const Problem& problem, const Placement& placement, TensorId tensor,
                   DeviceId device) {
   OpId first;

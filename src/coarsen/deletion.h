@@ -1,4 +1,5 @@
-// Deletion: what is left of a schedule problem when the ops are left out that keep it from splitting.
+// Deletion: what is left of a schedule problem when the ops are left out that keep it from
+// splitting.
 //
 // A hub is an op that is comparable with every other. Leaving ops out never raises the optimum: a
 // schedule of the whole, without them, is one of the rest. So the optimum of the rest is a lower

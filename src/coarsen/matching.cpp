@@ -7,7 +7,8 @@
 namespace placewright {
 namespace {
 
-// Ops with more neighbours are joined with none: looking at all of them for each pair takes too long.
+// Ops with more neighbours are joined with none: looking at all of them for each pair takes too
+// long.
 constexpr std::size_t kMostNeighbours = 64;
 
 class Matching {

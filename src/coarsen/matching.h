@@ -7,14 +7,15 @@
 //
 // Pairs are taken greedily, the highest rating first, each op in one pair at most. The graph of the
 // pairs stays acyclic. With level(v) the longest path to v, only pairs with level(v) = level(u) + 1
-// are joined. Every edge goes up by one level at least, and a cycle of pairs goes down by one level at
-// most in each pair, from v to u; so a cycle leads from pair to pair of the same levels, from the u of
-// one to the v of the next. Hence no v is taken that reads from the u of another pair of its levels.
+// are joined. Every edge goes up by one level at least, and a cycle of pairs goes down by one level
+// at most in each pair, from v to u; so a cycle leads from pair to pair of the same levels, from
+// the u of one to the v of the next. Hence no v is taken that reads from the u of another pair of
+// its levels.
 //
 // About half of the ops are left after each round. O((ops + edges) log).
 //
-// Reference: J. Herrmann et al., "Multilevel Algorithms for Acyclic Partitioning of Directed Acyclic
-// Graphs", SIAM Journal on Scientific Computing 41(4), 2019.
+// Reference: J. Herrmann et al., "Multilevel Algorithms for Acyclic Partitioning of Directed
+// Acyclic Graphs", SIAM Journal on Scientific Computing 41(4), 2019.
 
 #pragma once
 

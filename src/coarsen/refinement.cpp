@@ -243,9 +243,9 @@ std::vector<CoarseSet> reading_sets(const Problem& fine, const Partition& partit
   return sets;
 }
 
-// The reader that bears an overhead is the first in rank on its device, and the receiving device of a
-// memory space is that of the first there, whichever they are: the readers of a tensor must rank alike
-// before and after.
+// The reader that bears an overhead is the first in rank on its device, and the receiving device of
+// a memory space is that of the first there, whichever they are: the readers of a tensor must rank
+// alike before and after.
 bool in_order_of_rank(const Problem& coarse, const std::vector<CoarseSet>& sets) {
   return std::ranges::is_sorted(
       sets, {}, [&](CoarseSet set) { return coarse.topological_rank(OpId{set.index()}); });

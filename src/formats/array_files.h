@@ -1,7 +1,7 @@
 // Arrays in files: NumPy's .npy and .npz, and images (PNG, JPEG, BMP, …).
 //
-// An image becomes an array of bytes, height x width x 3. Files that numpy.savez_compressed wrote are
-// read too; big-endian, structured and column-major arrays are refused.
+// An image becomes an array of bytes, height x width x 3. Files that numpy.savez_compressed wrote
+// are read too; big-endian, structured and column-major arrays are refused.
 
 #pragma once
 
@@ -31,10 +31,10 @@ bool fits(const Array& array, std::size_t bytes);
 std::string npy_bytes(const Array& array);
 
 // The array as an input of this type and shape. Numbers are converted if none of them is out of
-// range; a leading dimension of 1 may be missing. An image (bytes, height x width x 3) for an input of
-// 1x3xHxW or 1xHxWx3 is resized, put in the order of dimensions, and divided by 255 if the input is
-// real. Throws std::invalid_argument with the reason: "it takes 1x8, not 1x9"; also for an array whose
-// bytes are not those of its shape.
+// range; a leading dimension of 1 may be missing. An image (bytes, height x width x 3) for an input
+// of 1x3xHxW or 1xHxWx3 is resized, put in the order of dimensions, and divided by 255 if the input
+// is real. Throws std::invalid_argument with the reason: "it takes 1x8, not 1x9"; also for an array
+// whose bytes are not those of its shape.
 Array as_input(const Array& array, const std::string& element,
                const std::vector<std::size_t>& shape);
 

@@ -1,10 +1,12 @@
-// Arrivals as comma-separated values: when a request came and for which model, as logs of servers have them.
+// Arrivals as comma-separated values: when a request came and for which model, as logs of servers
+// have them.
 //
 //   time,model,deadline,cancelled
 //   0,squeezenet,,
 //   3.5,resnet50,40,
 //
-// The first line names the columns, in any order; `time` and `model` are required. All moments are milliseconds.
+// The first line names the columns, in any order; `time` and `model` are required. All moments are
+// milliseconds.
 
 #pragma once
 

@@ -29,9 +29,10 @@ struct PeakRates {
   double launch = 0;      // seconds before an op starts
   double half_flops = 0;  // of products of matrices in 16 bits, with such units; 0: as in f32
 
-  // The time of an op in seconds, by the roofline: the longer of flops / speed and bytes / bandwidth,
-  // and the launch. Products of matrices and convolutions are taken to reach half of the flops, other
-  // ops a fifth, all of them 70 % of the bandwidth; assumed, not fitted to measurements.
+  // The time of an op in seconds, by the roofline: the longer of flops / speed and bytes /
+  // bandwidth, and the launch. Products of matrices and convolutions are taken to reach half of the
+  // flops, other ops a fifth, all of them 70 % of the bandwidth; assumed, not fitted to
+  // measurements.
   [[nodiscard]] double estimated_seconds(const OpWork& work) const;
 
   friend bool operator==(const PeakRates&, const PeakRates&) = default;

@@ -148,8 +148,8 @@ bool inside_a_node(const Device& one, const Device& other) {
   return !one.node.empty() && one.node == other.node;
 }
 
-// What a file says instead of `cluster.links`: where they begin with a link for every ordered pair, one
-// cost for pairs inside a node and one for the others, these two and the rest.
+// What a file says instead of `cluster.links`: where they begin with a link for every ordered pair,
+// one cost for pairs inside a node and one for the others, these two and the rest.
 Interconnect interconnect_of(const Cluster& cluster) {
   const std::size_t count = cluster.devices.size();
   Interconnect as_listed{.kind = cluster.interconnect, .links = cluster.links};

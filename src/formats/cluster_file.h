@@ -8,14 +8,14 @@
 //                  | {"kind": "links", "all": {"latency": 0.01, "bandwidth": 1e6},
 //                     "links": [{"from": "gpu0", "to": "gpu1", "latency": 0, "bandwidth": 1e9}]}}
 //
-// Version 3: devices may state the `node` (machine) they are in, and `inside`, a cost as `all`, joins
-// those of one node. A `price` per hour is information.
+// Version 3: devices may state the `node` (machine) they are in, and `inside`, a cost as `all`,
+// joins those of one node. A `price` per hour is information.
 //
 // Memory, times and bandwidths may have units ("80GB", "5us", "16GB/s"); bare numbers are bytes and
-// the problem's unit of time. A kind may be the name of an entry of the catalogue (catalogue.h), which
-// then gives the memory of its devices, and `all` the name of a link there. `kinds` may be left out.
-// `"rates": {"mine": {"flops": "2TFLOPS", "bandwidth": "100GB/s", "launch": "5us"}}` says what times of
-// ops are estimated by where the catalogue does not know a kind.
+// the problem's unit of time. A kind may be the name of an entry of the catalogue (catalogue.h),
+// which then gives the memory of its devices, and `all` the name of a link there. `kinds` may be
+// left out. `"rates": {"mine": {"flops": "2TFLOPS", "bandwidth": "100GB/s", "launch": "5us"}}` says
+// what times of ops are estimated by where the catalogue does not know a kind.
 //
 // Absent: memory and bandwidth are unlimited, lanes is 1, the rest 0. `all` joins every ordered
 // pair of devices; a link of `links` replaces the pair's. Problem files use the same three keys.

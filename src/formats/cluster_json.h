@@ -18,10 +18,10 @@ inline constexpr std::size_t kMostDevices = 2048;
 // Throws where a file's list of devices is longer.
 void check_device_count(JsonValue devices);
 
-// Our own files say what they are: {"placewright": kind, "version": 1, ...}. Cluster and problem files
-// have a newer version where they state what older readers would misunderstand: what devices share
-// (resources, memory spaces, cut costs by tensor) is version 2, nodes and the schedule of a pipeline are
-// version 3.
+// Our own files say what they are: {"placewright": kind, "version": 1, ...}. Cluster and problem
+// files have a newer version where they state what older readers would misunderstand: what devices
+// share (resources, memory spaces, cut costs by tensor) is version 2, nodes and the schedule of a
+// pipeline are version 3.
 struct FileHeader {
   std::string kind;
   int version = 1;
@@ -54,8 +54,8 @@ inline constexpr auto kFields<Cluster> =
                required("devices", &Cluster::devices).on_line().in(Lines::bracket_below),
                required("interconnect", &Cluster::links, InterconnectForm{}).on_line()};
 
-// A number as it stands, or a quantity with a unit (quantity.h) as the number for this unit of time.
-// Throws for a quantity of another dimension than the expected.
+// A number as it stands, or a quantity with a unit (quantity.h) as the number for this unit of
+// time. Throws for a quantity of another dimension than the expected.
 double amount_in(JsonValue json, TimeUnit unit, std::optional<Dimension> expected = {});
 
 // Reads these fields of an object. Without `kinds` the kinds are those that devices name.

@@ -4,7 +4,8 @@
 // (catalogue.h). With b samples it is launch + max(b compute, weights + b tensors), so an op that
 // waits for its weights takes hardly longer, until it computes for longer than they take. Of the
 // parts the problem states what they come from: flops, the op's own and shared weights, bytes. What
-// limits the op with one sample has the whole of the stated time, so that one sample stays as it is.
+// limits the op with one sample has the whole of the stated time, so that one sample stays as it
+// is.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Records of our own files as lists of fields: one list reads and writes a record, so that the reader
-// and the writer cannot disagree. Another field of a file is a line in its list.
+// Records of our own files as lists of fields: one list reads and writes a record, so that the
+// reader and the writer cannot disagree. Another field of a file is a line in its list.
 //
 //   template <>
 //   inline constexpr auto kFields<Device> = std::tuple{
@@ -8,16 +8,16 @@
 //       optional("memory", &Device::memory).or_null(),   // absent or null: the default of the record
 //       stated("latency", &Device::latency)};            // may be absent, but is always written
 //
-// Texts, amounts (numbers that are not negative), flags, counts from 1, names of enumerations, lists
-// and records within records are read and written by their types. For the rest both sides take a
-// context: `context.read(json, value)` and `context.append(text, value)` come before what is here, so
-// that ids are names. A field of a form of its own, `required("time", &Op::time, TimesByKind{})`, goes
-// through `context.read(form, json, record)` and `context.append(form, text, record)`; where the context
-// has only one of them, the other side is plain. The context of reading also holds `unknown`, which
-// collects the keys that no list has.
+// Texts, amounts (numbers that are not negative), flags, counts from 1, names of enumerations,
+// lists and records within records are read and written by their types. For the rest both sides
+// take a context: `context.read(json, value)` and `context.append(text, value)` come before what is
+// here, so that ids are names. A field of a form of its own, `required("time", &Op::time,
+// TimesByKind{})`, goes through `context.read(form, json, record)` and `context.append(form, text,
+// record)`; where the context has only one of them, the other side is plain. The context of reading
+// also holds `unknown`, which collects the keys that no list has.
 //
-// Fields are read in the order of the list, whatever the order of the file: what comes later may refer
-// to what came before.
+// Fields are read in the order of the list, whatever the order of the file: what comes later may
+// refer to what came before.
 
 #pragma once
 
@@ -39,14 +39,14 @@ namespace placewright {
 
 enum class Presence { required, stated, optional };
 
-// How a list stands in the text: in one line, or a line for each element and the bracket behind the last
-// one or below it.
+// How a list stands in the text: in one line, or a line for each element and the bracket behind the
+// last one or below it.
 enum class Lines { one, bracket_behind, bracket_below };
 
 struct PlainForm {};
 
-// The member of a field that the record does not hold: its form computes it when writing and may look at
-// it when reading; without a form it is only a key that is known.
+// The member of a field that the record does not hold: its form computes it when writing and may
+// look at it when reading; without a form it is only a key that is known.
 struct Computed {
   constexpr bool operator()(const auto& /*record*/) const { return true; }
 };

@@ -1,4 +1,5 @@
-// .npy and .npz, as https://numpy.org/neps/nep-0001-npy-format.html and PKWARE's APPNOTE describe them.
+// .npy and .npz, as https://numpy.org/neps/nep-0001-npy-format.html and PKWARE's APPNOTE describe
+// them.
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 // An ONNX file as a graph of nodes, and models made of some of them.
 //
-// Nothing is interpreted but what a cut needs: what each node reads and makes, sub-graphs of its
-// attributes included, and which tensors are constants of the file. Nodes are copied as they are, and
-// every part keeps the file's opsets, functions and metadata. Weights that lie in other files are put
-// into the part, so that it needs nothing else; a part of more than 2 GiB, which protobuf cannot hold,
-// is refused.
+// It reads only what a cut needs: what each node reads and makes, sub-graphs of its attributes
+// included, and which tensors are constants of the file. Nodes are copied as they are, and every
+// part keeps the file's opsets, functions and metadata. Weights that lie in other files are put
+// into the part, so that it needs nothing else. A part of more than 2 GiB is refused, because
+// protobuf cannot hold it.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Weights of an ONNX model that lie in files beside it. A model may come from anywhere, so that such
-// a file must lie in the model's folder or below it: no absolute path, no "..", and no link that leads
-// out of it. Where the model itself is a link (as caches of downloads have it), the folder of the
-// file that it leads to is as good.
+// Weights of an ONNX model that lie in files beside it. A model may come from anywhere, so that
+// such a file must lie in the model's folder or below it: no absolute path, no "..", and no link
+// that leads out of it. Where the model itself is a link (as caches of downloads have it), the
+// folder of the file that it leads to is as good.
 
 #pragma once
 

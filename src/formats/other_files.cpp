@@ -36,8 +36,8 @@ constexpr std::array kSignatures = {
               "a Python pickle, such as an old PyTorch checkpoint: export the model to ONNX"},
 };
 
-// A message that begins with a small number in its first field, the version, and goes on with texts or
-// the graph.
+// A message that begins with a small number in its first field, the version, and goes on with texts
+// or the graph.
 bool looks_like_onnx(std::string_view bytes) {
   return bytes.size() > 3 && bytes[0] == '\x08' && bytes[1] > 0 && bytes[1] < 32 &&
          (bytes[2] == '\x12' || bytes[2] == '\x1a' || bytes[2] == '\x3a' || bytes[2] == '\x42');

@@ -42,8 +42,8 @@ std::string resolved_from_plan(const std::string& path, const std::string& plan_
   return (fs::path(plan_path).parent_path() / path).lexically_normal().string();
 }
 
-// A placement is an object from ops to devices, one to a line. Of a file without one nothing else of the
-// plan is read.
+// A placement is an object from ops to devices, one to a line. Of a file without one nothing else
+// of the plan is read.
 struct PlacementForm {};
 struct ScheduleForm {};
 struct GroupsForm {};  // no op twice

@@ -63,8 +63,8 @@ ProblemFile problem_of_plan(PlanReference reference, const std::string& plan_pat
                             const std::optional<std::string>& problem_path = {},
                             const ReadOptions& given = {});
 
-// A plan file that has been parsed, but not yet read: what it says about its problem comes first, then
-// the plan, which only makes sense for that problem. All throw InputError.
+// A plan file that has been parsed, but not yet read: what it says about its problem comes first,
+// then the plan, which only makes sense for that problem. All throw InputError.
 class PlanDocument {
  public:
   // `path` is the plan's own path, for messages and for the folder; it need not exist.
@@ -72,9 +72,9 @@ class PlanDocument {
 
   [[nodiscard]] PlanReference reference() const;
 
-  // `op_ids` (ProblemFile::op_ids) are what an expert split's node ids refer to; where it is empty the
-  // ids are the ops' names. Whether the plan is a good one is for the verifier to say; here it only
-  // has to name ops and devices of the problem, every op once.
+  // `op_ids` (ProblemFile::op_ids) are what an expert split's node ids refer to; where it is empty
+  // the ids are the ops' names. Whether the plan is a good one is for the verifier to say; here it
+  // only has to name ops and devices of the problem, every op once.
   [[nodiscard]] PlanFile read(const Problem& problem,
                               std::span<const std::string> op_ids = {}) const;
 

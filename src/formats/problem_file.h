@@ -67,8 +67,8 @@ struct ProblemFile {
 // The records of the draft's cluster were read from this file: errors in them are its errors.
 void take_places_of_cluster(ProblemFile& file, const std::string& cluster_file);
 
-// Both throw InputError for what is wrong with a file, std::invalid_argument where no format has the
-// name that the options give.
+// Both throw InputError for what is wrong with a file, std::invalid_argument where no format has
+// the name that the options give.
 ProblemFile read_problem(const std::string& path, const ReadOptions& options = {});
 ProblemFile parse_problem(std::string_view text, const std::string& origin,
                           const ReadOptions& options = {});

@@ -1,8 +1,8 @@
 // The formats that problems are read from, one record each.
 //
-// Adding one takes a new file with a function `ProblemFormat name_format()`, its declaration here and
-// its line in problem_formats(). The record feeds recognition, `--format` with its help and completion,
-// the library's ReadOptions, and the fuzz target of all readers.
+// Adding one takes a new file with a function `ProblemFormat name_format()`, its declaration here
+// and its line in problem_formats(). The record feeds recognition, `--format` with its help and
+// completion, the library's ReadOptions, and the fuzz target of all readers.
 
 #pragma once
 
@@ -20,9 +20,9 @@ struct ProblemFormat {
   std::string_view name;
   std::string_view recognised_by;  // the keys, as a message lists them: "'devices' and 'nodes'"
   bool (*recognises)(JsonValue root);
-  // From a parsed document to a draft. Fills in the draft, the warnings, `op_ids` and `place_of`. The
-  // problem is called `name` where the file does not say. `cluster_follows`: a cluster file will give
-  // the devices, so this one need not.
+  // From a parsed document to a draft. Fills in the draft, the warnings, `op_ids` and `place_of`.
+  // The problem is called `name` where the file does not say. `cluster_follows`: a cluster file
+  // will give the devices, so this one need not.
   ProblemFile (*read)(JsonValue root, const std::string& name, bool cluster_follows);
 };
 

@@ -1,4 +1,5 @@
-// Numbers with a unit, as people write them in cluster files: "80GB", "16 GiB/s", "5us", "19.5TFLOPS".
+// Numbers with a unit, as people write them in cluster files: "80GB", "16 GiB/s", "5us",
+// "19.5TFLOPS".
 
 #pragma once
 

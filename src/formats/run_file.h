@@ -18,8 +18,8 @@
 //    "outputs": {"equal": true, "largest_difference": 0, "tolerance": 1e-5}}
 //
 // Transfers are copies between two memories; the device of one is the receiver. Files without them,
-// without `watched`, `tolerance` and `samples`, and without what was predicted of models and devices are read as
-// well.
+// without `watched`, `tolerance` and `samples`, and without what was predicted of models and
+// devices are read as well.
 //
 // A run file does not hold its plan. It belongs to a plan with the same objective, devices and
 // value that places the ends of its segments where they ran.
@@ -113,8 +113,8 @@ struct RunFile {
     if (baseline.total_completion) return *baseline.total_completion;
     return objective == Objective::throughput ? baseline.per_sample : baseline.latency;
   }
-  // The fastest that was measured, valid or not: beside the rest of them a plan would look better than it is.
-  // nullptr if nothing was.
+  // The fastest that was measured, valid or not: beside the rest of them a plan would look better
+  // than it is. nullptr if nothing was.
   [[nodiscard]] const RunBaseline* best_baseline() const;
 };
 

@@ -217,8 +217,8 @@ std::size_t SailorReader::pool_of(const std::string& kind, const std::string& zo
   return pools.size() - 1;
 }
 
-// What was measured from nodes of the one pool to nodes of the other; `any_kind`: between any kinds in
-// the two zones.
+// What was measured from nodes of the one pool to nodes of the other; `any_kind`: between any kinds
+// in the two zones.
 void SailorReader::append_links(const NodePool& from, const NodePool& to, bool any_kind,
                                 PoolLink link, std::vector<PoolLink>& found) const {
   const auto of_kind = [&](std::string_view kind, const NodePool& pool) {
@@ -361,8 +361,8 @@ TrainingFile SailorReader::problem(const SailorRequest& request) {
   return std::move(file_);
 }
 
-// The number of layers of each stage. Layers follow each other, whatever their numbers: one published
-// plan has 29 where it means 19.
+// The number of layers of each stage. Layers follow each other, whatever their numbers: one
+// published plan has 29 where it means 19.
 std::vector<std::size_t> SailorReader::read_layers(JsonValue pipeline) {
   std::vector<std::size_t> counts;
   std::int64_t next = 0;

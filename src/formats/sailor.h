@@ -1,13 +1,13 @@
 // The published profiles and plans of Sailor (eth-easl/sailor; SOSP 2025) as ours.
 //
-// A folder holds `profiles/MODEL/GPU.json` (micro-batch size -> degree -> layer -> [forward, backward,
-// update] in seconds), `llm_info.json` (model -> degree -> layer -> sizes), `cluster.json` (GPUs of a
-// node, memory) and `network/multizone_bandwidths_het.json`. Plans are files of their own;
-// docs/formats/sailor.md tells what their keys mean.
+// A folder holds `profiles/MODEL/GPU.json` (micro-batch size -> degree -> layer -> [forward,
+// backward, update] in seconds), `llm_info.json` (model -> degree -> layer -> sizes),
+// `cluster.json` (GPUs of a node, memory) and `network/multizone_bandwidths_het.json`. Plans are
+// files of their own; docs/formats/sailor.md tells what their keys mean.
 //
-// What a profile lacks is estimated and noted: a micro-batch size between two measured ones on the line
-// through them, beyond them in proportion to the samples; a degree on the power law through the two
-// nearest ones.
+// What a profile lacks is estimated and noted: a micro-batch size between two measured ones on the
+// line through them, beyond them in proportion to the samples; a degree on the power law through
+// the two nearest ones.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// The object `rules` of our own files. Problem files hold what differs from the defaults, plans everything:
-// the problem's file may say otherwise.
+// The object `rules` of our own files. Problem files hold what differs from the defaults, plans
+// everything: the problem's file may say otherwise.
 
 #pragma once
 

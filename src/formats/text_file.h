@@ -23,7 +23,8 @@ std::string read_whole(const std::string& path, std::size_t limit = kLargestFile
 void require_that_it_ends(const std::string& path);
 
 // Writes the file whole or not at all: a temporary file in the same folder takes the text, is
-// written to the disk, and then takes the path's name. Devices and pipes are written in place. Throws OutputError.
+// written to the disk, and then takes the path's name. Devices and pipes are written in place.
+// Throws OutputError.
 void write_whole(const std::string& path, std::string_view text);
 
 // SHA-256 of the bytes as 64 hexadecimal digits, as `sha256sum` prints it.

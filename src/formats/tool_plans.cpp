@@ -197,8 +197,8 @@ std::string torch_pipelining_split(const Problem& problem, const Plan& plan) {
 }
 
 // llama.cpp keeps the first layers in host memory and shares the last `-ngl` ones, the head counted
-// as one of them, out over the accelerators in the order of `-dev` and the proportions of `-ts`. Where
-// a plan wants a layer elsewhere, `-ot` says so.
+// as one of them, out over the accelerators in the order of `-dev` and the proportions of `-ts`.
+// Where a plan wants a layer elsewhere, `-ot` says so.
 std::string llama_cpp_arguments(const Problem& problem, const Plan& plan) {
   constexpr std::string_view kHost = "CPU";
   const Layers layers =

@@ -12,8 +12,8 @@
 
 namespace placewright {
 
-// Gives the problem the constants of the first cluster that has all of its kinds. False if none has.
-// Throws InputError.
+// Gives the problem the constants of the first cluster that has all of its kinds. False if none
+// has. Throws InputError.
 bool apply_constants(const std::string& path, TrainingProblem& problem);
 
 }  // namespace placewright

@@ -1,5 +1,5 @@
-// Files of training on clusters: our own JSON, version 1. A plan holds its problem whole, since a plan
-// without the times of its layers says little.
+// Files of training on clusters: our own JSON, version 1. A plan holds its problem whole, since a
+// plan without the times of its layers says little.
 //
 //   {"placewright": "training-problem", "version": 1,
 //    "name": "OPT-350", "objective": "step-time", "batch": 512,

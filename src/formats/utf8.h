@@ -1,5 +1,5 @@
-// Text files are UTF-8; a byte-order mark at the beginning, which some programs write, is no part of
-// the text.
+// Text files are UTF-8; a byte-order mark at the beginning, which some programs write, is no part
+// of the text.
 
 #pragma once
 

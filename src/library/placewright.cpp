@@ -21,8 +21,8 @@
 namespace placewright {
 namespace {
 
-// An expert split, or a plan written by hand, may be a bare placement or leave out its value, or the
-// loads or offsets of its stages.
+// An expert split, or a plan written by hand, may be a bare placement or leave out its value, or
+// the loads or offsets of its stages.
 Plan completed(const Problem& problem, Plan plan) {
   const bool bare = !plan.schedule && plan.stages.empty() && plan.calls.empty();
   // Who has shared resources first is for the plan to state (semantics.md, "call-latency").

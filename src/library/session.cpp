@@ -58,7 +58,8 @@ struct Variant {
     }
   }
 
-  // Whether the given arrays have the shapes of its inputs; a leading dimension of 1 may be missing.
+  // Whether the given arrays have the shapes of its inputs; a leading dimension of 1 may be
+  // missing.
   [[nodiscard]] bool has_shapes_of(const NamedArrays& sample) const {
     return std::ranges::all_of(sample, [&](const auto& given) {
       // The only input needs no name.

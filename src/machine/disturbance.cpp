@@ -49,8 +49,8 @@ class OpenFile {
 };
 
 // How long the threads of this process have been ready to run and had no core: the second number of
-// /proc/self/task/*/schedstat, in nanoseconds. The thread that looks after those that compute does not
-// count, since it keeps nobody waiting: the main thread, unless that one computes.
+// /proc/self/task/*/schedstat, in nanoseconds. The thread that looks after those that compute does
+// not count, since it keeps nobody waiting: the main thread, unless that one computes.
 class WaitingForCores {
  public:
   explicit WaitingForCores(bool computes = true) {

@@ -1,8 +1,8 @@
 // Targets of this machine as the devices of a problem.
 //
-// Core sets without a core in common are devices of their own: each has the share of the memory that
-// goes with its cores. Until `profile` has measured the hand-over of tensors, links have the latency
-// and bandwidth that are common between the cores of one processor.
+// Core sets without a core in common are devices of their own: each has the share of the memory
+// that goes with its cores. Until `profile` has measured the hand-over of tensors, links have the
+// latency and bandwidth that are common between the cores of one processor.
 //
 // Where sets have cores in common, the cores are resources that the devices use, and the memory of
 // the host is one space for all sets of cores.

@@ -5,9 +5,10 @@
 // system does, and only those count that this process may use. Which backend runs on them, and
 // which other devices there are, is the business of backends/registry.h.
 //
-// The operating system moves threads between the cores of a set. `cpu:0-1:pinned` has the backend bind
-// each of its threads to a core instead. The backend chooses among all cores of the process, so this
-// makes sense for all of them together only: one set of all cores, or streams that share them out.
+// The operating system moves threads between the cores of a set. `cpu:0-1:pinned` has the backend
+// bind each of its threads to a core instead. The backend chooses among all cores of the process,
+// so this makes sense for all of them together only: one set of all cores, or streams that share
+// them out.
 
 #pragma once
 
@@ -47,7 +48,8 @@ struct Target {
 
 bool share_a_core(const Target& a, const Target& b);
 
-// All cores of several sets of equally many, none in two of them; nullopt if they are not such sets.
+// All cores of several sets of equally many, none in two of them; nullopt if they are not such
+// sets.
 std::optional<Target> joined(const std::vector<Target>& targets);
 
 // How names of core sets begin, and how those end whose threads the backend binds.
@@ -67,8 +69,8 @@ std::string kind_of(const Target& target);
 // The cores that this process may use.
 std::vector<int> allowed_cores();
 
-// Each core, then neighbours by two, four and so on, then all: sets of which any two are disjoint or
-// one within the other.
+// Each core, then neighbours by two, four and so on, then all: sets of which any two are disjoint
+// or one within the other.
 std::vector<std::vector<int>> nested_core_sets(const std::vector<int>& cores);
 
 // Why these cores cannot be used here; nullopt if they can.

@@ -3,8 +3,8 @@
 // Times that are estimated may be off by a factor of two, but so are those of the plan and of the
 // models uncut on the same device. What decides between the two is how devices compare with each
 // other and with their links, which estimates state to within kErrorOfEstimatedRatios
-// (docs/formats/cluster.md has the measurements). A cut whose gain is smaller may as well be a loss,
-// and it costs what no estimate has: lost fusions, and the work of running parts.
+// (docs/formats/cluster.md has the measurements). A cut whose gain is smaller may as well be a
+// loss, and it costs what no estimate has: lost fusions, and the work of running parts.
 
 #pragma once
 

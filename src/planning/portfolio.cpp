@@ -18,18 +18,18 @@ namespace {
 
 // A quick planner ends by itself; one that needs this much of what is left is stopped.
 constexpr double kQuickShare = 0.25;
-// The same where one of our own has found a plan: another of our own may take a fifth, or eight times
-// what all before have taken, up to half; one that is here for comparison less, since it hardly ever
-// finds a better plan; a yardstick has its claim only.
+// The same where one of our own has found a plan: another of our own may take a fifth, or eight
+// times what all before have taken, up to half; one that is here for comparison less, since it
+// hardly ever finds a better plan; a yardstick has its claim only.
 constexpr double kOwnQuickShare = 0.2;
 constexpr double kMostOwnQuickShare = 0.5;
 constexpr double kPatience = 8;
 constexpr double kComparisonShare = 0.1;
-// Beyond so many ops exact planners prove little: their claim on the time falls with the size. Those
-// that cannot begin at all hand it on at once.
+// Beyond so many ops exact planners prove little: their claim on the time falls with the size.
+// Those that cannot begin at all hand it on at once.
 constexpr double kProvableOps = 8000;
-// Up to so many ops they prove most plans in a second, and what improves plans has little left to improve:
-// each gets this much of what is left, since a proof that is cut short is worth nothing.
+// Up to so many ops they prove most plans in a second, and what improves plans has little left to
+// improve: each gets this much of what is left, since a proof that is cut short is worth nothing.
 constexpr std::size_t kSmallOps = 32;
 constexpr double kSmallShare = 0.5;
 // Up to so many ops quick and exact members need some milliseconds. All of them together may take

@@ -4,10 +4,10 @@
 // first; exact planners; then those that improve as long as there is time. A later planner starts
 // from the best plan so far. Instant planners and quick ones of our own may take all the time that
 // is left, until one of the quick has found the best plan; from then on a quick planner is stopped
-// when it takes far longer than those before it. The others get their share (PlannerEntry::share) of
-// what is left, so that what a quick planner does not use goes to the long ones; on small problems an
-// exact one gets half of it. It ends as soon as the best plan meets the best bound, or one planner proves
-// that nothing fits.
+// when it takes far longer than those before it. The others get their share (PlannerEntry::share)
+// of what is left, so that what a quick planner does not use goes to the long ones; on small
+// problems an exact one gets half of it. It ends as soon as the best plan meets the best bound, or
+// one planner proves that nothing fits.
 //
 // Published planners that take all the time they are given are left out: they are there for
 // comparison, and a planner of ours does the same better.

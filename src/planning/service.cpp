@@ -200,7 +200,8 @@ PlanOutcome run_planner(const Run& run, Control& control, const Certificate& bou
   expand_answer(outcome, run);
   keep_start_if_better(outcome, run.request.start);
   verify_outcome(run.problem, outcome);
-  // Only where the user leaves the choice to us: a method that is asked for by name gives its own plan.
+  // Only where the user leaves the choice to us: a method that is asked for by name gives its own
+  // plan.
   if (outcome.answer.plan && run.entry.effort == Effort::portfolio) {
     outcome.answer.plan =
         with_fewer_devices_and_transfers(run.problem, std::move(*outcome.answer.plan), control);

@@ -4,8 +4,8 @@
 //           -> join bounds -> outcome
 //
 // A plan leaves here only after the verifier has accepted it. Infeasible, out of time and
-// interrupted are outcomes. A request that cannot be served as asked is a RequestError. A planner that
-// fails is an outcome with `fault`, never a wrong plan.
+// interrupted are outcomes. A request that cannot be served as asked is a RequestError. A planner
+// that fails is an outcome with `fault`, never a wrong plan.
 //
 // With coarsening the planner sees the smaller problem (coarsening.h). Its bounds and proofs are
 // kept only where the coarsening loses nothing; else the certificate is that of the problem itself.

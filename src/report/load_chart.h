@@ -1,4 +1,5 @@
-// Latency against load, as charts: one of the 99th percentiles, one of the means, a line for each model.
+// Latency against load, as charts: one of the 99th percentiles, one of the means, a line for each
+// model.
 
 #pragma once
 

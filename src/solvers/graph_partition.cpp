@@ -140,8 +140,8 @@ struct Objects {
   Objects& operator=(const Objects&) = delete;
 };
 
-// Whether Scotch succeeded; fills `part`. In one thread: those that Scotch makes by itself spin while
-// they wait for each other, for minutes on a busy machine.
+// Whether Scotch succeeded; fills `part`. In one thread: those that Scotch makes by itself spin
+// while they wait for each other, for minutes on a busy machine.
 bool run_scotch(const Adjacency& adjacency, const PartitionOptions& options,
                 std::vector<SCOTCH_Num>& part) {
   static std::mutex one_at_a_time;

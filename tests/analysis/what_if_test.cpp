@@ -218,8 +218,8 @@ TEST(Variation, ALimitOfReplicasThatIsTheNumberOfCoresFollowsIt) {
   }
 }
 
-// On one core there is one replica, whatever the limit; where devices take parts of a resource there
-// can be several, and a limit of 1 forbids them.
+// On one core there is one replica, whatever the limit; where devices take parts of a resource
+// there can be several, and a limit of 1 forbids them.
 TEST(Variation, ALimitOfReplicasOnPartsOfAResourceStays) {
   GenerateOptions options;
   options.ops = 8;

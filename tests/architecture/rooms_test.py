@@ -42,7 +42,8 @@ OWNS_HEADERS = {
     "server": re.compile(r"grpcpp/|httplib|inference\.(grpc\.)?pb\.h|google/protobuf"),
 }
 
-# Folders that are plugins: only they see their third party's headers, and nobody includes anything from them.
+# Folders that are plugins: only they see their third party's headers, and no other file includes
+# theirs.
 PLUGINS = {
     "backends/openvino": re.compile(r"openvino/"),
     "planners/learned/plugin": re.compile(r"(torch|ATen)/"),
@@ -166,7 +167,8 @@ def faults(source_root):
                         yield f"{path}:{number}: {fault}"
 
 
-# A scope opens, or a type gets its name, where one of these words begins a declaration; see types_defined.
+# A scope opens, or a type gets its name, where one of these words begins a declaration; see
+# types_defined.
 TYPE = re.compile(r"\b(?:struct|class|union|enum(?:\s+(?:struct|class))?)\s+(\w+(?:::\w+)*)[^<>()=]*$")
 NAMESPACE = re.compile(r"\bnamespace(?:\s+(\w+(?:::\w+)*))?\s*$")
 ALIAS = re.compile(r"\busing\s+(\w+)\s*=")

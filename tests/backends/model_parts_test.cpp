@@ -139,8 +139,8 @@ TEST_P(Parts, RunOnDevicesWhoseMemoryIsTheirOwn) {
   }
 }
 
-// Whether an inference that is stopped right after its start ends so. A small one may be over before
-// that on a busy machine, so it is tried again.
+// Whether an inference that is stopped right after its start ends so. A small one may be over
+// before that on a busy machine, so it is tried again.
 bool is_stopped(Request& request) {
   constexpr int kMostTrials = 1000;
   for (int trial = 0; trial < kMostTrials; ++trial) {

@@ -77,8 +77,8 @@ TEST_P(BoundsBelowBruteForce, WhenStoppedEarly) {
 
 INSTANTIATE_TEST_SUITE_P(AllObjectives, BoundsBelowBruteForce, ::testing::ValuesIn(variants()));
 
-// The least value over every placement and every order of the ops: what a plan that shares resources
-// can have, if not the least.
+// The least value over every placement and every order of the ops: what a plan that shares
+// resources can have, if not the least.
 double best_of_all_orders(const Problem& problem) {
   ScheduleEvaluator evaluator(problem);
   std::vector<OpId> order(problem.topological_order().begin(), problem.topological_order().end());
@@ -123,8 +123,8 @@ TEST_P(BoundsWithSharedResources, AreBelowTheBestOfAllOrders) {
 // Many edges make cut nodes.
 INSTANTIATE_TEST_SUITE_P(Edges, BoundsWithSharedResources, ::testing::Values(0.1, 0.4, 0.8));
 
-// Two ops between a first and a last one, on a core, another, or both together. The first and the last are
-// best on both, the others side by side; handing a tensor over costs twice the overhead.
+// Two ops between a first and a last one, on a core, another, or both together. The first and the
+// last are best on both, the others side by side; handing a tensor over costs twice the overhead.
 Problem two_branches_on_two_cores(double ends_on_one, double overhead) {
   ProblemDraft draft;
   draft.cluster.kinds = {{"one"}, {"both"}};

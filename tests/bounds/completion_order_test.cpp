@@ -38,7 +38,8 @@ TEST(CompletionOrder, IsNeverAboveTheOptimumWhereResourcesAreShared) {
   EXPECT_GT(compared, 2000);
 }
 
-// With models without ops beside them there are too many for all subsets; their completion costs nothing.
+// With models without ops beside them there are too many for all subsets; their completion costs
+// nothing.
 TEST(CompletionOrder, IsNeverAboveTheOptimumBesideManyModelsWithoutOps) {
   testing::RandomProblemOptions options;
   options.objective = Objective::total_completion;
@@ -125,8 +126,8 @@ Problem one_op_each(const std::vector<Model>& models, const std::vector<double>&
   return Problem(std::move(draft));
 }
 
-// What one machine can do that may interrupt a model at whole moments: at each moment any model that is
-// there goes on for a unit of time.
+// What one machine can do that may interrupt a model at whole moments: at each moment any model
+// that is there goes on for a unit of time.
 double best_interrupted(const std::vector<Model>& models, std::vector<int> left, int clock) {
   if (std::ranges::all_of(left, [](int units) { return units == 0; })) return 0;
   double best = kInfinity;
@@ -159,7 +160,8 @@ Machine random_machine(std::size_t models, bool equal_weights, std::uint64_t see
   return machine;
 }
 
-// Ops that are as good on two cores as on one make a machine of the cores: few models are its optimum.
+// Ops that are as good on two cores as on one make a machine of the cores: few models are its
+// optimum.
 TEST(CompletionOrder, IsWhatOneMachineCanDo) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Machine machine = random_machine(4, seed % 2 == 0, seed);

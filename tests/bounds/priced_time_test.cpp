@@ -65,8 +65,8 @@ INSTANTIATE_TEST_SUITE_P(AllRules, PricedTimeAgainstBruteForce,
                                            Rules{InterconnectKind::links, true, true},
                                            Rules{InterconnectKind::host, true, true}));
 
-// Three chains of one op each want the same device: 1 + 2 + 3. The critical paths say 3, and the work
-// of both devices, one of them slow, little more.
+// Three chains of one op each want the same device: 1 + 2 + 3. The critical paths say 3, and the
+// work of both devices, one of them slow, little more.
 TEST(PricedTime, SeesModelsThatWantOneDeviceAtTheSameTime) {
   ProblemDraft draft;
   draft.objective = Objective::total_completion;
@@ -102,8 +102,9 @@ TEST(PricedTime, IsNeverAboveTheOptimumOnSetsOfCores) {
   }
 }
 
-// Three models of one op each, for 4 on either of two cores or 2 on both: 2 + 4 + 6, or 4 + 4 + 6. If each
-// core and both together had time of their own, the three could run side by side: 2 + 4 + 4.
+// Three models of one op each, for 4 on either of two cores or 2 on both: 2 + 4 + 6, or 4 + 4 + 6.
+// If each core and both together had time of their own, the three could run side by side: 2 + 4 +
+// 4.
 TEST(PricedTime, SeesThatSetsOfCoresShareThem) {
   ProblemDraft draft;
   draft.objective = Objective::total_completion;
@@ -147,8 +148,8 @@ TEST(PricedTime, ProvesMoreWithTheSamePricesInSmallerBins) {
 }
 
 // Both models begin on one device and end on two readers of what was made there: one that takes no
-// time, and one that takes 3 on a device of its own. The tree keeps the first wait only, and with it
-// the long readers could both start at 1.
+// time, and one that takes 3 on a device of its own. The tree keeps the first wait only, and with
+// it the long readers could both start at 1.
 TEST(PricedTime, PricesTheWaitsThatTheTreeLeavesOut) {
   ProblemDraft draft;
   draft.objective = Objective::total_completion;

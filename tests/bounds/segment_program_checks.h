@@ -1,4 +1,5 @@
-// Programs for segments against brute force: quick in segment_program_test.cpp, long in segment_program_full.cpp.
+// Programs for segments against brute force: quick in segment_program_test.cpp, long in
+// segment_program_full.cpp.
 
 #pragma once
 

@@ -147,8 +147,8 @@ TEST(WhatIfVerb, TheCsvHasTheFieldsOfTheJsonInTheirOrder) {
   EXPECT_THAT(folder.read("out.csv"), ::testing::StartsWith(titles + "\n2,all,nothing,1,1,1,1,"));
 }
 
-// Ten equal ops on two devices of 1 and 3 an hour: 5 ms and 4 an hour for a sample, and with a third of
-// price 1 (4 ops at most) 4 ms and 5.
+// Ten equal ops on two devices of 1 and 3 an hour: 5 ms and 4 an hour for a sample, and with a
+// third of price 1 (4 ops at most) 4 ms and 5.
 TEST(WhatIfVerb, SaysWhatASampleCostsWithWhatIsBought) {
   const Folder folder;
   std::string ops;

@@ -49,8 +49,8 @@ TEST(GenerateVerb, NumbersThatWouldBeIgnoredAreWrongUsage) {
   }
 }
 
-// With streams and nested sets there are more devices than the flags' numbers, and files of more are
-// not read.
+// With streams and nested sets there are more devices than the flags' numbers, and files of more
+// are not read.
 TEST(GenerateVerb, MoreDevicesThanAreReadAreWrongUsage) {
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{"--accelerators", "1024", "--streams", "3"},

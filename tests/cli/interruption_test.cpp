@@ -83,8 +83,8 @@ TEST(Interruption, GivesTheBestPlanSoFar) {
   }
 }
 
-// The exit code after two signals. Some milliseconds after the first one the program ends by itself, with 0: then
-// the second one came too late, and it is tried again.
+// The exit code after two signals. Some milliseconds after the first one the program ends by
+// itself, with 0: then the second one came too late, and it is tried again.
 int exit_code_after(int first, int second) {
   constexpr int kAttempts = 50;
   int code = 0;
@@ -122,8 +122,8 @@ TEST(Interruption, WhileAModelIsMeasuredTheAnswerIsNo) {
   }
 }
 
-// What `run --trace` printed of endless runs. Before every method had run once it prints nothing: then it is tried
-// again, for longer.
+// What `run --trace` printed of endless runs. Before every method had run once it prints nothing:
+// then it is tried again, for longer.
 std::string runs_until_interrupted(const std::string& trace, const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"run", "--trace", trace, "--repeat", "1000000"};
   arguments.insert(arguments.end(), more.begin(), more.end());

@@ -441,7 +441,8 @@ TEST(SimulateVerb, WhereNothingIsSharedNothingIsHeld) {
   EXPECT_FALSE(run({"simulate", plan, "--json"}).json()["events"][0].contains("resources"));
 }
 
-// Half of what a device takes of 132, which is 66; what takes no time and what travels hold nothing.
+// Half of what a device takes of 132, which is 66; what takes no time and what travels hold
+// nothing.
 TEST(SimulateVerb, SaysHowMuchOfAResourceOpsHold) {
   const Folder folder;
   const std::string problem = folder.write("problem.json", R"({

@@ -99,7 +99,8 @@ TEST(Simulate, PeakIsWhatTheVerifierFinds) {
 }
 
 TEST(Simulate, InterleavedStagesHoldWhatTheEngineDoes) {
-  // By torch.distributed.pipelining's ScheduleInterleaved1F1B: spaces, stages, micro-batches, samples.
+  // By torch.distributed.pipelining's ScheduleInterleaved1F1B: spaces, stages, micro-batches,
+  // samples.
   struct Case {
     std::size_t loop;
     std::size_t stages;

@@ -1,4 +1,5 @@
-// The least period of stages that share resources, against every offset on a grid that is fine enough.
+// The least period of stages that share resources, against every offset on a grid that is fine
+// enough.
 
 #include "evaluate/stage_arrangement.h"
 

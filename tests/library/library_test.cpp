@@ -99,7 +99,8 @@ TEST(Library, NothingIsLostBetweenTheRequestAndTheFile) {
   EXPECT_EQ(file.settings.at("coarsen"), "chains");
 }
 
-// A plan that names its problem's file is refused when the file has changed, unless it is given apart.
+// A plan that names its problem's file is refused when the file has changed, unless it is given
+// apart.
 TEST(Library, AProblemThatHasChangedIsRefused) {
   const testing::Folder folder;
   const std::string problem_path = folder.file("problem.json");

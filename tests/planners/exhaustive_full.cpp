@@ -1,5 +1,5 @@
-// exhaustive against the enumerations of the tests, which share no code with it: under every rule of
-// contiguity, with and without replicas, and in several calls of a device.
+// exhaustive against the enumerations of the tests, which share no code with it: under every rule
+// of contiguity, with and without replicas, and in several calls of a device.
 
 #include <cstdint>
 #include <optional>

@@ -12,8 +12,8 @@
 namespace placewright::testing {
 
 // Sets of four cores, and what is left of them when some are taken away: two cores and both, cores
-// without a set around them, sets with cores that no smaller set has. Overheads by kind or by device,
-// pins, colocation, ops that some widths cannot run, replicas, in changing company.
+// without a set around them, sets with cores that no smaller set has. Overheads by kind or by
+// device, pins, colocation, ops that some widths cannot run, replicas, in changing company.
 inline ProblemDraft core_set_pipeline(std::uint64_t number) {
   RandomSource random(number + 1);
   RandomProblemOptions options;

@@ -42,9 +42,10 @@ TEST(SharedLists, AreNeverWorseThanTheBestSingleDevice) {
   }
 }
 
-// Two branches between a first and a last op, which are twice as fast on both cores; a branch is hardly
-// faster there. The left one takes half of both cores only, so it ends first there, and leaves no whole
-// core to the right one. Best: the ends on both cores, each branch on one, and four overheads of 0.1.
+// Two branches between a first and a last op, which are twice as fast on both cores; a branch is
+// hardly faster there. The left one takes half of both cores only, so it ends first there, and
+// leaves no whole core to the right one. Best: the ends on both cores, each branch on one, and four
+// overheads of 0.1.
 TEST(SharedLists, LeaveACoreToWhatIsReadyBeside) {
   ProblemDraft draft;
   draft.cluster.kinds = {{"one core"}, {"two cores"}};

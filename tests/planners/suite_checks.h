@@ -1,5 +1,5 @@
-// What every planner promises and takes long to see: on some of the problems with few steps in the quick tests
-// (suite_test.cpp), on all of them with many in the thorough ones (suite_full.cpp).
+// What every planner promises and takes long to see: on some of the problems with few steps in the
+// quick tests (suite_test.cpp), on all of them with many in the thorough ones (suite_full.cpp).
 
 #pragma once
 
@@ -269,8 +269,8 @@ inline void expect_sound(const Problem& problem, const Answer& answer) {
   EXPECT_NE(answer.certificate.method, "");
 }
 
-// On all problems, since some planners are for few, and with the steps that they need: with those of
-// the extent, or with more where these find no plan.
+// On all problems, since some planners are for few, and with the steps that they need: with those
+// of the extent, or with more where these find no plan.
 inline void expect_sound_plans_where_nothing_stands_in_the_way(const PlannerCase& each,
                                                                const Extent& extent) {
   int served = 0;

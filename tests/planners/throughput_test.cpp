@@ -207,8 +207,8 @@ TEST(Refine, ProvesAPublishedInput) {
   EXPECT_NEAR(outcome.value(), 17.714719, 1e-5);
 }
 
-// A chain has one order. Where transfers cost nothing the furthest end of a stage is the best one, and
-// the program over numbers of devices has the optimum, up to the precision of its bisection.
+// A chain has one order. Where transfers cost nothing the furthest end of a stage is the best one,
+// and the program over numbers of devices has the optimum, up to the precision of its bisection.
 TEST(Kinds, HaveTheOptimumOfChains) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     GenerateOptions options;

@@ -24,8 +24,8 @@ using AllSpelled =
                      MemoryModel, TimeUnit, InterconnectKind, Leg, Status, Strength, CoarsenMethod>;
 TYPED_TEST_SUITE(SpelledEnum, AllSpelled);
 
-// The values of each of these are 0, 1, 2, …: a value that was left out of its table leaves a gap, or
-// is past the end and has no name.
+// The values of each of these are 0, 1, 2, …: a value that was left out of its table leaves a gap,
+// or is past the end and has no name.
 TYPED_TEST(SpelledEnum, EveryValueHasOneNameOfItsOwn) {
   std::set<std::string_view> names;
   std::set<int> values;

@@ -98,7 +98,8 @@ TEST_P(ArrivalRun, MoreInferencesOfOneModelThanItHasCopiesFollowEachOther) {
 }
 
 TEST_P(ArrivalRun, WhatIsCancelledWhileItWaitsNeverStarts) {
-  // The first one is never finished waiting for: it is cancelled, and only then the second one runs.
+  // The first one is never finished waiting for: it is cancelled, and only then the second one
+  // runs.
   std::vector<ArrivingModel> arrivals{{0, 0.0, 2.0}, {0, 0.0}};
   const auto rule = [](double, std::span<const ArrivalState> states) -> std::vector<ArrivalStart> {
     if (states[0].stage != ArrivalStage::cancelled) return {};
@@ -164,7 +165,8 @@ TEST_P(ArrivalRun, WhatIsCancelledWhileItRunsIsStopped) {
   EXPECT_TRUE(runs.outputs.equal());
 }
 
-// A model of which an inference, but for the first of each copy, ends only when another one has begun.
+// A model of which an inference, but for the first of each copy, ends only when another one has
+// begun.
 class SociableModel final : public WrappedModel {
  public:
   using WrappedModel::WrappedModel;

@@ -218,8 +218,8 @@ class ActiveSchedules {
   std::vector<ActivityId> order_;  // topological
 };
 
-// The least value of a placement's stages, each of the devices without one helping none of them or any,
-// as the verifier allows.
+// The least value of a placement's stages, each of the devices without one helping none of them or
+// any, as the verifier allows.
 class StageReplicas {
  public:
   StageReplicas(const Problem& problem, const Placement& placement, double stop_at)

@@ -1,5 +1,5 @@
-// An empty folder instead of the user's for what the program keeps (XDG_CACHE_HOME), for as long as the
-// object lives.
+// An empty folder instead of the user's for what the program keeps (XDG_CACHE_HOME), for as long as
+// the object lives.
 
 #pragma once
 

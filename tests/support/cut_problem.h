@@ -11,8 +11,8 @@
 
 namespace placewright::testing {
 
-// Rewires a draft so that one op in the middle is a cut node, but for traps that are left in now and
-// then.
+// Rewires a draft so that one op in the middle is a cut node, but for traps that are left in now
+// and then.
 inline ProblemDraft with_cut_node(ProblemDraft draft, std::uint64_t seed, double trap_probability) {
   RandomSource random(seed * 7919 + 1);
   const Problem plain{ProblemDraft(draft)};

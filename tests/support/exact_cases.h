@@ -11,8 +11,8 @@
 
 namespace placewright::testing {
 
-// The case of this number: links and host, congestion, memory that binds, lanes, overheads by device
-// and by tensor, pins, colocation, … in changing company.
+// The case of this number: links and host, congestion, memory that binds, lanes, overheads by
+// device and by tensor, pins, colocation, … in changing company.
 RandomProblemOptions exact_case(std::uint64_t number);
 ProblemDraft exact_draft(std::uint64_t number);
 
@@ -23,15 +23,15 @@ ProblemDraft sharing_draft(std::uint64_t number);
 // Those of total completion.
 ProblemDraft sharing_completion_draft(std::uint64_t number);
 
-// Several memory spaces, one of them at least with several devices; resources in two cases of three.
-// Links or host, with and without congestion, overheads and missing links; some memory binds. Every
-// third case is one of total completion.
+// Several memory spaces, one of them at least with several devices; resources in two cases of
+// three. Links or host, with and without congestion, overheads and missing links; some memory
+// binds. Every third case is one of total completion.
 ProblemDraft mixed_spaces_draft(std::uint64_t number);
 // Those of total completion.
 ProblemDraft mixed_spaces_completion_draft(std::uint64_t number);
 
-// Devices that share all, in one memory: sets of two or four cores, or any amounts of any resources.
-// Most have a cut node.
+// Devices that share all, in one memory: sets of two or four cores, or any amounts of any
+// resources. Most have a cut node.
 ProblemDraft sharing_modules_draft(std::uint64_t number);
 
 using DraftOfCase = ProblemDraft (*)(std::uint64_t number);

@@ -17,8 +17,8 @@ struct RandomPipelineOptions {
 };
 
 // Everything else (binding memory, unsupported ops, colours, training with orphans, zero times,
-// transfer mode, training mode, overheads by device and by tensor, two kinds of accelerators, pins, shared weights) is
-// drawn from the seed.
+// transfer mode, training mode, overheads by device and by tensor, two kinds of accelerators, pins,
+// shared weights) is drawn from the seed.
 ProblemDraft random_pipeline(const RandomPipelineOptions& options, std::uint64_t seed);
 
 // The least value over all placements (and replicas, where the rules allow them) that keep every

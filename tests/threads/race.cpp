@@ -1,4 +1,5 @@
-// Two threads that change a number without agreeing on an order: ThreadSanitizer must name it, whichever comes first.
+// Two threads that change a number without agreeing on an order: ThreadSanitizer must name it,
+// whichever comes first.
 
 #include <thread>
 

@@ -1,5 +1,5 @@
-// Everything of ours that has threads, with several of them: what ThreadSanitizer looks at (preset `tsan`). The results
-// are checked too, so that the same tests are worth something without it.
+// Everything of ours that has threads, with several of them: what ThreadSanitizer looks at (preset
+// `tsan`). The results are checked too, so that the same tests are worth something without it.
 
 #include <algorithm>
 #include <array>

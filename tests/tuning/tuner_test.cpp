@@ -85,8 +85,8 @@ Tuning tuned_where_cuts_are_slow(Objective objective) {
   return tune(std::move(costs), std::move(request));
 }
 
-// Slow copies decide it on an idle machine. On a busy one a few samples may say anything, so what is
-// asked is that the measurements were followed.
+// Slow copies decide it on an idle machine. On a busy one a few samples may say anything, so what
+// is asked is that the measurements were followed.
 TEST(Tuning, ACutPlanIsKeptOnlyIfItWasMeasuredFasterThanTheModelUncut) {
   for (const Objective objective : {Objective::latency, Objective::throughput}) {
     const Tuning tuning = tuned_where_cuts_are_slow(objective);
