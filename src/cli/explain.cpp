@@ -121,8 +121,8 @@ ExitCode explain_problem(const ExplainOptions& options) {
 
 ExitCode explain(const ExplainOptions& options) {
   const std::string& path = options.plan.path;
-  // An expert split is not a plan file of our format; --problem says that it is a plan. Standard input
-  // and pipes can be read only once, and so are taken for one.
+  // An expert split is not a plan file of our format; --problem says that it is a plan. Standard
+  // input and pipes can be read only once, and so are taken for one.
   std::error_code unknown;
   const bool is_plan =
       !options.plan.problem.path.empty() || path == "-" || std::filesystem::is_fifo(path, unknown);
