@@ -1,5 +1,6 @@
 # The server behind `placewright serve`: an executable of its own, the only code that sees the
-# headers of gRPC, protobuf and the HTTP library. Built where these are found (scripts/setup serving).
+# headers of gRPC, protobuf and the HTTP library. Built where these are found (scripts/setup
+# serving).
 
 find_package(Protobuf QUIET)
 find_package(OpenSSL QUIET)

@@ -1,4 +1,5 @@
-// `placewright serve` without a simulation: checks what is asked, and becomes the server (src/server/).
+// `placewright serve` without a simulation: checks what is asked, and becomes the server
+// (src/server/).
 
 #pragma once
 

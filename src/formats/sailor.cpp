@@ -426,7 +426,8 @@ SailorReader::PlanStages SailorReader::read_groups(JsonValue pipeline) {
   return stages;
 }
 
-// A plan's nodes are as large as it says, not as in the cluster's file: it may have used a part of them.
+// A plan's nodes are as large as it says, not as in the cluster's file: it may have used a part of
+// them.
 void SailorReader::count_nodes(const TrainingPlan& plan, const PlanStages& groups) {
   std::vector<std::vector<int>> degrees(file_.problem.pools.size());
   for (NodePool& pool : file_.problem.pools) pool.gpus = 1;

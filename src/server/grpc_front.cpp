@@ -67,8 +67,8 @@ std::optional<double> time_left(const CallbackServerContext& context) {
   return left.count();
 }
 
-// One inference on its way. What outlives the call is shared: the answer and a cancellation may come while it
-// is being submitted.
+// One inference on its way. What outlives the call is shared: the answer and a cancellation may
+// come while it is being submitted.
 class InferReactor final : public ServerUnaryReactor {
  public:
   InferReactor(ModelService& service, CallbackServerContext& context,

@@ -1,7 +1,9 @@
-// The server that `placewright serve` becomes: its one argument is what serving/server_settings.h writes.
+// The server that `placewright serve` becomes: its one argument is what serving/server_settings.h
+// writes.
 //
-// An executable of its own, since gRPC brings a protobuf that must not meet the one inside OpenVINO's wheel. It says
-// where it listens on standard output, a line for each front, and what happens on standard error.
+// An executable of its own, since gRPC brings a protobuf that must not meet the one inside
+// OpenVINO's wheel. It says where it listens on standard output, a line for each front, and what
+// happens on standard error.
 
 #include <atomic>
 #include <chrono>

@@ -83,8 +83,8 @@ TEST_P(Planners, RespectPinsAndColocation) {
   expect_pins_and_colocation(GetParam(), kQuick);
 }
 
-// Interrupts a planner that takes far more time than it was given. It counts this process's own time,
-// of which other work on the machine takes nothing.
+// Interrupts a planner that takes far more time than it was given. It counts this process's own
+// time, of which other work on the machine takes nothing.
 class Overtime {
  public:
   [[nodiscard]] const std::atomic<bool>* flag() const { return &over_; }

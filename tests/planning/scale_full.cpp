@@ -1,7 +1,8 @@
 // Large problems: every planner ends soon after it is interrupted.
 //
 // "Soon" is generous, and counts this process's own time, of which other work on the machine takes
-// nothing. A planner that does not ask whether to stop runs for its whole limit, which is far longer.
+// nothing. A planner that does not ask whether to stop runs for its whole limit, which is far
+// longer.
 
 #include <algorithm>
 #include <atomic>
