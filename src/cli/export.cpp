@@ -14,6 +14,7 @@
 #include "cli/plan_options.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "formats/graph_export.h"
 #include "formats/input_error.h"
@@ -40,6 +41,8 @@ constexpr const char* kExamples =
     "  placewright export plan.json --to parts -o folder           sub-models for any runtime\n"
     "  placewright export plan.json --to accelerate -o map.json    a device_map for Hugging Face\n"
     "  placewright export plan.json --to llama.cpp                 arguments of llama-server\n"
+    "  placewright export step.json --to vllm      a training plan; also megatron, deepspeed, "
+    "sglang\n"
     "\n"
     "model-explorer writes a second file, graph.node-data.json, with each op's time and device.";
 
@@ -267,6 +270,10 @@ const ExportTarget& target_named(const std::string& name) {
 }
 
 ExitCode export_plan(const ExportOptions& options) {
+  if (const auto done =
+          export_training(options.plan.path, options.target, options.path, options.output)) {
+    return *done;
+  }
   const ExportTarget& target = target_named(options.target);
   const OpenedPlan loaded = options.plan.read(options.output);
   if (!is_valid(loaded)) return ExitCode::no;

@@ -1,9 +1,11 @@
 #include "cli/training.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/choice_option.h"
@@ -14,9 +16,11 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "evaluate/training_step.h"
+#include "formats/input_error.h"
 #include "formats/sailor.h"
 #include "formats/text_file.h"
 #include "formats/training_constants.h"
+#include "formats/training_export.h"
 #include "planners/training/training_planner.h"
 #include "verify/training.h"
 
@@ -279,6 +283,32 @@ std::optional<ExitCode> plan_training_problem(const std::string& path, double se
   }
   if (written != "-") print_outcome(problem, answer, output);
   if (!written.empty()) write_whole(written, write_training_plan(problem, answer));
+  return ExitCode::success;
+}
+
+std::optional<ExitCode> export_training(const std::string& path, const std::string& target,
+                                        const std::string& written, const OutputOptions& output) {
+  const auto file = opened_plan(path, output);
+  if (!file) return std::nullopt;
+  const std::span<const TrainingExport> exports = training_exports();
+  const auto found = std::ranges::find(exports, target, &TrainingExport::name);
+  if (found == exports.end()) {
+    std::vector<std::string> names;
+    for (const TrainingExport& known : exports) names.emplace_back(known.name);
+    throw UsageError(fmt::format("--to: a training plan cannot be written as '{}' (known: {})",
+                                 target, fmt::join(names, ", ")));
+  }
+  const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
+  if (!verdict.violations.empty()) {
+    fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
+               printable(verdict.violations.front()));
+    return ExitCode::no;
+  }
+  try {
+    write_whole(written, found->write(file->problem, file->answer->plan));
+  } catch (const std::invalid_argument& error) {
+    throw InputError(input_name(path), "", error.what());
+  }
   return ExitCode::success;
 }
 

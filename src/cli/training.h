@@ -20,6 +20,10 @@ std::optional<ExitCode> plan_training_problem(const std::string& path, double se
                                               const std::string& written,
                                               const OutputOptions& output);
 
+// `export PLAN --to TARGET -o PATH`.
+std::optional<ExitCode> export_training(const std::string& path, const std::string& target,
+                                        const std::string& written, const OutputOptions& output);
+
 // `import --format sailor FOLDER`.
 struct SailorOptions {
   std::string plan;

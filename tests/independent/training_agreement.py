@@ -165,6 +165,33 @@ class TrainingAgreement(unittest.TestCase):
         self.assertIn("/problem/kinds/0/times/0/forward", told)
 
 
+class Exports(unittest.TestCase):
+    def test_a_uniform_plan_is_written_for_each_tool(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ours = pathlib.Path(folder) / "plan.json"
+            published = SAILOR / "plans" / "clariden-OPT-350-N8-N8_D4.json"
+            self.assertEqual(run("import", SAILOR, "--format", "sailor", "--plan", published, "-o", ours)[0], 0)
+            code, printed, _ = run("export", ours, "--to", "megatron")
+            self.assertEqual(code, 0)
+            self.assertIn('--pipeline-model-parallel-layout "E' + 11 * "t" + "|" + 13 * "t" + 'L"', printed)
+            self.assertIn("--global-batch-size 512", printed)
+            parts = json.loads(run("export", ours, "--to", "deepspeed")[1])
+            self.assertEqual(parts["parts"], [0, 12, 26])
+            self.assertEqual(parts["train_batch_size"], parts["train_micro_batch_size_per_gpu"]
+                             * parts["gradient_accumulation_steps"] * parts["data_parallel"])
+            self.assertIn("VLLM_PP_LAYER_PARTITION=11,13 ", run("export", ours, "--to", "vllm")[1])
+            self.assertIn("SGLANG_PP_LAYER_PARTITION=11,13 ", run("export", ours, "--to", "sglang")[1])
+            self.assertEqual(run("export", ours, "--to", "trace")[0], 2)
+            document = json.loads(ours.read_text())
+            document["stages"][0]["replicas"][0]["micro_batches"] += 1
+            document["stages"][0]["replicas"][1]["micro_batches"] -= 1
+            document["value"] = training.TrainingProblem(document["problem"]).cost(document)[0]
+            ours.write_text(json.dumps(document))
+            code, _, told = run("export", ours, "--to", "vllm")
+            self.assertEqual(code, 3)
+            self.assertIn("micro-batches; the tool gives each as many", told)
+
+
 class PublishedPlans(unittest.TestCase):
     def predictions(self, *arguments):
         done = subprocess.run([SAILOR / "predict", SAILOR, *map(str, arguments)], capture_output=True, text=True,

@@ -34,10 +34,10 @@ class StepBound {
     for (std::size_t l = 0; l < layers; ++l) {
       longest_update = std::max(longest_update, least_update(l, l + 1));
     }
-    const double busiest = spread_work();
+    const double busiest = spread_work(true);
     const double beside =
         std::max(least_beside(), std::min(least_compute(0, 1), least_compute(layers - 1, layers)));
-    return std::min(busiest + beside + longest_update, one_stage(busiest));
+    return std::min(busiest + beside + longest_update, one_stage(spread_work(false)));
   }
 
   // Of all passes, each on the cheapest group.
@@ -79,8 +79,35 @@ class StepBound {
     });
   }
 
-  // X; infinite if some layer fits nowhere.
-  double spread_work() const {
+  // What each layer adds at least to the sends of its stage, where there are several stages: one boundary
+  // of the fewest bytes at the best speed, shared by the most layers that fit such a group.
+  double send_of_layer(const GroupType& type) const {
+    double bytes = kInfinity;
+    for (const double output : problem_.sizes_of(type.degree)->outputs) {
+      bytes = std::min(bytes, output * micro_batch_);
+    }
+    double speed = 0;
+    for (const PoolLink& link : problem_.links) {
+      if (link.from == type.pool || link.to == type.pool) {
+        speed = std::max(speed, link.best / link.gpus);
+      }
+    }
+    std::size_t most = 1;
+    for (std::size_t first = 0, last = 0; first < problem_.layers(); ++first) {
+      last = std::max(last, first);
+      while (last < problem_.layers() &&
+             model_.memory(type.degree, micro_batch_, first, last + 1, 1) <= kind(type).memory) {
+        ++last;
+      }
+      most = std::max(most, last - first);
+    }
+    return speed > 0 ? 2 * bytes / speed / static_cast<double>(most) : 0;
+  }
+
+  // X, with sends where there are several stages; infinite if some layer fits nowhere.
+  double spread_work(bool several_stages) const {
+    std::vector<double> sends;
+    for (const GroupType& type : types_) sends.push_back(several_stages ? send_of_layer(type) : 0);
     solvers::LinearProgram program;
     const int busiest = program.add_variable(0, kUnbounded, 1);
     std::vector<std::vector<solvers::LinearTerm>> loads(problem_.pools.size());
@@ -88,7 +115,8 @@ class StepBound {
       std::vector<solvers::LinearTerm> passes;
       for (std::size_t p = 0; p < problem_.pools.size(); ++p) {
         const double work = least(l, l + 1, [&](const GroupType& type) {
-          return type.pool == p ? type.degree * compute(type, l, l + 1) : kInfinity;
+          const double send = sends[static_cast<std::size_t>(&type - types_.data())];
+          return type.pool == p ? type.degree * (compute(type, l, l + 1) + send) : kInfinity;
         });
         if (work == kInfinity) continue;
         const int share = program.add_variable(0, 1, 0);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "planners/training/training_search.h"
 #include "support/training_cases.h"
 #include "verify/training.h"
 
@@ -27,6 +28,21 @@ TEST(TrainingPlanner, FindsTheBestPlanOfSmallProblems) {
 
 TEST(TrainingPlanner, FindsTheBestPlanOfEightGpusAndSixLayers) {
   for (std::uint64_t seed = 0; seed < 2; ++seed) expect_best(seed, 6, 8);
+}
+
+TEST(TrainingPlanner, TheBoundIsBelowTheBestPlan) {
+  int compared = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const TrainingProblem problem =
+        testing::random_training_problem(seed, 1 + seed % 5, 1 + static_cast<int>(seed % 4));
+    const TrainingOutcome outcome = plan_training(problem, {.seconds = 60});
+    if (outcome.proved_infeasible) continue;
+    ++compared;
+    std::string method;
+    EXPECT_LE(training_bound(StepModel(problem), method), outcome.answer.value * (1 + 1e-9))
+        << "seed " << seed;
+  }
+  EXPECT_GT(compared, 300);
 }
 
 // More GPUs than the exact search takes: its plans keep the rules, and no plan is below the bound.
