@@ -136,7 +136,7 @@ def wide_comments():
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if len(line) > COMMENT_COLUMNS and re.match(r"\s*(?://|#) \S", line):
-                yield f"{name}:{number}: a comment of {len(line)} columns, at most {COMMENT_COLUMNS}"
+                yield f"{name}:{number}: a comment of {len(line)} columns, at most {COMMENT_COLUMNS} (scripts/wrap-comments)"
 
 
 def main():
