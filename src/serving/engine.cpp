@@ -169,7 +169,9 @@ std::optional<RequestId> Engine::submit(InferenceJob job) {
       if (admission.request) {
         ++counts_.accepted;
         if (request.deadline) expiring_.emplace(*request.deadline, *admission.request);
-        pending_.emplace(*admission.request, Pending{std::move(job), moment});
+        pending_.emplace(*admission.request, Pending{.job = std::move(job),
+                                                     .arrival = moment,
+                                                     .expires = request.deadline.value_or(0)});
         changed_.notify_one();
         return admission.request;
       }
@@ -208,6 +210,7 @@ void Engine::settle(RequestId id, AnswerKind kind, const std::string& message,
                                                  &EngineCounts::failed};
   ++(counts_.*counts[static_cast<std::size_t>(kind)]);
   Pending& pending = node.mapped();
+  if (pending.expires > 0) expiring_.erase({pending.expires, id});
   const double moment = now();
   InferenceAnswer answer{.kind = kind, .message = message};
   answer.took = moment - pending.arrival;

@@ -133,7 +133,7 @@ class Engine {
     InferenceJob job;
     double arrival = 0;
     double begin = -1;
-    double expires = 0;
+    double expires = 0;  // 0: never
   };
   // An answer to give when the lock is free.
   struct Told {
@@ -160,8 +160,8 @@ class Engine {
   std::vector<std::shared_ptr<LoadedModel>> models_;
   std::set<ModelNumber> leaving_;  // removed, and something of them still runs
   std::map<RequestId, Pending> pending_;
-  std::multimap<double, RequestId> expiring_;
-  std::size_t untold_ = 0;  // settled, and their clients are not told yet
+  std::set<std::pair<double, RequestId>> expiring_;  // by deadline
+  std::size_t untold_ = 0;                           // settled, and their clients are not told yet
   EngineCounts counts_;
   double busy_ = 0;
   std::string running_;
