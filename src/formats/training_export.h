@@ -5,10 +5,10 @@
 //   vllm        VLLM_PP_LAYER_PARTITION, tensor and pipeline sizes, as a command
 //   sglang      SGLANG_PP_LAYER_PARTITION, tensor and pipeline sizes, as a command
 //
-// The first layer is the embedding. Layers at the end with far fewer parameters than the largest one
-// between are norms of the head; the last layer is the head. All throw std::invalid_argument, with a
-// sentence, for a plan that the tool cannot express: these tools have one degree, and in every stage as
-// many replicas with equal shares.
+// The first layer is the embedding. Layers at the end with far fewer parameters than the largest
+// one between are norms of the head; the last layer is the head. All throw std::invalid_argument,
+// with a sentence, for a plan that the tool cannot express: these tools have one degree, and in
+// every stage as many replicas with equal shares.
 
 #pragma once
 
