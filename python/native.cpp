@@ -353,14 +353,26 @@ nb::tuple opened(const std::string& path) {
       nb::cast(std::move(plan.file.plan)));
 }
 
+// Nullopt for an empty name.
+std::optional<Precision> precision_named(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  const std::optional<Precision> precision = value_named<Precision>(name);
+  if (precision) return precision;
+  throw std::invalid_argument("'" + name + "' is no precision: default, f32, bf16 or f16");
+}
+
 // `progress` is told what is measured next.
 Problem* measure_watched(const std::vector<std::string>& models,
                          const std::vector<std::string>& devices,
-                         const std::vector<std::string>& shapes, std::size_t repeat,
-                         const nb::object& progress) {
+                         const std::vector<std::string>& shapes, const std::string& precision,
+                         std::size_t repeat, const nb::object& progress) {
   std::atomic<bool> stop = false;
   Listener listener(progress, stop);
-  MeasureRequest request{.devices = devices, .shapes = shapes, .repeat = repeat, .stop = &stop};
+  MeasureRequest request{.devices = devices,
+                         .shapes = shapes,
+                         .precision = precision_named(precision).value_or(Precision::by_default),
+                         .repeat = repeat,
+                         .stop = &stop};
   if (listener.listens()) {
     request.progress = [&](const std::string& what) { listener.tell(what); };
   }
@@ -541,10 +553,16 @@ NB_MODULE(_native, module) {
                                const PlanOutcome& outcome) { save_plan(path, problem, outcome); });
   module.def("open_plan", &opened);
 
-  module.def("measure", &measure_watched, "models"_a, "devices"_a, "shapes"_a, "repeat"_a,
-             "progress"_a.none(), nb::rv_policy::take_ownership);
+  module.def("measure", &measure_watched, "models"_a, "devices"_a, "shapes"_a, "precision"_a,
+             "repeat"_a, "progress"_a.none(), nb::rv_policy::take_ownership);
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const Problem&, const Plan&>(), unlocked)
+      .def(
+          "__init__",
+          [](Session* session, const Problem& problem, const Plan& plan,
+             const std::string& precision) {
+            new (session) Session(problem, plan, precision_named(precision));
+          },
+          unlocked)
       .def("add_variant", &Session::add_variant, nb::arg("problem"), nb::arg("plan"))
       .def_prop_ro("inputs", [](const Session& session) { return array_types(session.inputs()); })
       .def_prop_ro("outputs", [](const Session& session) { return array_types(session.outputs()); })

@@ -12,12 +12,15 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from placewright import _native
 from placewright.planning import Plan, Problem
+
+Precision = Literal["default", "f32", "bf16", "f16"]
 
 _ELEMENTS: dict[str, DTypeLike] = {
     "f16": np.float16,
@@ -41,17 +44,19 @@ def measure(
     *,
     devices: Sequence[str] = (),
     shapes: Sequence[str] = (),
+    precision: Precision = "default",
     objective: str = "",
     repeat: int = 20,
     progress: Callable[[str], object] | None = None,
 ) -> Problem:
     """Models (ONNX, OpenVINO IR, ...) as a problem with costs measured on devices of this machine: `cpu:0`, `cpu:1-3`;
-    none: nested sets of its cores. `shapes` are those of open inputs, such as `image=1x3x224x224`. The objective is
+    none: nested sets of its cores. `shapes` are those of open inputs, such as `image=1x3x224x224`. The models compute
+    in the precision: by default what OpenVINO chooses, bf16 or f16 where the device is fast in it. The objective is
     `latency`, or `total-completion` of several models, where none is given. It takes seconds to minutes;
     `progress(what)` is called from another thread, and Ctrl-C ends it."""
     given = [models] if isinstance(models, str | os.PathLike) else models
     paths = [os.fspath(model) for model in given]
-    problem = Problem(_native.measure(paths, list(devices), list(shapes), repeat, progress))
+    problem = Problem(_native.measure(paths, list(devices), list(shapes), precision, repeat, progress))
     return Problem.from_document(problem.to_document() | {"objective": objective}) if objective else problem
 
 
@@ -65,23 +70,23 @@ class ArrayType:
 
 class Session:
     """A plan, compiled for its devices, that runs when it is given inputs. Its problem names the files of the models,
-    as those of `measure` do. One call at a time.
+    as those of `measure` do. The models compute in what they were measured in, or in `precision`. One call at a time.
 
     `variants` are plans of the same models for other shapes of their inputs. A sample runs in the first one whose
     inputs have the shapes of its arrays. `inputs` and `outputs` are those of the first plan."""
 
-    def __init__(self, plan: Plan, *variants: Plan) -> None:
+    def __init__(self, plan: Plan, *variants: Plan, precision: Precision | None = None) -> None:
         self.plan = plan
-        self._native = _native.Session(plan.problem._native, plan._found())
+        self._native = _native.Session(plan.problem._native, plan._found(), precision or "")
         for variant in variants:
             self._native.add_variant(variant.problem._native, variant._found())
         self.inputs = {name: ArrayType(element, tuple(shape)) for name, element, shape in self._native.inputs}
         self.outputs = {name: ArrayType(element, tuple(shape)) for name, element, shape in self._native.outputs}
 
     @staticmethod
-    def open(path: str | os.PathLike[str]) -> Session:
+    def open(path: str | os.PathLike[str], *, precision: Precision | None = None) -> Session:
         """A session for a plan file."""
-        return Session(Plan.read(path))
+        return Session(Plan.read(path), precision=precision)
 
     def run(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.generic]]:
         """One inference of every model. Of several models, names are `MODEL:NAME`. Numbers are converted to the input's

@@ -82,9 +82,9 @@ Shapes shapes_named(const std::vector<std::string>& texts) {
 }
 
 std::vector<ModelFile> model_files(const std::vector<std::string>& paths,
-                                   const std::vector<std::string>& shapes) {
+                                   const std::vector<std::string>& shapes, Precision precision) {
   std::vector<ModelFile> files;
-  for (const std::string& path : paths) files.push_back({path, {}});
+  for (const std::string& path : paths) files.push_back({path, {}, precision});
   for (const std::string& text : shapes) {
     bool used = false;
     for (ModelFile& file : files) {
@@ -107,7 +107,7 @@ std::vector<ModelFile> model_files(const std::vector<std::string>& paths,
 
 std::unique_ptr<NeuralModel> read_model(const Runtime& runtime, const ModelFile& file) {
   require_safe_to_read(file.path);
-  return runtime.read(file.path, shapes_named(file.shapes));
+  return runtime.read(file.path, shapes_named(file.shapes), file.precision);
 }
 
 ModelSignature signature_of(const Runtime& runtime, const ModelFile& file) {

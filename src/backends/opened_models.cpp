@@ -8,6 +8,7 @@
 #include "backends/model_files.h"
 #include "formats/input_error.h"
 #include "formats/text_file.h"
+#include "problem/stated_precision.h"
 
 namespace placewright {
 namespace {
@@ -39,15 +40,18 @@ void require_same_ops(const Problem& problem, ModelId id, const ModelGraph& grap
 
 }  // namespace
 
-std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem) {
+std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem,
+                                                    std::optional<Precision> precision) {
   std::vector<std::unique_ptr<NeuralModel>> models;
+  if (!precision) precision = stated_precision(problem.draft());
   for (const ModelId id : problem.models()) {
     const ModelSource& source = source_in(problem, id);
     if (!source.digest.empty() && digest_of_file(source.path) != source.digest) {
       throw InputError(source.path, "", "has changed since the problem was made: profile it again");
     }
-    models.push_back(read_model(runtime_named(backend_of(problem.model(id)).name),
-                                {.path = source.path, .shapes = source.shapes}));
+    models.push_back(
+        read_model(runtime_named(backend_of(problem.model(id)).name),
+                   {.path = source.path, .shapes = source.shapes, .precision = *precision}));
     require_same_ops(problem, id, models.back()->graph(), source.path);
   }
   return models;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,9 +13,10 @@
 
 namespace placewright {
 
-// In the problem's order, each by its backend. Throws InputError if one is
-// missing, has changed, or has other ops than the problem.
-std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem);
+// In the problem's order, each by its backend, in the precision that the problem states or in this
+// one. Throws InputError if one is missing, has changed, or has other ops than the problem.
+std::vector<std::unique_ptr<NeuralModel>> models_of(const Problem& problem,
+                                                    std::optional<Precision> precision = {});
 
 // The backend that reads a model and runs it, as its source names it. Throws InputError if there is
 // no such backend.

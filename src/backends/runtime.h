@@ -11,8 +11,8 @@
 // read outside (or is an output of the model) an output, in the order of `inputs()` and
 // `outputs()`. Constants belong to the ops that read them and cross no border.
 //
-// Inputs and outputs of the model are laid out as the model says; what one part hands to another as the
-// backend likes, in as many bytes, and the same for all parts of the model.
+// Inputs and outputs of the model are laid out as the model says; what one part hands to another as
+// the backend likes, in as many bytes, and the same for all parts of the model.
 //
 // Inputs and outputs are buffers in the memory space of the part's device. Where two parts have the
 // same space one reads the other's output as it is; otherwise `Runtime::copy` comes between them. A
@@ -33,12 +33,13 @@
 #include "backends/buffer.h"
 #include "machine/disturbance.h"
 #include "machine/targets.h"
+#include "problem/precision.h"
 
 namespace placewright {
 
 // Changes with anything below that changes the meaning or the layout of a virtual call. A plugin
 // states the number that it was built with, and the loader refuses another one before any call.
-inline constexpr int kBackendInterface = 8;
+inline constexpr int kBackendInterface = 9;
 
 // A backend is not there, or refused; one sentence.
 class RuntimeError : public std::runtime_error {
@@ -119,9 +120,6 @@ struct NodeTime {
   double milliseconds = 0;
 };
 
-// What a part computes in.
-enum class Precision { f32, f16, bf16 };
-
 // How far apart two correct results of a model may be, relative to the largest value: some twenty
 // roundings of the smaller types, whose sums are usually kept in f32, and f32's own with a margin
 // for another order of summation.
@@ -131,11 +129,15 @@ constexpr double tolerance_of(Precision precision) {
       return 1e-5;
     case Precision::f16:
       return 1e-2;
+    case Precision::by_default:  // any of them
     case Precision::bf16:
       return 8e-2;
   }
   return 0;
 }
+
+// What users ask a backend for when they leave it all else.
+enum class Hint { latency, throughput };
 
 struct CompileOptions {
   std::string device;     // as the backend calls it
@@ -143,6 +145,10 @@ struct CompileOptions {
   int streams = 1;        // cores: inferences at once
   bool pinned = false;    // cores: the backend binds its threads, to cores of its choice
   bool counters = false;  // measure each executed node
+  std::optional<Precision> precision = {};  // in place of the model's
+  // The backend chooses threads, streams and where they run, and is told nothing but this and the
+  // precision.
+  std::optional<Hint> hint = {};
 };
 
 // One inference of a part. Not for two threads at once, but for `stop`.
@@ -174,7 +180,10 @@ class CompiledPart {
 
   [[nodiscard]] virtual const std::vector<TensorKey>& inputs() const = 0;
   [[nodiscard]] virtual const std::vector<TensorKey>& outputs() const = 0;
+  // What it really computes in: never `by_default`.
   [[nodiscard]] virtual Precision precision() const = 0;
+  // Inferences at once that the backend advises.
+  [[nodiscard]] virtual std::size_t advised_requests() const { return 1; }
   [[nodiscard]] virtual std::vector<ExecutedNode> executed() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Request> request() = 0;
 };
@@ -198,8 +207,8 @@ class NeuralModel {
 
   [[nodiscard]] virtual const ModelGraph& graph() const = 0;
 
-  // `ops` are numbers in graph().ops; all of them: the model as it is. f32 wherever the device has
-  // it. Throws RuntimeError.
+  // `ops` are numbers in graph().ops; all of them: the model as it is. In the precision that the
+  // model was read for. Throws RuntimeError, also for a precision that the device does not have.
   [[nodiscard]] virtual std::unique_ptr<CompiledPart> compile(
       std::span<const std::size_t> ops, const CompileOptions& options) const = 0;
   [[nodiscard]] std::unique_ptr<CompiledPart> compile_whole(const CompileOptions& options) const;
@@ -253,10 +262,11 @@ class Runtime {
   [[nodiscard]] virtual ModelSignature signature(const std::string& path,
                                                  const Shapes& shapes = {}) const = 0;
 
-  // A model file of any kind that the backend reads. Throws InputError for a file that is none, and
-  // for shapes that stay open.
-  [[nodiscard]] virtual std::unique_ptr<NeuralModel> read(const std::string& path,
-                                                          const Shapes& shapes = {}) const = 0;
+  // A model file of any kind that the backend reads; its parts compute in the precision. Throws
+  // InputError for a file that is none, and for shapes that stay open.
+  [[nodiscard]] virtual std::unique_ptr<NeuralModel> read(
+      const std::string& path, const Shapes& shapes = {},
+      Precision precision = Precision::by_default) const = 0;
 
   // Zeros in the memory space of the device.
   [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(const std::string& device,

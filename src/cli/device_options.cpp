@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "backends/target_devices.h"
+#include "cli/choice_option.h"
 #include "cli/exit_code.h"
+#include "cli/number_option.h"
 #include "cli/repeated_option.h"
 
 namespace placewright::cli {
@@ -26,21 +28,35 @@ std::vector<Target> DeviceOptions::targets(const BackendEntry& backend) const {
   }
 }
 
+void MeasuringOptions::add_to(CLI::App& verb) {
+  add_time_to(verb);
+  verb.add_flag("--fresh", fresh, "Measure the model anew, whatever was kept of it")
+      ->group("Model");
+}
+
+void MeasuringOptions::add_time_to(CLI::App& verb) {
+  add_number(verb, "--profile-time", seconds, {1, 86400}, "Seconds to measure each model, at most")
+      ->group("Model");
+}
+
 const BackendEntry& backend_of_models(const std::vector<std::string>& paths) {
   const BackendEntry* reader = backend_reading(paths.front());
   return reader != nullptr ? *reader : backend_named(kDefaultBackend);
 }
 
-void ShapeOptions::add_to(CLI::App& verb) {
-  add_repeated(verb, "--shape", texts, "[MODEL:][INPUT=]SHAPE",
+void ModelOptions::add_to(CLI::App& verb) {
+  add_choice(verb, "--precision", precision,
+             "What the model computes in; default: what the backend chooses, as without a plan")
+      ->group("Model");
+  add_repeated(verb, "--shape", shapes, "[MODEL:][INPUT=]SHAPE",
                "The shape of an input that leaves it open, or another one: image=1x3x224x224; "
                "of several models, MODEL:image=1x3x224x224; may be given again")
       ->group("Model");
 }
 
-std::vector<ModelFile> ShapeOptions::files(const std::vector<std::string>& paths) const {
+std::vector<ModelFile> ModelOptions::files(const std::vector<std::string>& paths) const {
   try {
-    return model_files(paths, texts);
+    return model_files(paths, shapes, precision.value_or(Precision::by_default));
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format("--shape: {}", error.what()));
   }

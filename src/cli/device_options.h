@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,16 +22,27 @@ struct DeviceOptions {
   [[nodiscard]] std::vector<Target> targets(const BackendEntry& backend) const;
 };
 
+// How long a model is measured, and whether times that were kept will do.
+struct MeasuringOptions {
+  double seconds = 60;
+  bool fresh = false;
+
+  void add_to(CLI::App& verb);
+  void add_time_to(CLI::App& verb);
+};
+
 // The backend that reads the first of these models; the default one if none does, which then says
 // why.
 const BackendEntry& backend_of_models(const std::vector<std::string>& paths);
 
-// The shapes of open inputs: `--shape image=1x3x224x224`.
-struct ShapeOptions {
-  std::vector<std::string> texts;
+// The shapes of open inputs, `--shape image=1x3x224x224`, and the precision.
+struct ModelOptions {
+  std::vector<std::string> shapes;
+  std::optional<Precision> precision;
 
   void add_to(CLI::App& verb);
-  // The models with their shapes. Throws UsageError.
+  [[nodiscard]] bool given() const { return !shapes.empty() || precision; }
+  // The models with these. Throws UsageError.
   [[nodiscard]] std::vector<ModelFile> files(const std::vector<std::string>& paths) const;
 };
 

@@ -17,6 +17,7 @@
 #include "formats/text_file.h"
 #include "machine/target_cluster.h"
 #include "problem/join.h"
+#include "problem/stated_precision.h"
 
 namespace placewright::cli {
 namespace {
@@ -66,6 +67,7 @@ ProblemDraft imported(const ImportOptions& options) {
     drafts.push_back(draft_of(model->graph(), model_name_of(file.path),
                               source_of(file.path, file.shapes, folder_of(options.path))));
     estimate_times(drafts.back(), model->graph(), cluster, rates);
+    state_precision(drafts.back(), file.precision);
     keep_folded_together(drafts.back(), model->graph());
   }
   ProblemDraft draft = joined(std::move(drafts));

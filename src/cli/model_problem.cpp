@@ -18,7 +18,9 @@
 #include "formats/text_file.h"
 #include "problem/cost_source.h"
 #include "problem/join.h"
+#include "problem/stated_precision.h"
 #include "profiling/profile.h"
+#include "profiling/recheck.h"
 
 namespace placewright::cli {
 namespace {
@@ -38,35 +40,57 @@ void say(bool quiet, const std::string& sentence) {
 // Everything that measured times depend on, but for the state of the machine.
 std::string key_of(const ProfileRequest& request) {
   const std::string& backend = request.targets.front().backend;
-  std::string text = fmt::format("1\n{}\n{}\n{}\n", runtime_named(backend).version(),
+  std::string text = fmt::format("2\n{}\n{}\n{}\n", runtime_named(backend).version(),
                                  processor_name(), fmt::join(names_of(request.targets), " "));
   for (const ModelFile& file : request.files) {
-    text += fmt::format("{} {} {}\n", model_name_of(file.path), digest_of_file(file.path),
-                        fmt::join(file.shapes, " "));
+    text += fmt::format("{} {} {} {}\n", model_name_of(file.path), digest_of_file(file.path),
+                        name_of(file.precision), fmt::join(file.shapes, " "));
   }
   return digest_of(text);
 }
 
-// Nullopt if the profile was never kept, or the file is damaged or not of these models (it can be
-// edited, or copied to another name). They may have moved since.
+// Nullopt if the profile was never kept, or the file is damaged. They may have moved since. A file
+// that is not of these models (it can be edited, or copied to another name) is refused, with a
+// sentence.
 std::optional<ProblemDraft> kept_profile(const std::string& path,
-                                         const std::vector<ModelFile>& files) {
+                                         const std::vector<ModelFile>& files, bool quiet) {
   std::error_code unreachable;
   if (!fs::exists(path, unreachable)) return std::nullopt;
   try {
     ProblemDraft draft = read_problem(path).draft;
-    if (draft.models.size() != files.size()) return std::nullopt;
-    for (std::size_t i = 0; i < files.size(); ++i) {
-      if (!draft.models[i].source) return std::nullopt;
-      ModelSource& source = *draft.models[i].source;
-      if (source.digest != digest_of_file(files[i].path) || source.shapes != files[i].shapes) {
-        return std::nullopt;
-      }
-      source.path = fs::absolute(files[i].path).lexically_normal().string();
+    bool same = draft.models.size() == files.size();
+    for (std::size_t i = 0; same && i < files.size(); ++i) {
+      std::optional<ModelSource>& source = draft.models[i].source;
+      same = source && source->digest == digest_of_file(files[i].path) &&
+             source->shapes == files[i].shapes;
+      if (same) source->path = fs::absolute(files[i].path).lexically_normal().string();
     }
-    return draft;
+    if (same) return draft;
+    say(quiet, fmt::format("{} holds the times of another model: they are not used", path));
+    return std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;
+  }
+}
+
+// Whether times that were kept still hold, with a sentence.
+bool still_holds(const ProblemDraft& kept, ProfileRequest request, const std::string& what,
+                 bool quiet) {
+  const Interruption interruption;
+  request.measure.stop = interruption.flag();
+  try {
+    const Recheck check = recheck(kept, request);
+    if (!check.holds()) {
+      say(quiet, fmt::format("{} takes {:.0f} % more or less than was measured earlier: measuring "
+                             "again",
+                             check.what, 100 * check.drift));
+    } else {
+      say(quiet, fmt::format("{}{}", what,
+                             check.disturbed ? "; other work did not let them be checked" : ""));
+    }
+    return check.holds();
+  } catch (const Stopped&) {
+    throw InterruptedError("interrupted while the model was measured");
   }
 }
 
@@ -89,6 +113,7 @@ ProblemDraft profiled(ProfileRequest request, bool quiet) {
   request.measure.progress = [&](const std::string& what) { status.show(what); };
   std::optional<Profile> profile = profile_models(request);
   if (!profile) throw InterruptedError("interrupted while the model was measured");
+  for (const std::string& note : profile->notes) say(quiet, note);
   return std::move(profile->draft);
 }
 
@@ -108,6 +133,7 @@ ProblemDraft estimated(const ModelFile& file, const ClusterFile& cluster,
   ProblemDraft draft =
       draft_of(model->graph(), model_name_of(file.path), source_of(file.path, file.shapes, {}));
   estimate_times(draft, model->graph(), cluster.cluster, rates);
+  state_precision(draft, file.precision);
   keep_folded_together(draft, model->graph());
   return draft;
 }
@@ -147,18 +173,22 @@ std::vector<ModelFile> with_fixed_shapes(std::vector<ModelFile> files, bool quie
 }
 
 ProblemFile measured_problem(const std::vector<ModelFile>& given, const DeviceOptions& devices,
-                             bool quiet) {
+                             const MeasuringOptions& measuring, bool quiet) {
   ProfileRequest request;
   request.targets = devices.targets(*backend_reading(given.front().path));
   const std::vector<ModelFile> files = with_fixed_shapes(given, quiet);
   request.files = files;
+  request.seconds = measuring.seconds;
   const std::string where = fmt::format("{}", fmt::join(names_of(request.targets), ", "));
   const std::string folder = cache_folder();
   const std::string kept =
       folder.empty() ? std::string{} : fmt::format("{}/profile-{}.json", folder, key_of(request));
-  if (std::optional<ProblemDraft> draft = kept_profile(kept, files)) {
-    say(quiet, fmt::format("times measured earlier on {} ({})", where, kept));
-    return as_file(std::move(*draft), files.front().path);
+  if (!measuring.fresh) {
+    std::optional<ProblemDraft> draft = kept_profile(kept, files, quiet);
+    const std::string what = fmt::format("times measured earlier on {} ({})", where, kept);
+    if (draft && still_holds(*draft, request, what, quiet)) {
+      return as_file(std::move(*draft), files.front().path);
+    }
   }
   ProblemDraft draft = profiled(std::move(request), quiet);
   if (cost_source(draft) == CostSource::disturbed) {

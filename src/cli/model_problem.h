@@ -24,10 +24,12 @@ std::string cache_folder();
 // stderr tells, unless `quiet`. Throws InputError for an input with any number of axes.
 std::vector<ModelFile> with_fixed_shapes(std::vector<ModelFile> files, bool quiet);
 
-// Measured; progress goes to the terminal. A sentence on stderr says where the times come from,
-// unless `quiet`. Throws InputError, RuntimeError and UsageError.
+// Measured, now or earlier: times that were kept are checked with a second of runs
+// (profiling/recheck.h), and measured again where they no longer hold. Progress goes to stderr. A
+// sentence there says where the times come from, unless `quiet`. Throws InputError, RuntimeError
+// and UsageError.
 ProblemFile measured_problem(const std::vector<ModelFile>& given, const DeviceOptions& devices,
-                             bool quiet);
+                             const MeasuringOptions& measuring, bool quiet);
 
 // Estimated for the devices of a cluster file. Throws InputError.
 ProblemFile estimated_problem(const std::vector<ModelFile>& given, const std::string& cluster,

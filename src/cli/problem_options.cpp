@@ -82,8 +82,9 @@ void ProblemOptions::add_argument_to(CLI::App& verb) {
   verb.add_option("more", more, "Further models for the same devices, planned together")
       ->type_name("FILE");
   add_flags_to(verb);
-  shapes.add_to(verb);
+  models.add_to(verb);
   devices.add_to(verb);
+  measuring.add_to(verb);
 }
 
 void ProblemOptions::add_option_to(CLI::App& verb) {
@@ -149,7 +150,7 @@ std::vector<ModelFile> ProblemOptions::model_files() const {
     throw UsageError(fmt::format("{} is not a model, but {} is: give models or problems, not both",
                                  other, path));
   }
-  return shapes.files(paths);
+  return models.files(paths);
 }
 
 void ProblemOptions::check() const {
@@ -179,15 +180,15 @@ ProblemFile ProblemOptions::read_models(bool quiet) const {
         "--device and --cluster: a model is measured on devices of this machine, or "
         "estimated for those of a cluster, not both");
   }
-  ProblemFile file = cluster.empty() ? measured_problem(model_files(), devices, quiet)
+  ProblemFile file = cluster.empty() ? measured_problem(model_files(), devices, measuring, quiet)
                                      : estimated_problem(model_files(), cluster, quiet);
   if (objective) file.draft = with_objective(std::move(file.draft), *objective);
   return file;
 }
 
 ProblemFile ProblemOptions::read_problems() const {
-  if (!devices.names.empty() || !shapes.texts.empty()) {
-    throw UsageError("--device and --shape are for models; a problem has its own devices");
+  if (!devices.names.empty() || models.given()) {
+    throw UsageError("--device, --shape and --precision are for models; a problem states its own");
   }
   const ReadOptions options = read_options();
   ProblemFile file = read_problem(path, options);

@@ -34,8 +34,9 @@ struct ProblemOptions {
   std::optional<int> replicas;
   std::vector<std::string> pins;     // OP=DEVICE
   std::vector<std::string> forbids;  // OP=DEVICE
-  ShapeOptions shapes;               // of a model
+  ModelOptions models;               // shapes and precision
   DeviceOptions devices;             // to measure a model on
+  MeasuringOptions measuring;
 
   // The file as the verb's argument.
   void add_argument_to(CLI::App& verb);

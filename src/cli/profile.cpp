@@ -35,7 +35,8 @@ constexpr const char* kExamples =
 struct ProfileOptions {
   std::vector<std::string> models;
   DeviceOptions devices;
-  ShapeOptions shapes;
+  ModelOptions model_options;
+  MeasuringOptions measuring;
   OutputOptions output;
   std::size_t repeat = 20;
   std::optional<Objective> objective;
@@ -47,12 +48,14 @@ struct ProfileOptions {
 ProfileRequest request_of(const ProfileOptions& options) {
   ProfileRequest request;
   request.targets = options.devices.targets(backend_of_models(options.models));
-  request.files = with_fixed_shapes(options.shapes.files(options.models), options.output.quiet);
+  request.files =
+      with_fixed_shapes(options.model_options.files(options.models), options.output.quiet);
   if (!options.path.empty() && options.path != "-") {
     request.folder = std::filesystem::absolute(options.path).parent_path().string();
   }
   request.measure.repeat = options.repeat;
   request.whole = options.whole;
+  request.seconds = options.measuring.seconds;
   return request;
 }
 
@@ -106,7 +109,8 @@ void add_profile(CLI::App& program, Action& action) {
       ->required()
       ->type_name("FILE");
   options->devices.add_to(*verb);
-  options->shapes.add_to(*verb);
+  options->model_options.add_to(*verb);
+  options->measuring.add_time_to(*verb);
   add_number(*verb, "--repeat", options->repeat, {1, 1000000},
              "Undisturbed runs of each measurement");
   add_choice(*verb, "--objective", options->objective,

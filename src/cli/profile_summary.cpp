@@ -59,9 +59,13 @@ Json kind_json(const KindProfile& kind) {
                       {"predicted", trial.predicted},
                       {"time", runs_json(trial.time)}});
   }
-  Json document = {
-      {"kind", kind.kind},   {"device", kind.device},     {"latency", runs_json(kind.latency)},
-      {"scale", kind.scale}, {"executed", kind.executed}, {"unsupported", kind.unsupported}};
+  Json document = {{"kind", kind.kind},
+                   {"device", kind.device},
+                   {"precision", name_of(kind.precision)},
+                   {"latency", runs_json(kind.latency)},
+                   {"scale", kind.scale},
+                   {"executed", kind.executed},
+                   {"unsupported", kind.unsupported}};
   if (kind.beside_busy_cores) document["beside_busy_cores"] = loading_json(*kind.beside_busy_cores);
   if (kind.in_turn) {
     document["in_turn"] = {{"factor", kind.in_turn->factor()},
@@ -101,6 +105,7 @@ std::string profile_text(const Profile& profile) {
                     {"ops", Align::right},
                     {"fused", Align::right},
                     {"kind"},
+                    {"precision"},
                     {"latency", Align::right},
                     {"spread", Align::right},
                     {"runs kept", Align::right},
@@ -111,10 +116,10 @@ std::string profile_text(const Profile& profile) {
   for (const ModelProfile& model : profile.models) {
     for (const KindProfile& kind : model.kinds) {
       models.add({model.name, fmt::format("{}", model.ops), fmt::format("{}", model.fused),
-                  kind.kind, value_text(kind.latency.median, kUnit),
-                  percent_text(kind.latency.spread()), runs_text(kind.latency),
-                  fmt::format("{:.3f}", kind.scale), crowded_text(kind), cut_text(kind.cut),
-                  validity(kind.doubt(), kind.latency.watched)});
+                  kind.kind, std::string(name_of(kind.precision)),
+                  value_text(kind.latency.median, kUnit), percent_text(kind.latency.spread()),
+                  runs_text(kind.latency), fmt::format("{:.3f}", kind.scale), crowded_text(kind),
+                  cut_text(kind.cut), validity(kind.doubt(), kind.latency.watched)});
     }
   }
   if (profile.links.empty()) return models.text();

@@ -7,6 +7,7 @@
 
 #include "backends/opened_models.h"
 #include "backends/part_inputs.h"
+#include "cli/choice_option.h"
 #include "cli/comparison.h"
 #include "cli/input_options.h"
 #include "cli/interruption.h"
@@ -28,6 +29,7 @@
 #include "formats/trace_export.h"
 #include "problem/cost_source.h"
 #include "problem/time_unit.h"
+#include "report/accuracy_story.h"
 #include "running/baselines.h"
 #include "running/execution.h"
 #include "running/run_record.h"
@@ -60,6 +62,7 @@ struct RunVerbOptions {
   std::string outputs;  // a folder
   std::string trace;    // of arrivals
   std::string timeline;
+  std::optional<Precision> precision;
   bool repeat_given = false;
   bool no_compare = false;
   bool no_baselines = false;
@@ -202,6 +205,18 @@ RecordTable<RunBaseline> baseline_table(const RunFile& run) {
   });
 }
 
+void print_outputs(const RunFile& run) {
+  const RunOutputs& outputs = *run.outputs;
+  const std::string precision =
+      run.precision ? fmt::format(" in {}", name_of(*run.precision)) : std::string{};
+  fmt::print("\noutputs: {}{} (largest difference {:.1e} of the largest value)\n",
+             outputs.equal ? coloured("equal to the unsplit model's", Colour::green)
+                           : coloured("NOT equal to the unsplit model's", Colour::red),
+             precision, outputs.largest_difference.value_or(kInfinity));
+  const std::string accuracy = accuracy_sentence(run);
+  if (!accuracy.empty()) fmt::print("{}\n", accuracy);
+}
+
 void print_text(const Report& report) {
   const auto& [problem, result, run] = report;
   const std::size_t counted = run.measured.kept + run.measured.rejected;
@@ -221,12 +236,7 @@ void print_text(const Report& report) {
     fmt::print("\n{}", transfer_table().text(run.transfers));
   }
   if (!run.baselines.empty()) fmt::print("\n{}", baseline_table(run).text(run.baselines));
-  if (result.outputs.compared) {
-    fmt::print("\noutputs: {} (largest difference {:.1e} of the largest value)\n",
-               result.outputs.equal() ? coloured("equal to the unsplit model's", Colour::green)
-                                      : coloured("NOT equal to the unsplit model's", Colour::red),
-               result.outputs.largest_difference);
-  }
+  if (run.outputs) print_outputs(run);
   fmt::print("{}\n", headline(report));
   const std::string caution = caution_of(cost_source(problem.draft()));
   if (!caution.empty()) fmt::print("caution: {}\n", caution);
@@ -322,12 +332,13 @@ ExitCode run(const RunVerbOptions& options) {
     throw InputError(input_name(options.plan.path), "",
                      fmt::format("the plan is not valid: {}", violations.front().message));
   }
-  const auto models = models_of(problem);
+  const auto models = models_of(problem, options.precision);
   if (!options.outputs.empty()) require_writable_results(options.plan.path, models);
 
   const Interruption interruption;
   RunOptions run_options = options.run;
   run_options.compare = !options.no_compare;
+  run_options.against_f32 = true;
   run_options.inputs = options.inputs.read(problem, models);
   run_options.keep_results = !options.outputs.empty();
   run_options.stop = interruption.flag();
@@ -350,7 +361,8 @@ ExitCode run(const RunVerbOptions& options) {
     }
   }
   const RunResult& result = run.result;
-  const Report report{problem, result, run_file_of(problem, loaded.plan(), result, run.baselines)};
+  Report report{problem, result, run_file_of(problem, loaded.plan(), result, run.baselines)};
+  report.run.turns = std::move(run.turns);
   if (!options.timeline.empty()) write_timeline(options.timeline, report, loaded.plan());
   if (!options.path.empty()) write_whole(options.path, write_run(report.run));
   if (!options.outputs.empty()) write_results(options.outputs, problem, result.results);
@@ -384,6 +396,9 @@ void add_run(CLI::App& program, Action& action) {
       ->group("Run")
       ->default_str("");
   add_number(*verb, "--seed", options->run.seed, kAnySeed, "Seed of the inputs that are not given")
+      ->group("Run");
+  add_choice(*verb, "--precision", options->precision,
+             "What the models compute in, in place of what the plan was made for")
       ->group("Run");
   options->inputs.add_to(*verb);
   verb->add_flag("--no-compare", options->no_compare,

@@ -122,11 +122,29 @@ RecordTable<TuningRound> round_table(const Tuning& tuning, const std::vector<Tun
   });
 }
 
+// The backend with a hint alone, of a plan for throughput the time between two samples.
+RecordTable<Baseline> hint_table(const Tuning& tuning) {
+  const bool pipeline = tuning.finalists.front().problem.objective() == Objective::throughput;
+  return RecordTable<Baseline>({
+      {"name", "without a plan", words(), [](const auto& hint) { return hint.name; }},
+      {"measured", "measured", time_in(TimeUnit::milliseconds),
+       [pipeline](const auto& hint) { return (pipeline ? hint.per_sample : hint.latency).median; }},
+      {"valid", "valid", words(),
+       [pipeline](const auto& hint) {
+         return (pipeline ? hint.per_sample : hint.latency).valid();
+       }},
+  });
+}
+
 void print_text(const Tuning& tuning) {
   fmt::print("{}\n{}\n", round_table(tuning, tuning.rounds).text(tuning.rounds), tuning.ending);
   if (tuning.finalists.empty()) return;
-  fmt::print("\n{}\n{}\n", round_table(tuning, tuning.finalists).text(tuning.finalists),
-             headline(tuning));
+  fmt::print("\n{}\n", round_table(tuning, tuning.finalists).text(tuning.finalists));
+  if (!tuning.hints.empty()) fmt::print("{}\n", hint_table(tuning).text(tuning.hints));
+  fmt::print("{}\n", headline(tuning));
+  if (const Baseline* hint = tuning.faster_hint()) {
+    fmt::print("the backend's {} alone was faster: use it in place of the plan\n", hint->name);
+  }
 }
 
 void print_document(const Tuning& tuning) {
@@ -134,10 +152,12 @@ void print_document(const Tuning& tuning) {
   Json document = {{"ending", tuning.ending},
                    {"rounds", round_table(tuning, tuning.rounds).json(tuning.rounds)},
                    {"finalists", Json::array()},
+                   {"hints", Json::array()},
                    {"best", Json()}};
   if (best != nullptr) {
     document["finalists"] = round_table(tuning, tuning.finalists).json(tuning.finalists);
     document["best"] = best - tuning.finalists.data() + 1;
+    document["hints"] = hint_table(tuning).json(tuning.hints);
   }
   print_json(document);
 }

@@ -16,8 +16,9 @@ namespace {
 constexpr double kRounding = 1e-9;
 
 std::optional<Plan> rival_of(const Problem& problem, const Plan& plan) {
-  const bool stated = cost_source(problem.draft()) == CostSource::stated;
-  if (stated || plan.value <= 0) return std::nullopt;
+  const CostSource source = cost_source(problem.draft());
+  const bool comparable = source != CostSource::stated && source != CostSource::disturbed;
+  if (!comparable || plan.value <= 0) return std::nullopt;
   return best_uncut_plan(problem);
 }
 

@@ -69,16 +69,26 @@ inline constexpr auto kFields<RunEvent> =
                required("end", &RunEvent::end)};
 
 template <>
-inline constexpr auto kFields<RunBaseline> = std::tuple{
-    required("name", &RunBaseline::name), required("latency", &RunBaseline::latency),
-    required("per_sample", &RunBaseline::per_sample), optional("is_plan", &RunBaseline::is_plan),
-    optional("total_completion", &RunBaseline::total_completion)};
+inline constexpr auto kFields<RunBaseline> =
+    std::tuple{required("name", &RunBaseline::name),
+               required("latency", &RunBaseline::latency),
+               required("per_sample", &RunBaseline::per_sample),
+               optional("is_plan", &RunBaseline::is_plan),
+               optional("total_completion", &RunBaseline::total_completion),
+               optional("turns", &RunBaseline::turns)};
+
+template <>
+inline constexpr auto kFields<RunAccuracy> = std::tuple{
+    required("largest_error", &RunAccuracy::largest_error).or_null(),
+    required("mean_error", &RunAccuracy::mean_error).or_null(),
+    required("inputs", &RunAccuracy::inputs), optional("same_top", &RunAccuracy::same_top)};
 
 template <>
 inline constexpr auto kFields<RunOutputs> =
     std::tuple{required("equal", &RunOutputs::equal),
                required("largest_difference", &RunOutputs::largest_difference).or_null(),
-               optional("tolerance", &RunOutputs::tolerance)};
+               optional("tolerance", &RunOutputs::tolerance),
+               optional("against_f32", &RunOutputs::against_f32)};
 
 namespace {
 
@@ -87,6 +97,7 @@ constexpr auto kRunFields =
                required("unit", Computed{}, UnitForm{}),
                required("predicted", &RunFile::predicted),
                required("measured", &RunFile::measured),
+               optional("turns", &RunFile::turns),
                optional("samples", &RunFile::samples),
                required("interrupted", &RunFile::interrupted),
                required("models", &RunFile::models),
@@ -95,6 +106,7 @@ constexpr auto kRunFields =
                stated("transfers", &RunFile::transfers),
                required("timeline", &RunFile::timeline),  // behind what its events refer to
                required("baselines", &RunFile::baselines),
+               optional("precision", &RunFile::precision),
                optional("outputs", &RunFile::outputs)};
 
 struct RunWriting {

@@ -15,11 +15,14 @@
 //    "timeline": [{"device": "cpu:0", "segment": 1, "sample": 0, "start": 0, "end": 1.1},
 //                 {"device": "toy:0", "transfer": 1, "sample": 0, "start": 1.1, "end": 1.2}],
 //    "baselines": [{"name": "2 threads", "latency": {…}, "per_sample": {…}}],
-//    "outputs": {"equal": true, "largest_difference": 0, "tolerance": 1e-5}}
+//    "precision": "bf16",
+//    "outputs": {"equal": true, "largest_difference": 0, "tolerance": 8e-2,
+//                "against_f32": {"largest_error": 0.01, "mean_error": 0.002, "inputs": 8,
+//                                "same_top": 8}}}
 //
 // Transfers are copies between two memories; the device of one is the receiver. Files without them,
-// without `watched`, `tolerance` and `samples`, and without what was predicted of models and
-// devices are read as well.
+// without `precision`, `watched`, `tolerance` and `samples`, and without what was predicted of
+// models and devices are read as well.
 //
 // A run file does not hold its plan. It belongs to a plan with the same objective, devices and
 // value that places the ends of its segments where they ran.
@@ -34,6 +37,7 @@
 
 #include "problem/measured.h"
 #include "problem/plan.h"
+#include "problem/precision.h"
 #include "problem/problem.h"
 
 namespace placewright {
@@ -85,18 +89,31 @@ struct RunBaseline {
   Measured per_sample;
   bool is_plan = false;  // the same configuration as the plan, which was measured once for both
   std::optional<Measured> total_completion = {};  // of several models, where that is the objective
+  std::vector<double> turns = {};                 // its medians in the same turns as the plan's
+};
+
+// What computing in less than f32 costs: the unsplit model beside itself in f32, relative to the
+// largest value of an output.
+struct RunAccuracy {
+  std::optional<double> largest_error;  // absent: not a number
+  std::optional<double> mean_error;
+  std::size_t inputs = 0;  // that were tried
+  std::optional<std::size_t>
+      same_top;  // of these the largest value is at the same place; classifiers
 };
 
 struct RunOutputs {
   bool equal = false;
   std::optional<double> largest_difference;  // absent: not a number
   std::optional<double> tolerance;
+  std::optional<RunAccuracy> against_f32 = {};  // absent: not tried, or they compute in f32
 };
 
 struct RunFile {
   Objective objective = Objective::latency;
   double predicted = 0;
   Measured measured;
+  std::vector<double> turns = {};  // the medians of the turns in which it ran beside the baselines
   std::optional<std::size_t> samples;  // of a pipeline in blocks, which `measured` counts
   bool interrupted = false;
   std::vector<RunModel> models;
@@ -105,8 +122,9 @@ struct RunFile {
   std::vector<RunTransfer> transfers;
   std::vector<RunEvent> timeline;  // of the median sample, or of a stretch of a pipeline
   std::vector<RunBaseline> baselines;
-  std::optional<RunOutputs> outputs;  // absent: not compared
-  std::vector<std::string> warnings;  // unknown keys; not written
+  std::optional<Precision> precision = {};  // what the models compute in
+  std::optional<RunOutputs> outputs;        // absent: not compared
+  std::vector<std::string> warnings;        // unknown keys; not written
 
   // The time of the baseline that the plan's value is compared with.
   [[nodiscard]] const Measured& rival(const RunBaseline& baseline) const {

@@ -36,10 +36,10 @@ std::vector<Target> targets_for(const std::vector<std::string>& devices, const s
 
 // A plan and what it takes to run it.
 struct Variant {
-  Variant(const Problem& given_problem, Plan given_plan)
+  Variant(const Problem& given_problem, Plan given_plan, std::optional<Precision> precision)
       : problem(given_problem.draft()), plan(std::move(given_plan)), names(model_names(problem)) {
     require_valid(problem, plan);
-    models = models_of(problem);
+    models = models_of(problem, precision);
     loaded.emplace(problem, plan, models);
     for (std::size_t model = 0; model < models.size(); ++model) describe(model);
   }
@@ -112,13 +112,14 @@ struct Session::State {
         "no variant takes inputs of these shapes; there are: {}", fmt::join(known, "; ")));
   }
 
+  std::optional<Precision> precision;              // in place of the problems'
   std::vector<std::unique_ptr<Variant>> variants;  // at least one
 };
 
 Problem measure(const std::vector<std::string>& models, const MeasureRequest& request) {
   if (models.empty()) throw std::invalid_argument("there is no model to measure");
   ProfileRequest profiling;
-  profiling.files = model_files(models, request.shapes);
+  profiling.files = model_files(models, request.shapes, request.precision);
   profiling.targets = targets_for(request.devices, models.front());
   profiling.measure.repeat = request.repeat;
   profiling.measure.stop = request.stop;
@@ -129,15 +130,17 @@ Problem measure(const std::vector<std::string>& models, const MeasureRequest& re
   return Problem(std::move(profile->draft));
 }
 
-Session::Session(const Problem& problem, const Plan& plan) : state_(std::make_unique<State>()) {
-  state_->variants.push_back(std::make_unique<Variant>(problem, plan));
+Session::Session(const Problem& problem, const Plan& plan, std::optional<Precision> precision)
+    : state_(std::make_unique<State>()) {
+  state_->precision = precision;
+  state_->variants.push_back(std::make_unique<Variant>(problem, plan, precision));
 }
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 void Session::add_variant(const Problem& problem, const Plan& plan) {
-  auto variant = std::make_unique<Variant>(problem, plan);
+  auto variant = std::make_unique<Variant>(problem, plan, state_->precision);
   if (!differ_in_shapes_only(variant->inputs, inputs()) ||
       !differ_in_shapes_only(variant->outputs, outputs())) {
     throw std::invalid_argument("the variant has other inputs or outputs than the session");
@@ -180,9 +183,9 @@ std::vector<NamedArrays> Session::run_all(std::span<const NamedArrays> samples) 
   return outputs;
 }
 
-Session open_session(const std::string& plan) {
+Session open_session(const std::string& plan, std::optional<Precision> precision) {
   const OpenedPlan opened = open_plan(plan);
-  return {opened.problem, opened.plan()};
+  return {opened.problem, opened.plan(), precision};
 }
 
 }  // namespace placewright

@@ -20,10 +20,17 @@ struct Measured {
 
   // At least half of the runs were kept.
   [[nodiscard]] bool undisturbed() const { return kept > 0 && rejected <= kept; }
-  // Others took so many of the runs that the rest tells nothing: most of them, or all but one or two.
+  // Others took so many of the runs that the rest tells nothing: most of them, or all but one or
+  // two.
   [[nodiscard]] bool disturbed() const;
   // There is no doubt about it: `doubt_of`.
   [[nodiscard]] bool valid() const;
+  // Others had the device all along: none of the runs counts, and the statistics stay what was
+  // seen.
+  void reject() {
+    rejected += kept;
+    kept = 0;
+  }
   // The distance of the deciles, relative to the median.
   [[nodiscard]] double spread() const { return median > 0 ? (high - low) / median : 0; }
 
@@ -32,7 +39,8 @@ struct Measured {
 
 // Of several runs fewer tell nothing.
 inline constexpr std::size_t kFewestKept = 3;
-// Between the deciles, relative to the median. More is the mark of others, also where no probe saw them.
+// Between the deciles, relative to the median. More is the mark of others, also where no probe saw
+// them.
 inline constexpr double kLargestSpread = 0.4;
 
 // Why a measurement should not be believed, in one sentence: too few undisturbed runs, or too much

@@ -87,6 +87,7 @@ std::vector<TurnTimes> measure_turns(std::span<const NeuralModel* const> models,
   std::vector<std::vector<TimedRun>> again(models.size());
   const auto turns = [&] {
     for (const CompiledWhole& model : compiled) model.request->run();
+    const CoreCheck cores(target.cores);
     RunWatch watch(target);
     const auto watched_run = [&](std::size_t model) {
       watch.begin();
@@ -100,6 +101,9 @@ std::vector<TurnTimes> measure_turns(std::span<const NeuralModel* const> models,
         first[model].push_back(watched_run(model));
         again[model].push_back(watched_run(model));
       }
+    }
+    for (auto* series_runs : {&first, &again}) {
+      for (std::vector<TimedRun>& runs : *series_runs) judge(cores, runs);
     }
   };
   busy.beside(target, turns, options);

@@ -21,9 +21,9 @@ namespace placewright {
 namespace {
 
 // In a turn a chain first runs once without counting: what ran before it has filled the caches with
-// weights of its own. Then it runs more than once, since that run costs as much as one that counts. Most
-// of the time of a profile goes by here, and a trial has one time to tell where the groups apart have
-// one for each of them: so it runs half as often.
+// weights of its own. Then it runs more than once, since that run costs as much as one that counts.
+// Most of the time of a profile goes by here, and a trial has one time to tell where the groups
+// apart have one for each of them: so it runs half as often.
 constexpr int kRunsInATurn = 4;
 constexpr int kRunsOfATrial = 2;
 
@@ -95,6 +95,7 @@ class CutTrials {
   void run(std::size_t first_trial) {
     Workers workers({cutting_.target});
     workers.run([&](std::size_t) {
+      const CoreCheck cores(cutting_.target.cores);
       RunWatch watch(cutting_.target);
       const Series series(cutting_.options);
       while (series.goes_on(runs_.front().runs)) {
@@ -104,6 +105,7 @@ class CutTrials {
           for (int i = 0; i < count; ++i) chains_[chain]->run_watched(watch, runs_[chain]);
         }
       }
+      for (ChainRuns& chain : runs_) judge(cores, chain.runs);
     });
   }
 
@@ -122,8 +124,8 @@ class CutTrials {
   }
 
  private:
-  // A segment in which a group reads something from outside has all that this group reads from outside:
-  // so it bears the group's whole entry.
+  // A segment in which a group reads something from outside has all that this group reads from
+  // outside: so it bears the group's whole entry.
   [[nodiscard]] CutTrial trial_of(std::size_t number, const GroupEntries& groups,
                                   double whole) const {
     const SegmentChain& chain = *chains_[number];
@@ -262,8 +264,8 @@ EntriesOfReaders entries_of_readers(const ModelGraph& graph, const std::vector<O
 }
 
 void raise_call(CutCost& cost) {
-  // A model that was compiled once more may be slower as a whole, however often it is cut: that is the
-  // line's offset, and all trials count alike.
+  // A model that was compiled once more may be slower as a whole, however often it is cut: that is
+  // the line's offset, and all trials count alike.
   constexpr double kManySegments = 100;
   std::vector<LinePoint> missing;
   for (const CutTrial& trial : cost.trials) {

@@ -20,8 +20,8 @@ double sum_over(const OpGroup& group, const std::vector<double>& times) {
                          [&](double sum, std::size_t op) { return sum + times[op]; });
 }
 
-// Scales the factors of groups that take these times alone, so that all of them together take `factor` times as
-// long. What that would put below 1 is 1, and the others bear the rest.
+// Scales the factors of groups that take these times alone, so that all of them together take
+// `factor` times as long. What that would put below 1 is 1, and the others bear the rest.
 void scale_to(double factor, const std::vector<double>& times, std::vector<double>& own) {
   double rest = factor * std::accumulate(times.begin(), times.end(), 0.0);
   std::vector<std::size_t> scaled(own.size());
@@ -51,12 +51,14 @@ ChainRuns chain_runs(SegmentChain& chain, const Target& target, BusyDevices& bus
   ChainRuns runs;
   const auto series_of_runs = [&] {
     for (std::size_t i = 0; i < options.warm_up; ++i) chain.run();
+    const CoreCheck cores(target.cores);
     RunWatch watch(target);
     const Series series(options);
     while (series.goes_on(runs.runs)) {
       options.check();
       chain.run_watched(watch, runs);
     }
+    judge(cores, runs.runs);
   };
   busy.beside(target, series_of_runs, options);
   return runs;

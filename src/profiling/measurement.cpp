@@ -33,6 +33,7 @@ bool Series::goes_on(const std::vector<TimedRun>& runs) const {
   const auto kept = static_cast<std::size_t>(
       std::count_if(runs.begin(), runs.end(), [](const TimedRun& run) { return !run.disturbed; }));
   if (kept >= options_.repeat || runs.size() >= 3 * options_.repeat) return false;
+  if (options_.late()) return runs.empty();
   return runs.size() < kFewestRuns || milliseconds(Clock::now() - begin_) < options_.seconds * 1000;
 }
 
@@ -45,6 +46,11 @@ std::vector<TimedRun> with_some_kept(std::vector<TimedRun> runs) {
   const double limit = quantile(times, 0.25);
   for (TimedRun& run : runs) run.disturbed = run.milliseconds > limit;
   return runs;
+}
+
+void judge(const CoreCheck& cores, std::vector<TimedRun>& runs) {
+  if (!cores.disturbed()) return;
+  for (TimedRun& run : runs) run.disturbed = true;
 }
 
 Measured summary_of(const std::vector<TimedRun>& runs) {

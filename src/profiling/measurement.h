@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 
 #include "backends/target_devices.h"
 #include "machine/clock.h"
+#include "machine/core_check.h"
 #include "machine/targets.h"
 #include "problem/measured.h"
 
@@ -28,6 +30,7 @@ struct MeasureOptions {
   std::size_t warm_up = 3;
   std::size_t repeat = 20;  // undisturbed runs wanted; at most three times as many are made
   double seconds = 30;      // for each series of runs; a series has at least kFewestRuns
+  Clock::time_point deadline = Clock::time_point::max();  // then a series ends with what it has
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string&)> progress = {};
 
@@ -36,6 +39,9 @@ struct MeasureOptions {
   }
   // Throws Stopped once somebody has asked for an end.
   void check() const;
+  [[nodiscard]] bool late() const { return Clock::now() >= deadline; }
+  // Milliseconds until the deadline; 0 behind it.
+  [[nodiscard]] double left() const { return std::max(0.0, milliseconds(deadline - Clock::now())); }
 };
 
 inline constexpr std::size_t kFewestRuns = 5;
@@ -86,6 +92,9 @@ class Series {
 // The runs as they are, or, where too few are undisturbed, with the shortest quarter taken for
 // undisturbed.
 std::vector<TimedRun> with_some_kept(std::vector<TimedRun> runs);
+
+// Takes all runs for disturbed where others had a core while they were made.
+void judge(const CoreCheck& cores, std::vector<TimedRun>& runs);
 
 // Where too few runs are undisturbed, all of them count, less what each lost (which leaves out the
 // time of others, but not what they did to the caches).

@@ -83,6 +83,7 @@ class CountedPart {
       }
       readings.runs_before = runs_;
       readings.means_before = counters_.read(*request_);
+      const CoreCheck cores(target_.cores);
       RunWatch watch(target_);
       const Series series(options);
       while (series.goes_on(runs)) {
@@ -91,6 +92,7 @@ class CountedPart {
         runs.push_back(watch.end());
         readings.means.push_back(counters_.read(*request_));
       }
+      judge(cores, runs);
     };
     busy.beside(target_, series_of_runs, options);
     return times_of(readings, std::move(runs));
@@ -113,6 +115,7 @@ class CountedPart {
                                      std::vector<TimedRun> runs) const {
     MeasuredOps result;
     result.executed = executed_;
+    result.precision = part_->precision();
     result.latency = summary_of(runs);
     runs = with_some_kept(std::move(runs));
     std::vector<double> means = undisturbed_means(readings, runs);
@@ -181,7 +184,7 @@ LoadedOps measure_ops(const NeuralModel& model, std::span<const std::size_t> ops
   CountedPart part(model, ops, target);
   BusyDevices nobody;
   LoadedOps result{part.measure(nobody, options), {}};
-  if (busy.count() > 0) result.loaded = part.measure(busy, options);
+  if (busy.count() > 0 && !options.late()) result.loaded = part.measure(busy, options);
   return result;
 }
 

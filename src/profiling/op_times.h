@@ -38,7 +38,8 @@ struct MeasuredOps {
   std::vector<double> milliseconds;  // by op; of all ops of the graph, 0 where not measured
   std::vector<double> spread;        // by op, relative; from the two halves of the runs
   Measured latency;                  // of one inference
-  double counted = 0;                // sum of the counters: latency / counted is the scale
+  Precision precision = Precision::by_default;  // that the part computes in
+  double counted = 0;  // sum of the counters: latency / counted is the scale
 };
 
 struct LoadedOps {
@@ -46,8 +47,8 @@ struct LoadedOps {
   std::optional<MeasuredOps> loaded;  // while other devices are busy; nullopt: there are none
 };
 
-// `ops`: those that the target can run. The part is compiled once for both: compiled once more, it is 1 %
-// faster or slower.
+// `ops`: those that the target can run. The part is compiled once for both: compiled once more, it
+// is 1 % faster or slower.
 LoadedOps measure_ops(const NeuralModel& model, std::span<const std::size_t> ops,
                       const Target& target, BusyDevices& busy, const MeasureOptions& options);
 

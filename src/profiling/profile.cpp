@@ -13,8 +13,10 @@
 #include "formats/input_error.h"
 #include "machine/target_cluster.h"
 #include "problem/cost_source.h"
+#include "problem/stated_precision.h"
 #include "profiling/cut_widths.h"
 #include "profiling/op_times.h"
+#include "profiling/whole_times.h"
 
 namespace placewright {
 namespace {
@@ -109,9 +111,21 @@ class Profiler {
  public:
   explicit Profiler(const ProfileRequest& request)
       : runtime_(runtime_named(request.targets.front().backend)),
-        request_(request),
+        request_(with_deadline(request)),
         cluster_(cluster_of_targets(request.targets, devices_of(request.targets))),
         first_(first_of_each_kind(cluster_)) {}
+
+  static ProfileRequest with_deadline(ProfileRequest request) {
+    // The times of ops have the first half at most: there are two series on each kind, and those
+    // beside it.
+    constexpr double kShareOfASeries = 0.1;
+    const double seconds = request.seconds * static_cast<double>(request.files.size());
+    MeasureOptions& measure = request.measure;
+    measure.seconds = std::min(measure.seconds, kShareOfASeries * request.seconds);
+    measure.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                          std::chrono::duration<double>(seconds));
+    return request;
+  }
 
   Profile run() {
     ProblemDraft& draft = profile_.draft;
@@ -121,8 +135,16 @@ class Profiler {
     if (shares_cores()) draft.rules.max_replicas = static_cast<int>(cluster_.resources.size());
     draft.origin.push_back(fmt::format("measured by placewright profile with {} on {}",
                                        runtime_.version(), processor_name()));
+    state_precision(draft, request_.files.front().precision);
     read_models();
     for (std::size_t kind = 0; kind < cluster_.kinds.size(); ++kind) measure_kind(kind);
+    if (!request_.whole && !cuts_fit()) {
+      request_.whole = true;
+      profile_.notes.push_back(fmt::format(
+          "{:.0f} seconds are too short to measure cuts: the models stay whole; --profile-time "
+          "gives them longer",
+          request_.seconds * static_cast<double>(request_.files.size())));
+    }
     for (std::size_t file = 0; file < request_.files.size(); ++file) add_model(file);
     std::vector<std::string> names;
     for (const Model& model : draft.models) names.push_back(model.name);
@@ -167,6 +189,20 @@ class Profiler {
       entry.name = unique_name(file.path);
       entry.ops = graph.ops.size();
     }
+  }
+
+  // Whether a round of the trials of all cuts (cut_cost.h) may end in time, with what compiling
+  // them takes.
+  [[nodiscard]] bool cuts_fit() const {
+    constexpr double kInferences = 30;
+    constexpr double kCompiling = 1000;  // milliseconds
+    double needed = 0;
+    for (const ModelProfile& model : profile_.models) {
+      for (const KindProfile& kind : model.kinds) {
+        needed += kCompiling + kInferences * kind.latency.median;
+      }
+    }
+    return needed < request_.measure.left();
   }
 
   // All models on one kind, so that the busy devices beside it are made ready once.
@@ -248,12 +284,13 @@ class Profiler {
     if (!ops.empty()) times = measure_ops(model, ops, target, busy, request_.measure);
     const MeasuredOps& alone = times.alone;
     found.latency = alone.latency;
+    found.precision = alone.precision;
     found.scale = alone.counted > 0 ? alone.latency.median / alone.counted : 1;
     for (const OpGroup& node : ops_of_nodes(model.graph(), alone.executed)) {
       if (!node.empty()) ++found.executed;
     }
     doubt(fmt::format("{} on {}", entry.name, found.device), doubt_of(alone.latency));
-    if (times.loaded) {
+    if (times.loaded && !request_.measure.late()) {
       found.beside_busy_cores = measured_loading(model, times, target, busy);
       doubt(fmt::format("{} on {} beside busy cores", entry.name, found.device),
             found.beside_busy_cores->doubt());
@@ -348,11 +385,11 @@ class Profiler {
         "last of its ops that all it hands on depends on",
         entry.name, entry.ops, entry.fused));
     for (const KindProfile& kind : entry.kinds) {
-      origin.push_back(
-          fmt::format("{} on {}: {:.4g} ms on {}, {}; op times are the backend's counters (whole "
-                      "microseconds), scaled by {:.3f} so that they sum up to it",
-                      entry.name, kind.kind, kind.latency.median, kind.device,
-                      runs_text(kind.latency), kind.scale));
+      origin.push_back(fmt::format(
+          "{} on {}: {:.4g} ms in {} on {}, {}; op times are the backend's counters (whole "
+          "microseconds), scaled by {:.3f} so that they sum up to it",
+          entry.name, kind.kind, kind.latency.median, name_of(kind.precision), kind.device,
+          runs_text(kind.latency), kind.scale));
       if (kind.beside_busy_cores) {
         origin.push_back(loading_text(entry.name, kind));
       }
@@ -398,8 +435,8 @@ class Profiler {
     }
   }
 
-  // Where the trials were disturbed, the most of all kinds whose trials were not (of all kinds if there
-  // are none).
+  // Where the trials were disturbed, the most of all kinds whose trials were not (of all kinds if
+  // there are none).
   static CutOverhead cut_of(const ModelProfile& model, std::size_t kind, const TensorKey& tensor) {
     const bool some_undisturbed = std::ranges::any_of(
         model.kinds, [](const KindProfile& each) { return !each.cuts_disturbed; });
@@ -416,8 +453,8 @@ class Profiler {
     return most;
   }
 
-  // Between sets of cores nothing travels: who receives a tensor bears the hand-over, and slept while
-  // others had its cores.
+  // Between sets of cores nothing travels: who receives a tensor bears the hand-over, and slept
+  // while others had its cores.
   void add_hand_overs() {
     const HandOver hand_over = hand_over_of_cores();
     const double wake_up = wake_up_of_cores();
@@ -508,7 +545,7 @@ class Profiler {
   }
 
   const Runtime& runtime_;
-  const ProfileRequest& request_;
+  ProfileRequest request_;
   Cluster cluster_;
   std::vector<std::size_t> first_;  // by kind, the device that is measured
   std::set<std::string> names_;

@@ -13,6 +13,7 @@
 #include "problem/op_times.h"
 #include "problem/pipeline_samples.h"
 #include "problem/time_unit.h"
+#include "report/accuracy_story.h"
 #include "report/alternatives.h"
 #include "report/device_work.h"
 #include "report/op_groups.h"
@@ -396,7 +397,9 @@ Json run_json(const Problem& problem, const RunFile& run) {
     json["outputs"] = {
         {"equal", run.outputs->equal},
         {"difference",
-         run.outputs->largest_difference ? number(*run.outputs->largest_difference) : Json()}};
+         run.outputs->largest_difference ? number(*run.outputs->largest_difference) : Json()},
+        {"precision", run.precision ? Json(name_of(*run.precision)) : Json()},
+        {"accuracy", accuracy_sentence(run)}};
   }
   return json;
 }

@@ -56,8 +56,9 @@ bool runs_to_its_end(Request& request) {
 
 // The threads of all instances. Tasks of one instance follow each other.
 //
-// Whoever ends a task tells so at once, in its own thread: what is started then needs no other thread to
-// wake up first, and if it is for the same instance, none at all. All members but the first need the lock.
+// Whoever ends a task tells so at once, in its own thread: what is started then needs no other
+// thread to wake up first, and if it is for the same instance, none at all. All members but the
+// first need the lock.
 class InstanceThreads {
  public:
   // Whether somebody who waits has to know it.
@@ -97,8 +98,8 @@ class InstanceThreads {
     return std::erase(seats_[instance].queue, arrival) > 0;
   }
 
-  // Stops the task if it runs. One that is just about to begin may not be stopped: to be called again
-  // until it has ended.
+  // Stops the task if it runs. One that is just about to begin may not be stopped: to be called
+  // again until it has ended.
   void stop(std::size_t instance, std::size_t arrival) {
     if (seats_[instance].running == arrival) instances_[instance].request->stop();
   }
@@ -162,14 +163,15 @@ class InstanceThreads {
 
 // Whether others took time from a round: asked by the thread that looks after it.
 //
-// An inference on a single core knows it itself. Of several cores it is the time for which threads of ours waited
-// for one, if all inferences have equally many: helpers of a wider one would wait for those that are not theirs.
+// An inference on a single core knows it itself. Of several cores it is the time for which threads
+// of ours waited for one, if all inferences have equally many: helpers of a wider one would wait
+// for those that are not theirs.
 class RoundWatch {
  public:
   RoundWatch() : threads_(probe_of_other_threads()) { threads_->begin(); }
 
-  // By arrival `asked` is when it was started and `lost` what it lost on a single core; `targets` are those of the
-  // devices.
+  // By arrival `asked` is when it was started and `lost` what it lost on a single core; `targets`
+  // are those of the devices.
   void judge(ArrivalRound& round, std::span<const double> asked, std::span<const double> lost,
              const std::map<DeviceId, Target>& targets) const {
     constexpr double kFree = 0.02;  // milliseconds for each inference: a thread has to wake up
@@ -261,8 +263,8 @@ class ArrivalRunner::State {
                         options_.seed, target);
   }
 
-  // As long as the caller keeps what it gets, however that ends: nobody must be told of a round that is gone. Under
-  // the lock.
+  // As long as the caller keeps what it gets, however that ends: nobody must be told of a round
+  // that is gone. Under the lock.
   [[nodiscard]] std::shared_ptr<void> listen(InstanceThreads::Ended listener) {
     threads_->listen(std::move(listener));
     return {nullptr, [this](void*) { threads_->listen({}); }};
@@ -449,7 +451,7 @@ OutputCheck ArrivalRunner::State::check_outputs() {
   for (std::size_t model = 0; model < models_.size(); ++model) {
     const ModelGraph& graph = models_[model]->graph();
     const Target reference = reference_target(backend_of(problem_.model(ModelId{model})).name);
-    const auto whole = models_[model]->compile_whole({.device = reference.device});
+    const auto whole = reference_part(*models_[model], reference);
     const Buffers inputs = inputs_of(model, reference);
     const auto expected = request_with(*whole, inputs);
     expected->run();

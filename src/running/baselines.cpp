@@ -7,26 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "backends/part_inputs.h"
 #include "backends/target_devices.h"
 #include "machine/targets.h"
-#include "machine/workers.h"
 #include "running/turns.h"
+#include "running/uncut_setting.h"
 #include "running/unplanned_models.h"
 
 namespace placewright {
 namespace {
-
-// What the backend is told about a model that is not cut.
-struct Configuration {
-  Target target;    // with the cores of all streams
-  int streams = 1;  // inferences at once
-
-  // Which cores of equally many does not matter.
-  [[nodiscard]] bool equals(const Configuration& other) const {
-    return kind_of(target) == kind_of(other.target) && streams == other.streams;
-  }
-};
 
 // Nullopt if the plan is none.
 std::optional<Configuration> configuration_of(const Problem& problem, const Plan& plan) {
@@ -45,168 +33,10 @@ std::optional<Configuration> configuration_of(const Problem& problem, const Plan
   return Configuration{std::move(*all), static_cast<int>(replicas.size())};
 }
 
-// The whole model in a configuration, compiled when it is first measured.
-class Setting {
- public:
-  Setting(std::string name, const NeuralModel& model, Configuration configuration)
-      : name_(std::move(name)),
-        model_(model),
-        target_(std::move(configuration.target)),
-        streams_(configuration.streams) {}
-
-  void take_turn(const RunOptions& options) {
-    if (requests_.empty()) compile(options);
-    if (streams_ > 1) {
-      run_streams(options);
-    } else {
-      latencies_.push_back(latency(options));
-      per_sample_.push_back(latencies_.back());
-    }
-  }
-
-  void release() {
-    requests_.clear();
-    inputs_.clear();
-    part_.reset();
-  }
-
-  [[nodiscard]] Configuration configuration() const { return {target_, streams_}; }
-  [[nodiscard]] Baseline baseline() const {
-    return {name_, over_turns(latencies_), over_turns(per_sample_)};
-  }
-  // Of the last turn: what is compared with a pipeline, or with a schedule.
-  [[nodiscard]] double last_time(bool pipeline) const {
-    return (pipeline ? per_sample_ : latencies_).back().median;
-  }
-  // Of a setting that the plan is.
-  [[nodiscard]] Baseline baseline_of(const RunResult& plan) const {
-    const Measured& latency = streams_ > 1 ? plan.segment_times.front() : plan.value;
-    return {name_, latency, plan.value, true};
-  }
-
- private:
-  [[nodiscard]] static bool is_short(Clock::time_point begin, const RunOptions& options) {
-    return milliseconds(Clock::now() - begin) < 1000 * options.at_least;
-  }
-
-  void compile(const RunOptions& options) {
-    CompileOptions compiled = compile_options(target_);
-    compiled.streams = streams_;
-    part_ = model_.compile_whole(compiled);
-    inputs_ = model_inputs(model_.graph(), options.given_to(0), options.seed, target_);
-    for (int i = 0; i < streams_; ++i) requests_.push_back(request_with(*part_, inputs_));
-  }
-
-  // Inferences one after the other, in a thread bound to the cores.
-  Measured latency(const RunOptions& options) {
-    std::vector<double> kept;
-    std::vector<double> rejected;
-    bool watched = false;
-    Workers workers({target_}, options.stop);
-    workers.run([&](std::size_t) {
-      const std::unique_ptr<DisturbanceProbe> probe = probe_of(target_);
-      watched = probe != nullptr;
-      const Clock::time_point begin = Clock::now();
-      const auto goes_on = [&](int runs) {
-        return runs < options.warm_up + options.repeat || is_short(begin, options);
-      };
-      for (int i = 0; goes_on(i) && !workers.stopped(); ++i) {
-        if (probe) probe->begin();
-        const Clock::time_point start = Clock::now();
-        requests_.front()->run();
-        const double length = milliseconds(Clock::now() - start);
-        const double lost = probe ? probe->lost() : 0;
-        if (i < options.warm_up) continue;
-        (lost > kDisturbed * length ? rejected : kept).push_back(length);
-      }
-    });
-    Measured latency = measured(std::move(kept), rejected);
-    latency.watched = watched;
-    return latency;
-  }
-
-  // As many inferences at once as there are streams; the backend's own threads do the work.
-  void run_streams(const RunOptions& options) {
-    std::vector<double> latencies;
-    std::vector<double> finished;
-    std::vector<Clock::time_point> started(requests_.size());
-    const Clock::time_point origin = Clock::now();
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      started[i] = Clock::now();
-      requests_[i]->start();
-    }
-    const int samples = (options.warm_up + options.repeat) * streams_;
-    for (int sample = 0; sample < samples || is_short(origin, options); ++sample) {
-      if (options.stop != nullptr && options.stop->load()) break;
-      const std::size_t slot = static_cast<std::size_t>(sample) % requests_.size();
-      requests_[slot]->wait();
-      if (sample >= options.warm_up * streams_) {
-        latencies.push_back(milliseconds(Clock::now() - started[slot]));
-        finished.push_back(milliseconds(Clock::now() - origin));
-      }
-      started[slot] = Clock::now();
-      requests_[slot]->start();
-    }
-    for (const auto& request : requests_) request->wait();
-
-    // Over stretches of about a tenth, so that a single slow sample does not count for all, of whole rounds
-    // of the streams, from the last one's end to the last one's end: streams that began together also end
-    // together, and the first waits for nobody.
-    std::vector<double> per_sample;
-    const std::size_t block =
-        requests_.size() * std::max<std::size_t>(1, finished.size() / (10 * requests_.size()));
-    for (std::size_t i = 2 * block - 1; i < finished.size(); i += block) {
-      per_sample.push_back((finished[i] - finished[i - block]) / static_cast<double>(block));
-    }
-    latencies_.push_back(measured(std::move(latencies), std::size_t{0}));
-    per_sample_.push_back(measured(std::move(per_sample), std::size_t{0}));
-    // The threads that work are not ours to watch.
-    latencies_.back().watched = false;
-    per_sample_.back().watched = false;
-  }
-
-  std::string name_;
-  const NeuralModel& model_;
-  Target target_;  // with the cores of all streams
-  int streams_;
-  std::unique_ptr<CompiledPart> part_;
-  Buffers inputs_;
-  std::vector<std::unique_ptr<Request>> requests_;
-  std::vector<Measured> latencies_;  // by turn
-  std::vector<Measured> per_sample_;
-};
-
-// Both must outlive it.
-Contender contender_of(Setting& setting, const RunOptions& options, bool pipeline) {
-  return {.take_turn = [&setting, &options, pipeline](int) -> std::optional<double> {
-            setting.take_turn(options);
-            if (options.stop != nullptr && options.stop->load()) return std::nullopt;
-            return setting.last_time(pipeline);
-          },
-          .release = [&setting] { setting.release(); }};
-}
-
-// All cores of the devices, as one set.
-Target all_cores_of(const std::vector<Target>& targets) {
-  Target all;
-  std::set<int> cores;
-  for (const Target& target : targets) {
-    if (target.cores.empty()) continue;
-    all = target;
-    cores.insert(target.cores.begin(), target.cores.end());
-  }
-  all.cores.assign(cores.begin(), cores.end());
-  return all;
-}
-
-bool runs_every_op(const Problem& problem, DeviceId device) {
-  return std::ranges::all_of(problem.ops(),
-                             [&](OpId op) { return problem.time(op, device) < kUnsupported; });
-}
-
 // Streams of several cores each are for pipelines alone: a latency is better with all cores.
-std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& model, bool pipeline) {
-  std::vector<Setting> settings;
+std::vector<UncutSetting> settings_of(const Problem& problem, const NeuralModel& model,
+                                      bool pipeline) {
+  std::vector<UncutSetting> settings = hint_settings(problem, model);
   std::vector<Target> targets;
   std::set<std::string> kinds;
   for (const DeviceId device : problem.devices()) {
@@ -239,7 +69,8 @@ std::vector<Setting> settings_of(const Problem& problem, const NeuralModel& mode
   return settings;
 }
 
-// All cores of the devices, and of those that are no cores one of each kind; none that cannot run every op.
+// All cores of the devices, and of those that are no cores one of each kind; none that cannot run
+// every op.
 std::vector<Target> machines_of(const Problem& problem) {
   std::vector<Target> machines;
   std::vector<Target> targets;
@@ -283,15 +114,16 @@ struct Rival {
 };
 
 // The settings and the options must outlive them.
-std::vector<Rival> rivals_of(std::vector<Setting>& settings, const RunOptions& options,
+std::vector<Rival> rivals_of(std::vector<UncutSetting>& settings, const RunOptions& options,
                              const Problem& problem, const Plan& plan) {
   const std::optional<Configuration> own = configuration_of(problem, plan);
   std::vector<Rival> rivals;
-  for (Setting& setting : settings) {
+  for (UncutSetting& setting : settings) {
     const bool is_plan = own && own->equals(setting.configuration());
-    rivals.push_back({is_plan, contender_of(setting, options, !plan.schedule),
-                      [&setting, is_plan](const RunResult& result) {
-                        return is_plan ? setting.baseline_of(result) : setting.baseline();
+    const bool pipeline = !plan.schedule;
+    rivals.push_back({is_plan, setting.contender(options, !plan.schedule),
+                      [&setting, is_plan, pipeline](const RunResult& result) {
+                        return is_plan ? setting.baseline_of(result) : setting.baseline(pipeline);
                       }});
   }
   return rivals;
@@ -326,7 +158,7 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
   // A setting of streams has as many for each of them.
   const RunOptions turn_options = plan.schedule ? plan_options : one_turn_of(options, Plan{});
   LoadedPlan loaded(problem, plan, models, plan_options);
-  std::vector<Setting> settings;
+  std::vector<UncutSetting> settings;
   std::optional<UnplannedModels> several;
   std::vector<Rival> rivals;
   if (models.size() == 1) {
@@ -346,7 +178,9 @@ ComparedRun run_beside_baselines(const Problem& problem, const Plan& plan,
     if (!rival.is_plan) contenders.push_back(rival.contender);
   }
   const bool finished = compare_in_turns(contenders, 0);
-  ComparedRun run{over_turns(std::move(results)), {}};
+  ComparedRun run;
+  for (const RunResult& result : results) run.turns.push_back(result.value.median);
+  run.result = over_turns(std::move(results));
   run.result.interrupted = !finished;
   if (run.result.interrupted) return run;
   for (const Rival& rival : rivals) run.baselines.push_back(rival.baseline(run.result));

@@ -13,6 +13,7 @@
 #include "backends/opened_models.h"
 #include "backends/part_inputs.h"
 #include "backends/target_devices.h"
+#include "machine/core_check.h"
 #include "machine/workers.h"
 #include "problem/exclusion.h"
 #include "problem/time_unit.h"
@@ -295,10 +296,10 @@ void Execution::follow_pipeline(std::size_t worker, std::size_t samples, Workers
   }
 }
 
-// One thread for all streams, as a program has that uses the backend by itself: a thread for each would take
-// cores from those that compute whenever a sample ends. What the streams lose to others is asked now and
-// then, since that goes through all threads, which takes a core some tenths of a millisecond; the samples
-// since the last time share it.
+// One thread for all streams, as a program has that uses the backend by itself: a thread for each
+// would take cores from those that compute whenever a sample ends. What the streams lose to others
+// is asked now and then, since that goes through all threads, which takes a core some tenths of a
+// millisecond; the samples since the last time share it.
 void Execution::follow_streams(std::size_t samples, Workers& workers, WorkerLog& log) {
   if (!workers.meet(0, 1)) return;
   const PlanWorker& self = plan_.workers().front();
@@ -375,10 +376,13 @@ RunResult Execution::run(bool compare) {
                                        streams_ ? plan_.slots() : 0);
   bool interrupted = false;
   const std::size_t repeat = samples_to_count(warm_up, interrupted);
+  const CoreCheck cores(targets_);
   const std::vector<WorkerLog> logs = follow(warm_up, warm_up + repeat, interrupted);
+  const bool disturbed = cores.disturbed();
   const auto summarise = streams_ ? summarise_pipeline : summarise_schedule;
   RunResult result = summarise(problem_, plan_.segments(), plan_.copies().size(), logs, warm_up);
   result.interrupted = interrupted;
+  if (disturbed) result.reject();
   const std::size_t complete = complete_samples(logs);
   if (compare && options_.compare && complete > 0) result.outputs = check_outputs(complete);
   if (compare && options_.keep_results && complete > 0) result.results = results_of(0);
@@ -466,8 +470,15 @@ OutputCheck Execution::check_outputs(std::size_t samples) {
   for (const ModelId id : problem_.models()) {
     const NeuralModel& model = *models_[id.index()];
     const Target reference = reference_target(backend_of(problem_.model(id)).name);
-    const auto whole = model.compile_whole({.device = reference.device});
+    const auto whole = reference_part(model, reference);
     check.tolerance = std::max(check.tolerance, tolerance_of(whole->precision()));
+    if (tolerance_of(whole->precision()) > tolerance_of(check.precision)) {
+      check.precision = whole->precision();
+    }
+    if (options_.against_f32) {
+      check.add(accuracy_of(model, *whole, options_.given_to(id.index()),
+                            seed_of_slot(options_.seed, 0), reference));
+    }
     const auto& keys = whole->outputs();
     for (std::size_t slot = 0; slot < std::min(samples, plan_.slots()); ++slot) {
       const Buffers inputs = model_inputs(model.graph(), options_.given_to(id.index()),
@@ -493,6 +504,21 @@ OutputCheck Execution::check_outputs(std::size_t samples) {
 }
 
 }  // namespace
+
+void RunResult::reject() {
+  const auto reject_all = [](std::vector<Measured>& times) {
+    for (Measured& time : times) time.reject();
+  };
+  value.reject();
+  reject_all(segment_times);
+  reject_all(copy_times);
+  reject_all(completions);
+}
+
+void OutputCheck::add(const std::optional<Accuracy>& model) {
+  if (!model) return;
+  if (!against_f32 || model->largest_error > against_f32->largest_error) against_f32 = model;
+}
 
 const NamedArrays& RunOptions::given_to(std::size_t model) const {
   static const NamedArrays kNone;

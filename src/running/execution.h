@@ -11,8 +11,8 @@
 //             `slots` samples are on their way; each has memory of its own. What counts is the time
 //             between two finished samples.
 //
-// Every slot has its own seeded input, and every output is compared with that of the unsplit model on the
-// same input.
+// Every slot has its own seeded input, and every output is compared with that of the unsplit model
+// on the same input.
 //
 // Time is only worth stating if nothing else ran: a sample (a block of samples of a pipeline) that
 // lost more than kDisturbed of its time to others, by the probe of a device, is left out, and where
@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@
 #include "problem/measured.h"
 #include "problem/plan.h"
 #include "problem/problem.h"
+#include "running/accuracy.h"
 #include "running/prepared_plan.h"
 #include "running/segments.h"
 
@@ -48,6 +50,7 @@ struct RunOptions {
   double at_least = 0;                   // seconds; more samples than `repeat` if those take less
   int slots = 0;                         // pipelines: samples on their way; 0: two for each segment
   bool compare = true;                   // outputs with the unsplit model's
+  bool against_f32 = false;              // and those with f32's
   std::uint64_t seed = 1;                // of the inputs that are not given
   std::vector<NamedArrays> inputs = {};  // by model; fitted_inputs
   bool keep_results = false;             // what the models computed
@@ -72,8 +75,13 @@ struct OutputCheck {
   double largest_difference = 0;  // relative to the largest value of its output
   double tolerance = 0;           // that the precision of the parts justifies
   std::string worst_output;
+  Precision precision =
+      Precision::f32;  // what the unsplit models compute in; of several, the least
+  std::optional<Accuracy> against_f32 = {};  // of the worst model; nullopt: they compute in f32
 
   [[nodiscard]] bool equal() const { return largest_difference <= tolerance; }
+  // Keeps the worse one.
+  void add(const std::optional<Accuracy>& model);
 };
 
 struct RunResult {
@@ -89,6 +97,9 @@ struct RunResult {
   OutputCheck outputs;
   std::vector<NamedArrays> results;  // by model: outputs of the first slot; if asked for
   bool interrupted = false;
+
+  // Others had a core while it was measured: nothing of it counts.
+  void reject();
 };
 
 // Throws InputError (std::invalid_argument for a device that is not here) before anything runs, and
@@ -113,8 +124,8 @@ class LoadedPlan {
   // std::invalid_argument as fitted_inputs does, and RuntimeError.
   std::vector<std::vector<NamedArrays>> run(std::span<const std::vector<NamedArrays>> samples);
 
-  // What run_plan says, as often as it is asked; `compare`: with the outputs compared and kept, if the
-  // options want it.
+  // What run_plan says, as often as it is asked; `compare`: with the outputs compared and kept, if
+  // the options want it.
   RunResult measure(bool compare = true);
 
  private:

@@ -61,11 +61,19 @@ RunEvent event_of(const StepEvent& event, std::size_t segments) {
   return record;
 }
 
+std::optional<double> if_finite(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
 RunOutputs outputs_of(const OutputCheck& check) {
-  RunOutputs outputs{
-      .equal = check.equal(), .largest_difference = {}, .tolerance = check.tolerance};
-  if (std::isfinite(check.largest_difference))
-    outputs.largest_difference = check.largest_difference;
+  RunOutputs outputs{.equal = check.equal(),
+                     .largest_difference = if_finite(check.largest_difference),
+                     .tolerance = check.tolerance};
+  if (const auto& against = check.against_f32) {
+    outputs.against_f32 =
+        RunAccuracy{if_finite(against->largest_error), if_finite(against->mean_error),
+                    against->inputs, against->same_top};
+  }
   return outputs;
 }
 
@@ -105,9 +113,12 @@ RunFile run_file_of(const Problem& problem, const Plan& plan, const RunResult& r
   }
   for (const Baseline& baseline : baselines) {
     file.baselines.push_back({baseline.name, baseline.latency, baseline.per_sample,
-                              baseline.is_plan, baseline.total_completion});
+                              baseline.is_plan, baseline.total_completion, baseline.turns});
   }
-  if (result.outputs.compared) file.outputs = outputs_of(result.outputs);
+  if (result.outputs.compared) {
+    file.precision = result.outputs.precision;
+    file.outputs = outputs_of(result.outputs);
+  }
   return file;
 }
 

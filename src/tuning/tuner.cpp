@@ -15,13 +15,14 @@
 #include "planning/service.h"
 #include "planning/uncut_plan.h"
 #include "running/turns.h"
+#include "running/uncut_setting.h"
 #include "tuning/correction.h"
 
 namespace placewright {
 namespace {
 
-// The same costs for devices whose threads the backend binds, or does not bind if it does so far. Nullopt
-// if these devices have not all cores of the process, or if the problem has the others too.
+// The same costs for devices whose threads the backend binds, or does not bind if it does so far.
+// Nullopt if these devices have not all cores of the process, or if the problem has the others too.
 std::optional<ProblemDraft> bound_otherwise(const ProblemDraft& costs,
                                             const std::vector<DeviceId>& devices) {
   std::vector<Target> targets;
@@ -140,7 +141,16 @@ class Tuner {
       };
       contenders.push_back({measure, release});
     }
+    const Problem& problem = finalists.front().problem;
+    const RunOptions options = one_turn_of(
+        {.repeat = request_.repeat, .at_least = request_.at_least, .stop = request_.stop}, Plan{});
+    std::vector<UncutSetting> hints;
+    if (models.size() == 1) hints = hint_settings(problem, *models.front());
+    const bool pipeline = problem.objective() == Objective::throughput;
+    for (UncutSetting& hint : hints) contenders.push_back(hint.contender(options, pipeline));
     if (!compare_in_turns(contenders)) return false;
+    tuning_.hints.clear();
+    for (const UncutSetting& hint : hints) tuning_.hints.push_back(hint.baseline(pipeline));
     for (std::size_t i = 0; i < finalists.size(); ++i) {
       finalists[i].result = over_turns(std::move(results[i]));
     }
@@ -278,6 +288,21 @@ const TuningRound* Tuning::best() const {
   const bool faster = !cut.out && cut.valid() && whole->valid() && cut.result.outputs.equal() &&
                       cut.measured() < (1 - kLeastGain) * whole->measured();
   return faster ? &cut : whole;
+}
+
+const Baseline* Tuning::faster_hint() const {
+  const TuningRound* kept = best();
+  if (kept == nullptr || !kept->valid()) return nullptr;
+  const bool pipeline = kept->problem.objective() == Objective::throughput;
+  const Baseline* fastest = nullptr;
+  double least = (1 - 2 * kLeastGain) * kept->measured();  // not told apart turn by turn
+  for (const Baseline& hint : hints) {
+    const Measured& time = pipeline ? hint.per_sample : hint.latency;
+    if (!time.valid() || time.median >= least) continue;
+    least = time.median;
+    fastest = &hint;
+  }
+  return fastest;
 }
 
 Tuning tune(ProblemDraft costs, TuneRequest request) {

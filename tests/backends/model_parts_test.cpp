@@ -73,12 +73,14 @@ TEST_P(Parts, GiveWhatTheWholeGives) {
   const ModelGraph& graph = model->graph();
   const Buffers inputs = seeded_inputs(graph, 1, target);
   const Outputs whole = run_in_parts(*model, target, 1, inputs);
+  const double tolerance =
+      tolerance_of(model->compile_whole({.device = target.device})->precision());
   for (const std::size_t count : {2U, 3U, 7U}) {
     const Outputs found = run_in_parts(*model, target, count, inputs);
     for (std::size_t i = 0; i < whole.size(); ++i) {
       EXPECT_LT(
           difference(type_of(graph, graph.outputs[i].tensor), whole[i].bytes(), found[i].bytes()),
-          tolerance_of(Precision::f32))
+          tolerance)
           << count << " parts, output " << graph.outputs[i].name;
     }
   }

@@ -44,7 +44,7 @@ def branches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def problem(branches: Path) -> placewright.Problem:
-    return placewright.measure(branches, devices=DEVICES, repeat=2)
+    return placewright.measure(branches, devices=DEVICES, repeat=2, precision="f32")
 
 
 def judged(path: Path, image: np.ndarray) -> list[np.ndarray]:
@@ -83,12 +83,24 @@ def test_a_split_model_computes_what_the_whole_one_computes(branches: Path, prob
 
 
 def test_a_pipeline_keeps_the_order_of_samples(branches: Path) -> None:
-    problem = placewright.measure(str(branches), devices=DEVICES, objective="throughput", repeat=2)
+    problem = placewright.measure(str(branches), devices=DEVICES, objective="throughput", repeat=2, precision="f32")
     session = placewright.Session(placewright.plan(problem, time_limit=1))
     images = [np.full((1, 3, 16, 16), value, np.float32) for value in (1, 5, 2, 4)]
     found = session.run_all([{"image": image} for image in images])
     for image, outputs in zip(images, found, strict=True):
         np.testing.assert_allclose(outputs["joined"], judged(branches, image)[0], rtol=1e-5, atol=1e-4)
+
+
+def test_a_session_computes_in_what_was_measured_or_in_the_precision_given(
+    branches: Path, problem: placewright.Problem
+) -> None:
+    image = np.random.default_rng(3).standard_normal((1, 3, 16, 16), np.float32)
+    exact = judged(branches, image)[0]
+    usual = np.array(openvino.Core().compile_model(branches, "CPU")([image])[0])
+    own = placewright.Session(split(problem), precision="default").run({"image": image})["joined"]
+    assert np.abs(own - usual).max() <= np.abs(usual - exact).max() + 1e-5 * np.abs(exact).max()
+    with pytest.raises(ValueError, match="'f8' is no precision: default, f32, bf16 or f16"):
+        placewright.measure(branches, devices=DEVICES, precision="f8")  # type: ignore[arg-type]
 
 
 def test_a_saved_plan_is_opened_again(problem: placewright.Problem, tmp_path: Path) -> None:

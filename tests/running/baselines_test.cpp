@@ -97,8 +97,9 @@ TEST_F(Baselines, AModelOnAllCoresIsThatBaseline) {
     const Problem latency = problem(Objective::latency, pinned);
     const auto plan = plan_of_placement(latency, Placement(latency.op_count(), DeviceId{cores()}));
     const auto baselines = baselines_of(latency, plan.value());
-    EXPECT_THAT(names_of(baselines), ElementsAre(core_devices(1).front() + " alone", alone,
-                                                 fmt::format("{} streams", cores()), threads));
+    EXPECT_THAT(names_of(baselines),
+                ElementsAre("latency hint", "throughput hint", core_devices(1).front() + " alone",
+                            alone, fmt::format("{} streams", cores()), threads));
     EXPECT_THAT(same_as_plan(baselines), ElementsAre(pinned ? threads : alone));
   }
 }

@@ -70,7 +70,7 @@ def main(folder):
     placewright("zoo", "make", "tiny-branches", "-o", folder)
     model = folder / "tiny-branches.xml"
     problem, plan = folder / "problem.json", folder / "plan.json"
-    placewright("import", model, "-o", problem)
+    placewright("import", model, "--precision", "f32", "-o", problem)
     placewright("plan", problem, "--planner", "random", "--option", "samples=5", "-o", plan)
 
     compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})

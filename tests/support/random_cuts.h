@@ -11,6 +11,7 @@
 #include "backends/runtime.h"
 #include "evaluate/placement_plan.h"
 #include "problem/problem.h"
+#include "problem/stated_precision.h"
 #include "running/execution.h"
 #include "support/backend_case.h"
 #include "support/random_problem.h"
@@ -23,6 +24,7 @@ inline ProblemDraft model_draft(const BackendCase& each, const std::string& fold
   const std::string path = model_file(each, folder);
   const auto model = runtime_named(each.backend).read(path);
   ProblemDraft draft = draft_of(model->graph(), each.model, source_of(path, {}, ""));
+  state_precision(draft, Precision::by_default);
   Cluster cluster;
   cluster.kinds = {{.name = "cpu-1"}};
   for (const std::string& device : devices) {

@@ -41,7 +41,7 @@ export interface Run {
   segments: { device: string; ops: number; first: number; last: number; predicted: number; measured: Measured }[];
   events: { device: number; segment: number; sample: number; start: number; end: number }[];
   baselines: { name: string; latency: Measured; total_completion: Measured | null; per_second: number | null; speedup: number | null }[];
-  outputs: { equal: boolean; difference: number | null } | null; // null: not compared
+  outputs: { equal: boolean; difference: number | null; precision: string | null; accuracy: string } | null; // null: not compared
 }
 
 export interface Plan {

@@ -27,7 +27,8 @@ export class Headline {
     const tile = (label: string, figure: string, note: string, className = '') =>
       h('div', { class: `tile ${className}` }, h('span', { class: 'label' }, label), h('strong', {}, figure), h('span', { class: 'note' }, note));
     const proven = plan.status === 'optimal';
-    const speedup = single && plan.value ? single.value / plan.value : null;
+    // A ratio of costs that are not valid says nothing.
+    const speedup = single && plan.value && problem.costs !== 'disturbed' ? single.value / plan.value : null;
     const compared = report.plans.length > 1 ? `, ${plural(report.plans.length, 'plan')} compared` : '';
     replace(this.element,
             h('p', { class: 'story', id: 'story' }, h('strong', {}, plan.story.limit), ` ${plan.story.help}`),
@@ -36,7 +37,7 @@ export class Headline {
             tile('Lower bound', timeText(plan.bound, problem.unit), `${oneLine(plan.method, 90)}${ifEstimated(report, '; estimated: ')}`),
             tile('Gap', proven ? '0 %' : percentText(plan.gap), proven ? 'proven optimal' : 'to the bound; the best plan may be nearer', proven ? 'good' : ''),
             single
-              ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}; ${against(speedup!)}${problem.error ? `, to within ${percentText(problem.error.ratios, 0)}` : ''}`)
+              ? tile('Best single device', timeText(single.value, problem.unit), `${oneLine(report.devices[single.device].name, 40)}${speedup === null ? '' : `; ${against(speedup)}${problem.error ? `, to within ${percentText(problem.error.ratios, 0)}` : ''}`}`)
               : tile('Best single device', '–', 'none can run and hold everything'),
             plan.run && h('p', { class: `measured ${plan.run.measured.valid ? '' : 'doubtful'}`, id: 'measured' },
                           ...measuredText(plan.run, plan, problem.unit)));
@@ -47,8 +48,7 @@ export class Headline {
 function measuredText(run: Run, { value: predicted, objective }: Plan, unit: string): (Node | string)[] {
   const { valid, median, low, high, kept, rejected } = run.measured;
   const what = objective === 'throughput' ? 'blocks of samples' : 'samples';
-  const outputs = run.outputs === null ? 'outputs not compared'
-    : run.outputs.equal ? 'outputs equal to the unsplit model’s' : 'OUTPUTS NOT EQUAL to the unsplit model’s';
+  const outputs = outputsText(run.outputs);
   const ended = run.interrupted ? '; interrupted' : '';
   const said = `predicted ${timeText(predicted, unit)}`;
   if (!valid || median === null) {
@@ -60,6 +60,12 @@ function measuredText(run: Run, { value: predicted, objective }: Plan, unit: str
   const off = predicted !== null && median > 0 ? ` (off by ${signedPercent(predicted / median - 1)})` : '';
   return [h('strong', {}, `Run on the real devices: ${said}, measured ${timeText(median, unit)}${off}`),
           ` – ${timeText(low, unit)} to ${timeText(high, unit)} in the middle 80 % of ${kept} ${what}; ${outputs}${ended}`];
+}
+
+function outputsText(outputs: Run['outputs']): string {
+  if (outputs === null) return 'outputs not compared';
+  const equal = outputs.equal ? 'outputs equal to the unsplit model’s' : 'OUTPUTS NOT EQUAL to the unsplit model’s';
+  return equal + (outputs.precision ? ` in ${outputs.precision}` : '') + (outputs.accuracy ? `; ${outputs.accuracy}` : '');
 }
 
 // How a plan compares with the best single device.

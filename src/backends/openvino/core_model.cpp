@@ -1,12 +1,14 @@
 #include "backends/openvino/core_model.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <sstream>
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openvino/op/ops.hpp>
 
 #include "backends/openvino/borders.h"
@@ -53,6 +55,35 @@ bool supports(const ov::Core& core, const std::string& device, const std::string
   return std::find(known.begin(), known.end(), property) != known.end();
 }
 
+struct PrecisionName {
+  Precision precision;
+  ov::element::Type type;
+  const char* capability;  // as devices list it
+};
+const std::array<PrecisionName, 3> kPrecisions{{
+    {Precision::f32, ov::element::f32, "FP32"},
+    {Precision::bf16, ov::element::bf16, "BF16"},
+    {Precision::f16, ov::element::f16, "FP16"},
+}};
+
+// Nothing where the device is to choose. Throws RuntimeError for what it does not have.
+ov::AnyMap properties_of(Precision precision, const ov::Core& core, const std::string& device) {
+  if (precision == Precision::by_default) return {};
+  const std::vector<std::string> able = core.get_property(device, ov::device::capabilities);
+  std::vector<std::string_view> names;
+  ov::AnyMap properties;
+  for (const PrecisionName& each : kPrecisions) {
+    if (std::ranges::find(able, each.capability) == able.end()) continue;
+    names.push_back(name_of(each.precision));
+    if (each.precision == precision) properties = {ov::hint::inference_precision(each.type)};
+  }
+  if (!properties.empty() && supports(core, device, ov::hint::inference_precision.name())) {
+    return properties;
+  }
+  throw RuntimeError(fmt::format("'{}' does not compute in {} here, only in: {}", device,
+                                 name_of(precision), fmt::join(names, ", ")));
+}
+
 SerialisedModel written(const std::shared_ptr<ov::Model>& model) {
   std::ostringstream graph;
   std::ostringstream weights;
@@ -81,8 +112,8 @@ ov::Output<ov::Node> copy_constant(const ov::Output<ov::Node>& tensor,
 
 }  // namespace
 
-CoreModel::CoreModel(ov::Core& core, std::shared_ptr<ov::Model> model)
-    : core_(core), model_(std::move(model)) {
+CoreModel::CoreModel(ov::Core& core, std::shared_ptr<ov::Model> model, Precision precision)
+    : core_(core), model_(std::move(model)), precision_(precision) {
   find_constants();
   build_graph();
 }
@@ -273,13 +304,14 @@ std::unique_ptr<CompiledPart> CoreModel::compile(std::span<const std::size_t> op
     return this->part(ops, keeps_channels_last(core_) ? images_ : std::set<TensorKey>{});
   };
   Part part = ops.size() == nodes_.size() ? whole() : cut();
-  ov::AnyMap properties{ov::enable_profiling(options.counters)};
-  // Where a device would choose bf16 or f16 by itself, small differences of outputs would be
-  // hidden.
-  if (supports(core_, options.device, ov::hint::inference_precision.name())) {
-    properties.insert(ov::hint::inference_precision(ov::element::f32));
-  }
-  if (options.device == "CPU") {
+  ov::AnyMap properties =
+      properties_of(options.precision.value_or(precision_), core_, options.device);
+  if (options.counters) properties.insert(ov::enable_profiling(true));
+  if (options.hint) {
+    properties.insert(ov::hint::performance_mode(*options.hint == Hint::latency
+                                                     ? ov::hint::PerformanceMode::LATENCY
+                                                     : ov::hint::PerformanceMode::THROUGHPUT));
+  } else if (options.device == "CPU") {
     if (options.threads > 1) make_helper_threads(core_);
     properties.insert({ov::hint::enable_cpu_pinning(options.pinned),
                        ov::num_streams(options.streams),

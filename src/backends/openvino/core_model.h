@@ -15,7 +15,7 @@ namespace placewright::openvino {
 class CoreModel final : public NeuralModel {
  public:
   // Renames nodes where names are not unique, so that counters lead back to one op.
-  CoreModel(ov::Core& core, std::shared_ptr<ov::Model> model);
+  CoreModel(ov::Core& core, std::shared_ptr<ov::Model> model, Precision precision);
 
   [[nodiscard]] const ModelGraph& graph() const override { return graph_; }
   [[nodiscard]] std::unique_ptr<CompiledPart> compile(std::span<const std::size_t> ops,
@@ -43,6 +43,7 @@ class CoreModel final : public NeuralModel {
 
   ov::Core& core_;
   std::shared_ptr<ov::Model> model_;
+  Precision precision_;
   ModelGraph graph_;
   std::vector<std::shared_ptr<ov::Node>> nodes_;              // by op
   std::unordered_map<const ov::Node*, std::size_t> numbers_;  // ops, and inputs by parameter

@@ -57,6 +57,9 @@ class CorePart final : public CompiledPart {
   [[nodiscard]] const std::vector<TensorKey>& inputs() const override { return inputs_; }
   [[nodiscard]] const std::vector<TensorKey>& outputs() const override { return outputs_; }
   [[nodiscard]] Precision precision() const override;
+  [[nodiscard]] std::size_t advised_requests() const override {
+    return compiled_.get_property(ov::optimal_number_of_infer_requests);
+  }
   [[nodiscard]] std::vector<ExecutedNode> executed() const override;
   [[nodiscard]] std::unique_ptr<Request> request() override;
 

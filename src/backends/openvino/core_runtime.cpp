@@ -184,12 +184,12 @@ ModelSignature CoreRuntime::signature(const std::string& path, const Shapes& sha
   return signature;
 }
 
-std::unique_ptr<NeuralModel> CoreRuntime::read(const std::string& path,
-                                               const Shapes& shapes) const {
+std::unique_ptr<NeuralModel> CoreRuntime::read(const std::string& path, const Shapes& shapes,
+                                               Precision precision) const {
   const std::vector<std::string> first = names_of(*opened(core_, path, shapes));
   const std::shared_ptr<ov::Model> model = opened(core_, path, shapes);
   replace_made_up_names(*model, first);
-  return std::make_unique<CoreModel>(core_, model);
+  return std::make_unique<CoreModel>(core_, model, precision);
 }
 
 std::unique_ptr<Buffer> CoreRuntime::allocate(const std::string& /*device*/,

@@ -14,8 +14,8 @@ class CoreRuntime final : public Runtime {
   [[nodiscard]] std::vector<RuntimeDevice> devices() const override;
   [[nodiscard]] ModelSignature signature(const std::string& path,
                                          const Shapes& shapes) const override;
-  [[nodiscard]] std::unique_ptr<NeuralModel> read(const std::string& path,
-                                                  const Shapes& shapes) const override;
+  [[nodiscard]] std::unique_ptr<NeuralModel> read(const std::string& path, const Shapes& shapes,
+                                                  Precision precision) const override;
   [[nodiscard]] std::unique_ptr<Buffer> allocate(const std::string& device,
                                                  std::size_t size) const override;
   void copy(const Buffer& from, Buffer& to) const override;

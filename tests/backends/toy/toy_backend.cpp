@@ -206,15 +206,17 @@ class ToyRequest final : public Request {
   std::atomic<bool> stopping_{false};
 };
 
+Precision precision_of(const std::string& device) {
+  return device == "toy:1" ? Precision::f16 : Precision::f32;
+}
+
 class ToyPart final : public CompiledPart {
  public:
   explicit ToyPart(std::shared_ptr<Program> program) : program_(std::move(program)) {}
 
   [[nodiscard]] const std::vector<TensorKey>& inputs() const override { return program_->inputs; }
   [[nodiscard]] const std::vector<TensorKey>& outputs() const override { return program_->outputs; }
-  [[nodiscard]] Precision precision() const override {
-    return program_->device == "toy:1" ? Precision::f16 : Precision::f32;
-  }
+  [[nodiscard]] Precision precision() const override { return precision_of(program_->device); }
   [[nodiscard]] std::vector<ExecutedNode> executed() const override {
     std::map<std::size_t, ExecutedNode> nodes;
     for (const std::size_t op : program_->ops) {
@@ -242,7 +244,8 @@ class ToyPart final : public CompiledPart {
 
 class ToyModel final : public NeuralModel {
  public:
-  ToyModel(const std::string& path, const Shapes& shapes) {
+  ToyModel(const std::string& path, const Shapes& shapes, Precision precision)
+      : precision_(precision) {
     std::ifstream file(path);
     if (!file) throw InputError(path, "", "there is no such file");
     if (!shapes.empty()) throw InputError(path, "", "its shapes are fixed");
@@ -253,6 +256,12 @@ class ToyModel final : public NeuralModel {
 
   [[nodiscard]] std::unique_ptr<CompiledPart> compile(
       std::span<const std::size_t> ops, const CompileOptions& options) const override {
+    const Precision asked = options.precision.value_or(precision_);
+    if (asked != Precision::by_default && asked != precision_of(options.device)) {
+      throw RuntimeError(fmt::format("'{}' does not compute in {} here, only in: {}",
+                                     options.device, name_of(asked),
+                                     name_of(precision_of(options.device))));
+    }
     auto program = std::make_shared<Program>();
     program->device = options.device;
     program->ops.assign(ops.begin(), ops.end());
@@ -371,8 +380,9 @@ class ToyModel final : public NeuralModel {
   }
 
   ModelGraph graph_;
-  std::vector<Node> nodes_;                   // by op
+  std::vector<Node> nodes_;  // by op
   std::map<std::string, TensorKey> tensors_;  // by name
+  Precision precision_;
 };
 
 // Nobody else uses the device.
@@ -388,7 +398,7 @@ class ToyRuntime final : public Runtime {
   [[nodiscard]] std::vector<RuntimeDevice> devices() const override { return toy_devices(); }
   [[nodiscard]] ModelSignature signature(const std::string& path,
                                          const Shapes& shapes) const override {
-    const ToyModel model(path, shapes);
+    const ToyModel model(path, shapes, Precision::by_default);
     ModelSignature signature;
     const auto port = [](const std::string& name, const TensorType& type) {
       return PortSignature{name, type.element,
@@ -403,9 +413,9 @@ class ToyRuntime final : public Runtime {
     }
     return signature;
   }
-  [[nodiscard]] std::unique_ptr<NeuralModel> read(const std::string& path,
-                                                  const Shapes& shapes) const override {
-    return std::make_unique<ToyModel>(path, shapes);
+  [[nodiscard]] std::unique_ptr<NeuralModel> read(const std::string& path, const Shapes& shapes,
+                                                  Precision precision) const override {
+    return std::make_unique<ToyModel>(path, shapes, precision);
   }
   [[nodiscard]] std::unique_ptr<Buffer> allocate(const std::string& device,
                                                  std::size_t size) const override {
