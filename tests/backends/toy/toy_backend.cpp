@@ -380,7 +380,7 @@ class ToyModel final : public NeuralModel {
   }
 
   ModelGraph graph_;
-  std::vector<Node> nodes_;  // by op
+  std::vector<Node> nodes_;                   // by op
   std::map<std::string, TensorKey> tensors_;  // by name
   Precision precision_;
 };
