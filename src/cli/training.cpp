@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "analysis/training_what_if.h"
 #include "cli/choice_option.h"
 #include "cli/interruption.h"
 #include "cli/number_option.h"
@@ -22,6 +23,7 @@
 #include "formats/training_constants.h"
 #include "formats/training_export.h"
 #include "planners/training/training_planner.h"
+#include "report/line_chart.h"
 #include "verify/training.h"
 
 namespace placewright::cli {
@@ -208,6 +210,37 @@ void print_outcome(const TrainingProblem& problem, const TrainingAnswer& answer,
   }
 }
 
+RecordTable<TrainingVariant> variant_table() {
+  const auto known = [](auto TrainingVariant::*member) {
+    return [member](const TrainingVariant& variant) {
+      return variant.planned ? Json(variant.*member) : Json(nullptr);
+    };
+  };
+  return RecordTable<TrainingVariant>({
+      {"cluster", "cluster", words(), [](const auto& variant) { return variant.name; }},
+      {"nodes", kNoTitle, words(), [](const auto& variant) { return variant.counts; }},
+      {"gpus", "GPUs in use", number("{}"), known(&TrainingVariant::gpus)},
+      {"seconds", "step (s)", number("{:.4g}"), known(&TrainingVariant::seconds)},
+      {"price", "price", number("{:.4g}"), known(&TrainingVariant::price)},
+      {"efficient", "efficient", words(), [](const auto& variant) { return variant.efficient; }},
+  });
+}
+
+// Price against time: the efficient variants as a line.
+std::vector<LineChart> price_charts(const TrainingProblem& problem,
+                                    const std::vector<TrainingVariant>& variants) {
+  ChartLine line{"efficient", {}};
+  for (const TrainingVariant& variant : variants) {
+    if (variant.efficient) line.points.push_back({variant.seconds, variant.price});
+  }
+  std::ranges::sort(line.points, {}, &ChartPoint::x);
+  return {{.title = problem.name,
+           .subtitle = "clusters that no other beats in both",
+           .x_title = "seconds of a step",
+           .y_title = "price of a step",
+           .lines = {std::move(line)}}};
+}
+
 }  // namespace
 
 std::optional<ExitCode> check_training(const std::string& path, const OutputOptions& output) {
@@ -284,6 +317,26 @@ std::optional<ExitCode> plan_training_problem(const std::string& path, double se
   if (written != "-") print_outcome(problem, answer, output);
   if (!written.empty()) write_whole(written, write_training_plan(problem, answer));
   return ExitCode::success;
+}
+
+std::optional<ExitCode> what_if_training(const std::string& path, double seconds,
+                                         const std::string& csv, const std::string& chart,
+                                         const OutputOptions& output) {
+  const auto file = opened(path, "training-problem", read_training_problem, output);
+  if (!file) return std::nullopt;
+  const Interruption interruption;
+  const std::vector<TrainingVariant> variants =
+      vary_training_cluster(file->problem, {.seconds = seconds, .stop = interruption.flag()});
+  const RecordTable<TrainingVariant> table = variant_table();
+  if (output.json) {
+    print_json(
+        {{"objective", name_of(file->problem.objective)}, {"variants", table.json(variants)}});
+  } else if (!output.quiet && csv != "-") {
+    fmt::print("{}", table.text(variants));
+  }
+  if (!csv.empty()) write_whole(csv, table.csv(variants));
+  if (!chart.empty()) write_whole(chart, svg_text(price_charts(file->problem, variants)));
+  return variants.front().planned ? ExitCode::success : ExitCode::no;
 }
 
 std::optional<ExitCode> export_training(const std::string& path, const std::string& target,

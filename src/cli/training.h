@@ -20,6 +20,11 @@ std::optional<ExitCode> plan_training_problem(const std::string& path, double se
                                               const std::string& written,
                                               const OutputOptions& output);
 
+// `whatif PROBLEM`; empty paths: no such file.
+std::optional<ExitCode> what_if_training(const std::string& path, double seconds,
+                                         const std::string& csv, const std::string& chart,
+                                         const OutputOptions& output);
+
 // `export PLAN --to TARGET -o PATH`.
 std::optional<ExitCode> export_training(const std::string& path, const std::string& target,
                                         const std::string& written, const OutputOptions& output);

@@ -18,6 +18,7 @@
 #include "cli/record_table.h"
 #include "cli/status_line.h"
 #include "cli/text.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "formats/catalogue.h"
 #include "formats/cluster_json.h"
@@ -41,6 +42,7 @@ constexpr const char* kExamples =
     "  placewright whatif model.json --without T4       a device, or all of a kind\n"
     "  placewright whatif model.json --device-sets      which devices are worth having\n"
     "  placewright whatif model.json --add A100-80GB --link NVLink-3=0.4    what to buy\n"
+    "  placewright whatif cluster.json --chart prices.svg   training: other clusters, price, time\n"
     "\n"
     "Values are separated by commas; 1-4 stands for 1,2,3,4. --devices counts devices (of a host\n"
     "interconnect: accelerators), the others are factors. --time-limit is for each point.";
@@ -316,6 +318,10 @@ std::string value_title(const ProblemDraft& draft) {
 }
 
 ExitCode what_if_verb(const WhatIfOptions& options) {
+  if (const auto done = what_if_training(options.problem.path, options.budget.budget().seconds,
+                                         options.csv, options.chart, options.output)) {
+    return *done;
+  }
   WhatIfGrid grid = grid_of(options);
   PlanRequest request{.planner = options.planner, .budget = options.budget.budget()};
   ProblemFile file = options.problem.read(options.output);

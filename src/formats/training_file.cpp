@@ -264,12 +264,6 @@ void read_problem_fields(JsonValue root, TrainingProblem& problem, TrainingReadi
 
 }  // namespace
 
-std::string pool_name(const TrainingProblem& problem, std::size_t pool) {
-  const NodePool& nodes = problem.pools[pool];
-  const std::string& kind = problem.kinds[nodes.kind].name;
-  return nodes.zone.empty() ? kind : fmt::format("{}@{}", kind, nodes.zone);
-}
-
 bool is_training_file(std::string_view text, std::string_view kind) {
   constexpr std::string_view kKey = "\"placewright\"";
   for (std::size_t at = text.find(kKey); at != std::string_view::npos;

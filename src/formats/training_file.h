@@ -27,9 +27,6 @@
 
 namespace placewright {
 
-// Pools have no names of their own: "KIND@ZONE", or "KIND" where the zone is empty.
-std::string pool_name(const TrainingProblem& problem, std::size_t pool);
-
 // Whether the text says that it is a file of this kind ("training-problem", "training-plan").
 bool is_training_file(std::string_view text, std::string_view kind);
 

@@ -18,6 +18,12 @@ const LayerTimes* TrainingProblem::times_of(std::size_t kind, int degree, int mi
   return found == times.end() ? nullptr : &*found;
 }
 
+std::string pool_name(const TrainingProblem& problem, std::size_t pool) {
+  const NodePool& nodes = problem.pools[pool];
+  const std::string& kind = problem.kinds[nodes.kind].name;
+  return nodes.zone.empty() ? kind : kind + "@" + nodes.zone;
+}
+
 int gpus_of(const TrainingPlan& plan) {
   int gpus = 0;
   for (const TrainingStage& stage : plan.stages) {

@@ -96,6 +96,9 @@ struct TrainingProblem {
   [[nodiscard]] const LayerTimes* times_of(std::size_t kind, int degree, int micro_batch) const;
 };
 
+// Pools have no names of their own: "KIND@ZONE", or "KIND" where the zone is empty.
+std::string pool_name(const TrainingProblem& problem, std::size_t pool);
+
 // A group of `degree` GPUs of one node, and how many micro-batches of the step pass through it.
 struct StageReplica {
   std::size_t pool = 0;

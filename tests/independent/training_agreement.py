@@ -192,6 +192,26 @@ class Exports(unittest.TestCase):
             self.assertIn("micro-batches; the tool gives each as many", told)
 
 
+class OtherClusters(unittest.TestCase):
+    def test_a_slow_node_is_left_out_and_more_nodes_are_never_worse(self):
+        with tempfile.TemporaryDirectory() as folder:
+            problem = pathlib.Path(folder) / "problem.json"
+            chart = pathlib.Path(folder) / "prices.svg"
+            self.assertEqual(run("import", SAILOR, "--format", "sailor", "--model", "OPT-350", "--batch", 256,
+                                 "--node", "GH-96=2", "--node", "Titan-RTX=1", "--price", "GH-96=4", "--price",
+                                 "Titan-RTX=0.5", "-o", problem)[0], 0)
+            code, printed, _ = run("whatif", problem, "--json", "--chart", chart)
+            self.assertEqual(code, 0)
+            found = {variant["cluster"]: variant for variant in json.loads(printed)["variants"]}
+            whole = found["as it is"]
+            self.assertEqual(found["without Titan-RTX@us-central1-a"]["seconds"], whole["seconds"])
+            self.assertGreater(found["without GH-96@us-central1-a"]["seconds"], 5 * whole["seconds"])
+            for variant in found.values():
+                if all(more >= now for more, now in zip(variant["nodes"], whole["nodes"], strict=True)):
+                    self.assertLessEqual(variant["seconds"], whole["seconds"])
+            self.assertIn("<svg", chart.read_text())
+
+
 class PublishedPlans(unittest.TestCase):
     def predictions(self, *arguments):
         done = subprocess.run([SAILOR / "predict", SAILOR, *map(str, arguments)], capture_output=True, text=True,
