@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "backends/model_files.h"
@@ -112,12 +113,22 @@ void require_known(const ServerSettings& settings) {
   }
 }
 
+// An open file that no other user can read, as arguments can be: the text holds the clients' token.
+int file_in_memory(const std::string& text) {
+  const int file = memfd_create("settings", 0);
+  if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw RuntimeError(
+        fmt::format("the server's settings cannot be kept: {}", std::strerror(errno)));
+  }
+  return file;
+}
+
 }  // namespace
 
 void ServeStartOptions::add_to(CLI::App& verb) {
   verb.add_option("--folder", folder, "Serve the models in this folder, and watch it")
       ->type_name("FOLDER");
-  add_repeated(verb, "--shape", shapes, "[MODEL:][INPUT=]SHAPE", "Shape of an open input");
+  model.add_to(verb);
   verb.add_option("--http", http, "Where HTTP listens, or 'none'")
       ->type_name("HOST:PORT")
       ->capture_default_str();
@@ -145,10 +156,14 @@ ExitCode start_serving(const std::vector<std::string>& models, const ServiceOpti
   if (!options.client_authority.empty() && options.certificate.empty()) {
     throw UsageError("--tls-clients needs --tls-certificate and --tls-key");
   }
+  if (models.empty() && !options.model.shapes.empty()) {
+    throw UsageError("--shape: name the model's file; models in --folder need fixed shapes");
+  }
   ServerSettings settings;
   settings.models = models;
   settings.folder = options.folder;
-  settings.shapes = options.shapes;
+  settings.shapes = options.model.shapes;
+  settings.precision = options.model.precision.value_or(Precision::by_default);
   settings.http = address("--http", options.http);
   settings.grpc = address("--grpc", options.grpc);
   if (settings.http.empty() && settings.grpc.empty()) {
@@ -175,8 +190,8 @@ ExitCode start_serving(const std::vector<std::string>& models, const ServiceOpti
         "placewright-server is not there: it is built where gRPC is (scripts/setup serving)");
   }
   const std::string program = servers.front().string();
-  const std::string text = settings_text(settings);
-  execl(program.c_str(), "placewright-server", text.c_str(), static_cast<char*>(nullptr));
+  const std::string file = fmt::format("/proc/self/fd/{}", file_in_memory(settings_text(settings)));
+  execl(program.c_str(), "placewright-server", file.c_str(), static_cast<char*>(nullptr));
   throw RuntimeError(fmt::format("{} cannot be started: {}", program, std::strerror(errno)));
 }
 

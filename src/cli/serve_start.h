@@ -8,6 +8,7 @@
 
 #include <CLI/App.hpp>
 
+#include "cli/device_options.h"
 #include "cli/exit_code.h"
 #include "cli/serve_options.h"
 
@@ -15,7 +16,7 @@ namespace placewright::cli {
 
 struct ServeStartOptions {
   std::string folder;
-  std::vector<std::string> shapes;
+  ModelOptions model;
   std::string http = "127.0.0.1:8000";
   std::string grpc = "127.0.0.1:8001";
   std::string token_file;

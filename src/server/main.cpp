@@ -1,5 +1,5 @@
-// The server that `placewright serve` becomes: its one argument is what serving/server_settings.h
-// writes.
+// The server that `placewright serve` becomes: its one argument is a file with what
+// serving/server_settings.h writes.
 //
 // An executable of its own, since gRPC brings a protobuf that must not meet the one inside
 // OpenVINO's wheel. It says where it listens on standard output, a line for each front, and what
@@ -16,6 +16,7 @@
 
 #include "formats/input_error.h"
 #include "formats/printable.h"
+#include "formats/text_file.h"
 #include "server/fronts.h"
 
 namespace placewright::server {
@@ -51,8 +52,8 @@ void serve_until_signal(const sigset_t& signals, ModelService& service, bool wat
   }
 }
 
-int run(const std::string& text) {
-  const ServerSettings settings = parse_settings(text);
+int run(const std::string& path) {
+  const ServerSettings settings = parse_settings(read_whole(path));
   // Every thread inherits the mask, and only this one takes the signals.
   sigset_t signals;
   sigemptyset(&signals);

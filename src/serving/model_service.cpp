@@ -200,8 +200,9 @@ ModelCuts ModelService::cuts_of(const NeuralModel& model, const Found& found) co
   const MeasureOptions measure{.repeat = 15, .seconds = 5};
   const KeptCuts kept(settings_.cache);
   const std::string key =
-      fmt::format("{} {} {} {} {}", digest_of_file(found.path), fmt::join(settings_.shapes, " "),
-                  runtime_named(target_.backend).version(), processor_name(), name_of(target_));
+      fmt::format("{} {} {} {} {} {}", digest_of_file(found.path), fmt::join(settings_.shapes, " "),
+                  name_of(settings_.precision), runtime_named(target_.backend).version(),
+                  processor_name(), name_of(target_));
   std::optional<ModelCuts> whole = kept.find(key);
   if (!whole) {
     whole = ModelCuts{.whole = measure_whole(model, target_, measure)};
@@ -232,11 +233,10 @@ void ModelService::serve(const Found& found) {
       throw InputError(found.path, "", "is no model that a backend reads");
     }
     const std::vector<ModelFile> files = model_files(settings_.models, settings_.shapes);
-    const auto file = std::ranges::find(files, found.path, &ModelFile::path);
-    const std::vector<std::string> shapes =
-        file == files.end() ? std::vector<std::string>() : file->shapes;
-    std::shared_ptr<const NeuralModel> model =
-        runtime_named(backend->name).read(found.path, shapes_named(shapes));
+    const auto named = std::ranges::find(files, found.path, &ModelFile::path);
+    ModelFile file = named == files.end() ? ModelFile{.path = found.path} : *named;
+    file.precision = settings_.precision;
+    std::shared_ptr<const NeuralModel> model = read_model(runtime_named(backend->name), file);
     require_datatypes(*model, found.path);
     ModelCuts cuts = cuts_of(*model, found);
     auto version = std::make_shared<ServedVersion>();

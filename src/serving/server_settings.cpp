@@ -16,6 +16,7 @@ template <>
 inline constexpr auto kFields<ServerSettings> =
     std::tuple{optional("models", &ServerSettings::models),
                optional("shapes", &ServerSettings::shapes),
+               optional("precision", &ServerSettings::precision),
                optional("folder", &ServerSettings::folder),
                optional("http", &ServerSettings::http),
                optional("grpc", &ServerSettings::grpc),

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "problem/precision.h"
 #include "serving/scheduler.h"
 
 namespace placewright {
@@ -23,8 +24,9 @@ struct ClassSetting {
 struct ServerSettings {
   std::vector<std::string> models;  // files
   std::vector<std::string> shapes;  // of open inputs
-  std::string folder;               // of models; empty: none
-  std::string http;                 // "HOST:PORT"; empty: not served
+  Precision precision = Precision::by_default;
+  std::string folder;  // of models; empty: none
+  std::string http;    // "HOST:PORT"; empty: not served
   std::string grpc;
   std::string token;        // what clients must send; empty: nothing
   std::string certificate;  // TLS: files; empty: none
