@@ -1,6 +1,6 @@
-// Other clusters for the same training: each pool left out, with a node less, a node more and twice its
-// nodes, and an eighth, a quarter and a half of all. Each is planned anew. A larger cluster may run the
-// plan of a smaller one, so its answer is never worse.
+// Other clusters for the same training: each pool left out, with a node less, a node more and twice
+// its nodes, and an eighth, a quarter and a half of all. Each is planned anew. A larger cluster may
+// run the plan of a smaller one, so its answer is never worse.
 
 #pragma once
 
