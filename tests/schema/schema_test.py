@@ -258,7 +258,7 @@ class Outputs(SchemaTest):
         rows.write_text("model,time\nfirst,0\nsecond,5\n")
         document = self.output("serve-output", "serve", chains, "--simulate", rows, "--policy", "arrival")
         self.assertEqual(document["models"][2]["answered"], 2)
-        self.assertEqual(run("serve", chains)[0], 2)
+        self.assertEqual(run("serve", chains)[0], 3)  # no model
         self.assertEqual(run("serve", chains, "--rate", "third=1")[0], 2)
 
     def test_compare(self):
