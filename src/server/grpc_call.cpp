@@ -36,6 +36,18 @@ std::vector<std::byte> packed_contents(const std::string& name, const std::strin
       fmt::format("the input '{}': {} can be sent as raw contents only", name, datatype));
 }
 
+// Microseconds, as milliseconds.
+double timeout_of(const inference::InferParameter& parameter) {
+  switch (parameter.parameter_choice_case()) {
+    case inference::InferParameter::kInt64Param:
+      return static_cast<double>(parameter.int64_param()) / 1000;
+    case inference::InferParameter::kUint64Param:
+      return static_cast<double>(parameter.uint64_param()) / 1000;
+    default:
+      throw BadInference("the parameter 'timeout' is no whole number of microseconds");
+  }
+}
+
 }  // namespace
 
 InferenceCall call_of(const inference::ModelInferRequest& request) {
@@ -63,10 +75,8 @@ InferenceCall call_of(const inference::ModelInferRequest& request) {
     }
   }
   for (const auto& output : request.outputs()) call.outputs.push_back({output.name(), true});
-  const auto timeout = request.parameters().find("timeout");  // microseconds
-  if (timeout != request.parameters().end()) {
-    call.timeout = static_cast<double>(timeout->second.int64_param()) / 1000;
-  }
+  const auto timeout = request.parameters().find("timeout");
+  if (timeout != request.parameters().end()) call.timeout = timeout_of(timeout->second);
   return call;
 }
 

@@ -85,11 +85,14 @@ class InferReactor final : public ServerUnaryReactor {
       const auto version = asked.find(shared->call.model, shared->call.version);
       id = asked.infer(version, shared->call,
                        [this, shared, version, &response](const InferenceAnswer& answer) {
-                         if (answer.kind == AnswerKind::done) {
-                           fill_response(response, version->model->graph(), shared->call,
-                                         version->version, answer.outputs);
+                         Status given = status_of(answer);
+                         if (given.ok()) {
+                           given = attempted([&] {
+                             fill_response(response, version->model->graph(), shared->call,
+                                           version->version, answer.outputs);
+                           });
                          }
-                         Finish(status_of(answer));
+                         Finish(given);
                        });
     });
     if (!status.ok()) {

@@ -107,7 +107,12 @@ std::vector<ChosenOutput> chosen_outputs(const ModelGraph& graph, const Inferenc
       throw BadInference(fmt::format("the model has no output '{}'; its outputs are: {}",
                                      wanted.name, fmt::join(names_of_ports(graph.outputs), ", ")));
     }
-    chosen.push_back({static_cast<std::size_t>(found - graph.outputs.begin()), wanted.binary});
+    const auto number = static_cast<std::size_t>(found - graph.outputs.begin());
+    // Else a small request could have an answer of any size.
+    if (std::ranges::find(chosen, number, &ChosenOutput::number) != chosen.end()) {
+      throw BadInference(fmt::format("the output '{}' is there twice", wanted.name));
+    }
+    chosen.push_back({number, wanted.binary});
   }
   return chosen;
 }

@@ -54,7 +54,8 @@ struct InferenceCall {
 std::vector<std::span<const std::byte>> fitted_call(const ModelGraph& graph,
                                                     const InferenceCall& call);
 
-// Which outputs of the model are wanted, in which order. Throws BadInference for one that there is not.
+// Which outputs of the model are wanted, in which order. Throws BadInference for one that there is not, and for
+// one that is there twice.
 struct ChosenOutput {
   std::size_t number = 0;
   bool binary = false;

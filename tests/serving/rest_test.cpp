@@ -68,6 +68,10 @@ TEST(Rest, SaysWhatIsWrongInOneSentence) {
                         "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[2],"
                         "\"data\":[1,2]}],\"outputs\":[{\"name\":\"z\"}]}"),
               HasSubstr("no output 'z'"));
+  EXPECT_EQ(complaint(graph,
+                      "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[2],"
+                      "\"data\":[1,2]}],\"outputs\":[{\"name\":\"y\"},{\"name\":\"y\"}]}"),
+            "the output 'y' is there twice");
   EXPECT_THAT(complaint(graph,
                         "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"BYTES\",\"shape\":[2],"
                         "\"data\":[\"a\",\"b\"]}]}"),
