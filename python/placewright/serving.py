@@ -84,6 +84,11 @@ class Server:
                     return self
                 if len(words) == 2:
                     self._addresses[words[0]] = words[1]
+        except BaseException:
+            process.kill()
+            process.wait()
+            self._process = None
+            raise
         finally:
             timer.cancel()
         code = process.wait()

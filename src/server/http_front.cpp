@@ -24,6 +24,8 @@ using Words = std::vector<std::string>;
 constexpr int kBadRequest = 400;
 constexpr int kUnauthorized = 401;
 constexpr int kNotFound = 404;
+constexpr int kTooLarge = 413;
+constexpr const char* kTooLargeSentence = "the body is larger than the server accepts";
 constexpr int kClientLeft = 499;
 constexpr int kFault = 500;
 constexpr int kUnavailable = 503;
@@ -119,9 +121,8 @@ class HttpFront final : public Front {
     });
     server_->set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty()) return;
-      const bool large = response.status == 413;
-      set_error(response, response.status,
-                large ? "the body is larger than the server accepts" : "the request is malformed");
+      const bool large = response.status == kTooLarge;
+      set_error(response, response.status, large ? kTooLargeSentence : "the request is malformed");
     });
     const auto answer = [this](Handler handler) {
       return [this, handler](const httplib::Request& request, httplib::Response& response) {
@@ -129,10 +130,38 @@ class HttpFront final : public Front {
       };
     };
     server_->Get(".*", answer(&HttpFront::get));
-    server_->Post(".*", answer(&HttpFront::post));
+    server_->Post(".*", [this](const httplib::Request& request, httplib::Response& response,
+                               const httplib::ContentReader& reader) {
+      httplib::Request whole = request;
+      if (read_body(whole, response, reader)) attempt(whole, response, &HttpFront::post);
+    });
+  }
+
+  // The library limits what a client states, not what comes in chunks or unpacked. What is beyond
+  // the limit is read and forgotten, so that the next request on the connection is found.
+  bool read_body(httplib::Request& request, httplib::Response& response,
+                 const httplib::ContentReader& reader) const {
+    if (request.is_multipart_form_data()) {
+      reader([](const auto&) { return true; }, [](const char*, std::size_t) { return true; });
+      set_error(response, kBadRequest, "a form is no inference request, send JSON or binary data");
+      return false;
+    }
+    const auto limit = static_cast<std::size_t>(settings_.largest_body);
+    bool large = false;
+    const bool read = reader([&](const char* data, std::size_t size) {
+      large = large || size > limit - request.body.size();
+      if (!large) request.body.append(data, size);
+      return true;
+    });
+    if (read && large) set_error(response, kTooLarge, kTooLargeSentence);
+    return read && !large;
   }
 
   void attempt(const httplib::Request& request, httplib::Response& response, Handler handler) {
+    // Many ranges would make an answer of any size.
+    if (!request.ranges.empty()) {
+      return set_error(response, kBadRequest, "ranges of an answer cannot be asked for");
+    }
     const bool health = request.path.starts_with("/v2/health/");
     if (!settings_.token.empty() && !health &&
         !same_token(request.get_header_value("Authorization"), "Bearer " + settings_.token)) {

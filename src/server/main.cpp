@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
@@ -32,6 +34,8 @@ bool same_token(std::string_view given, std::string_view expected) {
 
 namespace {
 
+constexpr std::chrono::seconds kFarewell{10};
+
 void log_line(const std::string& line) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -39,16 +43,25 @@ void log_line(const std::string& line) {
              printable(line));
 }
 
-// Until SIGINT or SIGTERM; looks at the folder of models every now and then.
-void serve_until_signal(const sigset_t& signals, ModelService& service, bool watch) {
-  const timespec pause{.tv_sec = 2, .tv_nsec = 0};
-  while (true) {
-    const int signal = sigtimedwait(&signals, nullptr, &pause);
-    if (signal > 0) {
-      log_line("draining: no new requests, those that were accepted are answered");
+// Loads the models; looks at their folder every now and then.
+void load_until(const std::stop_token& stop, ModelService& service, bool watch) {
+  service.load_all();
+  if (stop.stop_requested()) return;
+  fmt::print("ready\n");
+  std::fflush(stdout);
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  while (watch) {
+    if (never.wait_for(lock, stop, std::chrono::seconds(2),
+                       [&] { return stop.stop_requested(); })) {
       return;
     }
-    if (watch) service.rescan();
+    try {
+      service.rescan();
+    } catch (const std::exception& error) {
+      log_line(fmt::format("the folder of models cannot be read: {}", error.what()));
+    }
   }
 }
 
@@ -71,13 +84,32 @@ int run(const std::string& path) {
     fmt::print("grpc {}\n", fronts.back()->address());
   }
   std::fflush(stdout);
-  service.load_all();
-  fmt::print("ready\n");
-  std::fflush(stdout);
-  serve_until_signal(signals, service, !settings.folder.empty());
+  // Beside this thread, so that a signal is heard while a model is loaded and measured.
+  std::atomic<bool> loading{true};
+  std::jthread loader([&](const std::stop_token& stop) {
+    try {
+      load_until(stop, service, !settings.folder.empty());
+    } catch (const std::exception& error) {
+      log_line(fmt::format("the models cannot be found: {}", error.what()));
+      std::_Exit(4);
+    }
+    loading = false;
+  });
+  int signal = 0;
+  sigwait(&signals, &signal);
+  log_line("draining: no new requests, those that were accepted are answered");
+  loader.request_stop();
   service.drain();
+  // Neither a slow client nor one that loads a model holds the end.
+  std::thread([] {
+    std::this_thread::sleep_for(kFarewell);
+    log_line("clients that have not read their answers are left");
+    std::_Exit(0);
+  }).detach();
   for (const auto& front : fronts) front->close();
   log_line("all accepted requests have been answered");
+  // Nobody waits for a model that is being loaded, which can take a minute.
+  if (loading) std::_Exit(0);
   return 0;
 }
 

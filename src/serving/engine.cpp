@@ -188,7 +188,10 @@ void Engine::cancel(RequestId request) {
   std::vector<Told> told;
   {
     const std::lock_guard lock(mutex_);
-    if (!pending_.contains(request) || !scheduler_.cancel(request)) return;
+    const auto found = pending_.find(request);
+    if (found == pending_.end() || !scheduler_.cancel(request)) return;
+    const ModelNumber model = found->second.job.model;
+    if (leaving_.contains(model)) let_go(model);
     settle(request, AnswerKind::cancelled, "the client has cancelled the request", told);
   }
   tell(told);

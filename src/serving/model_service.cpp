@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -66,6 +67,16 @@ void require_datatypes(const NeuralModel& model, const std::string& path) {
   }
 }
 
+// As the value of a label has it between quotes.
+std::string label_of(const std::string& text) {
+  std::string label;
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') label += '\\';
+    label += letter == '\n' ? std::string("\\n") : std::string(1, letter);
+  }
+  return label;
+}
+
 }  // namespace
 
 void LatencyHistogram::add(double milliseconds) {
@@ -99,13 +110,22 @@ std::vector<ModelService::Found> ModelService::found() const {
     all.push_back({model_name_of(path), "1", path, stamp_of(path)});
   }
   if (!settings_.folder.empty()) add_from_folder(all);
+  // The first of a name and version, or two files would replace each other for ever.
+  std::ranges::sort(all.begin() + static_cast<std::ptrdiff_t>(settings_.models.size()), all.end(),
+                    {}, &Found::path);
+  std::set<std::pair<std::string, std::optional<long>>> seen;
+  std::erase_if(all, [&](const Found& each) {
+    return !seen.emplace(each.name, version_number(each.version)).second;
+  });
   return all;
 }
 
 void ModelService::add_from_folder(std::vector<Found>& all) const {
   const auto add = [&](const std::string& name, const std::string& version, const fs::path& path) {
     if (backend_reading(path.string()) == nullptr) return;
-    if (!lies_in(path, settings_.folder)) return;
+    // A pipe would be read for ever.
+    std::error_code failed;
+    if (!fs::is_regular_file(path, failed) || !lies_in(path, settings_.folder)) return;
     all.push_back({name, version, path.string(), stamp_of(path)});
   };
   std::error_code failed;
@@ -150,6 +170,12 @@ void ModelService::rescan() {
   std::vector<std::pair<std::string, std::string>> gone;
   {
     const std::lock_guard lock(mutex_);
+    std::erase_if(stamps_, [&](const auto& each) { return !there.contains(each.first); });
+    std::erase_if(failed_, [&](const auto& each) {
+      return std::ranges::none_of(all, [&](const Found& other) {
+        return std::pair(other.name, other.version) == each.first;
+      });
+    });
     for (const auto& [name, versions] : served_) {
       for (const auto& [number, version] : versions) {
         if (!there.contains(version->path)) gone.emplace_back(name, version->version);
@@ -245,19 +271,39 @@ void ModelService::serve(const Found& found) {
     version->path = found.path;
     version->model = std::make_shared<LoadedModel>(std::move(model), target_, std::move(cuts));
     version->number = engine_.add(version->model, found.name, class_of(settings_, found.name));
-    retire(found.name, found.version);
-    const ModelCuts& used = version->model->cuts();
-    say(fmt::format("model '{}' version {} is ready: {:.2f} ms, {} segments", found.name,
-                    found.version, used.whole, std::max<std::size_t>(used.segments.size(), 1)));
-    const std::lock_guard lock(mutex_);
-    failed_.erase({found.name, found.version});
-    stamps_[found.path] = found.stamp;  // gone with the one before
-    served_[found.name][version_number(found.version).value_or(1)] = std::move(version);
+    publish(std::move(version));
   } catch (const std::exception& error) {
     const std::lock_guard lock(mutex_);
     failed_[{found.name, found.version}] = error.what();
     throw;
   }
+}
+
+// In place of the one before, if any: there is no moment without one.
+void ModelService::publish(std::shared_ptr<ServedVersion> version) {
+  const ModelCuts& cuts = version->model->cuts();
+  std::string line =
+      fmt::format("model '{}' version {} is ready: {:.2f} ms, {} segments", version->name,
+                  version->version, cuts.whole, std::max<std::size_t>(cuts.segments.size(), 1));
+  std::shared_ptr<ServedVersion> old = version;
+  {
+    const std::lock_guard lock(mutex_);
+    failed_.erase({version->name, version->version});
+    if (unloaded_.contains(version->name)) {
+      line = fmt::format("model '{}' was unloaded while it was loaded", version->name);
+    } else {
+      old = std::exchange(served_[version->name][version_number(version->version).value_or(1)],
+                          version);
+      if (old != nullptr && old->path != version->path) stamps_.erase(old->path);
+    }
+  }
+  say(line);
+  if (old != nullptr) end(*old);
+}
+
+void ModelService::end(const ServedVersion& version) {
+  engine_.remove(version.number);
+  say(fmt::format("model '{}' version {} is unloaded", version.name, version.version));
 }
 
 void ModelService::retire(const std::string& name, const std::string& version) {
@@ -273,8 +319,7 @@ void ModelService::retire(const std::string& name, const std::string& version) {
     if (versions->second.empty()) served_.erase(versions);
     stamps_.erase(old->path);
   }
-  engine_.remove(old->number);
-  say(fmt::format("model '{}' version {} is unloaded", name, version));
+  end(*old);
 }
 
 std::shared_ptr<ServedVersion> ModelService::find(const std::string& name,
@@ -358,7 +403,7 @@ std::string ModelService::metrics() const {
   std::string latency = "# TYPE placewright_latency_seconds histogram\n";
   for (const auto& version : all) {
     const std::string labels =
-        fmt::format("model=\"{}\",version=\"{}\"", version->name, version->version);
+        fmt::format("model=\"{}\",version=\"{}\"", label_of(version->name), version->version);
     for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
       requests += fmt::format("placewright_requests_total{{{},answer=\"{}\"}} {}\n", labels,
                               kKinds[kind], version->answers[kind].load());

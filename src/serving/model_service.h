@@ -101,6 +101,8 @@ class ModelService {
   [[nodiscard]] std::vector<Found> found() const;
   void add_from_folder(std::vector<Found>& all) const;
   void serve(const Found& found);
+  void publish(std::shared_ptr<ServedVersion> version);
+  void end(const ServedVersion& version);
   void retire(const std::string& name, const std::string& version);
   [[nodiscard]] ModelCuts cuts_of(const NeuralModel& model, const Found& found) const;
   [[nodiscard]] double quantum_with(double whole) const;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -118,6 +119,43 @@ def test_http_has_standard_codes(server: placewright.Server) -> None:
     assert f'placewright_requests_total{{model="{MODEL}",version="1",answer="done"}}' in text
 
 
+def test_a_body_is_limited_however_it_comes(server: placewright.Server) -> None:
+    path = f"http://{server.http}/v2/models/{MODEL}/infer"
+    packed = gzip.compress(b" " * 2_000_000)
+    assert len(packed) < 10_000
+    pieces = (b" " * 1000 for _ in range(2000))  # urllib sends an iterable in chunks
+    for body, headers in ((packed, {"Content-Encoding": "gzip"}), (pieces, {})):
+        with pytest.raises(urllib.error.HTTPError, match="413"):
+            urllib.request.urlopen(urllib.request.Request(path, body, headers), timeout=60)
+    ranges = {"Range": "bytes=" + ",".join(["0-"] * 100)}
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(urllib.request.Request(f"http://{server.http}/metrics", headers=ranges), timeout=60)
+    form = {"Content-Type": "multipart/form-data; boundary=x"}
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(urllib.request.Request(path, b"--x--", form), timeout=60)
+    # curl calls every body a form.
+    assert status(server, f"v2/models/{MODEL}/infer", b" " * 9000)[0] == 400
+
+
+@pytest.mark.parametrize("module", [tritonclient_http, tritonclient_grpc])
+def test_an_output_is_answered_once(server: placewright.Server, module: Any) -> None:
+    asked = client(server, module)
+    given, output = random_input(module, asked)
+    twice = [module.InferRequestedOutput(output)] * 2
+    with pytest.raises(Exception, match="is there twice"):
+        asked.infer(MODEL, [given], outputs=twice)
+
+
+def test_names_of_models_are_escaped_in_the_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    xml = made(tmp_path)
+    odd = xml.with_name('a"b\\c.xml')
+    xml.rename(odd)
+    xml.with_suffix(".bin").rename(odd.with_suffix(".bin"))
+    with placewright.Server([odd], grpc="none") as server:
+        assert 'model="a\\"b\\\\c",version="1"' in status(server, "metrics")[1]
+
+
 def wait_for(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 60
     while not condition():
@@ -135,6 +173,7 @@ def test_a_folder_is_served_and_models_come_and_go(tmp_path: Path, monkeypatch: 
     outside = tmp_path / "outside.xml"
     outside.write_text("<net/>")
     (tmp_path / "models" / "link.xml").symlink_to(outside)
+    os.mkfifo(tmp_path / "models" / "pipe.onnx")
     with placewright.Server(folder=str(tmp_path / "models"), grpc="none") as server:
         asked = client(server, tritonclient_http)
         assert asked.is_model_ready("small", "3")
@@ -173,6 +212,25 @@ def test_an_end_by_a_signal_is_clean(tmp_path: Path, monkeypatch: pytest.MonkeyP
     os.kill(server.pid, signal.SIGTERM)
     server.stop()
     assert server.log[-1].endswith("all accepted requests have been answered")
+
+
+def test_a_signal_is_heard_while_models_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    models: list[str] = []
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        models.append(str(made(folder).rename(folder / f"m{number}.xml")))
+        (folder / f"{MODEL}.bin").rename(folder / f"m{number}.bin")
+    command = [PROGRAM, "serve", *models, "--http", "127.0.0.1:0", "--grpc", "none"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http ")
+        process.send_signal(signal.SIGTERM)
+        printed, said = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert "ready" not in printed
+        assert said.splitlines()[-1].endswith("all accepted requests have been answered")
 
 
 def test_what_cannot_start_says_why(tmp_path: Path, server: placewright.Server) -> None:
