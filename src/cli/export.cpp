@@ -287,7 +287,9 @@ void add_export(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("export", "Write a plan for another program");
   const auto options = std::make_shared<ExportOptions>();
   options->plan.add_to(*verb);
-  verb->add_option("--to", options->target, fmt::format("{}", fmt::join(target_names(), ", ")))
+  verb->add_option("--to", options->target,
+                   fmt::format("{}; of training plans: megatron, deepspeed, vllm, sglang",
+                               fmt::join(target_names(), ", ")))
       ->required()
       ->type_name("TARGET");
   verb->add_option("-o,--output", options->path,

@@ -93,7 +93,8 @@ std::string headline(const Report& report) {
                               best != nullptr ? best->name : "what there is without a plan");
   }
   if (best->is_plan) {
-    return text + fmt::format("; the plan is the best without one: {}", best->name);
+    return text + fmt::format("; the plan is the same as {}, the fastest setting without a plan",
+                              best->name);
   }
   const Measured& other = report.run.rival(*best);
   const std::string rival =

@@ -35,7 +35,8 @@ void ServiceOptions::add_to(CLI::App& verb) {
   add_repeated(verb, "--objective", objectives, "[MODEL=]TIME",
                "Latency objective: '30ms'; later requests are refused (--late)");
   add_repeated(verb, "--priority", priorities, "[MODEL=]N", "The larger one first (0)");
-  add_repeated(verb, "--weight", weights, "[MODEL=]X", "Twice the weight, half the place (1)");
+  add_repeated(verb, "--weight", weights, "[MODEL=]X",
+               "A model of twice the weight counts as half as long (1)");
   add_repeated(verb, "--queue", queues, "[MODEL=]N", "Requests of a model that may wait (1000)");
 }
 

@@ -376,9 +376,9 @@ void SailorOptions::add_to(CLI::App& verb) {
       ->group(kGroup);
   add_repeated(verb, "--price", prices, "KIND=PRICE", "What a GPU costs for an hour")
       ->group(kGroup);
-  add_choice(verb, "--minimise", minimise, "Of the plans made for the problem")->group(kGroup);
+  add_choice(verb, "--minimise", minimise, "What plans of the problem minimise")->group(kGroup);
   add_number(verb, "--batch", batch, {1, 1000000}, "Samples of a step")->group(kGroup);
-  verb.add_option("--constants", constants, "What runs of clusters taught, by kinds of GPU")
+  verb.add_option("--constants", constants, "Constants fitted to real runs, by kind of GPU")
       ->type_name("FILE")
       ->group(kGroup);
 }
@@ -405,9 +405,10 @@ ExitCode import_sailor(const std::string& folder, const SailorOptions& options,
   }
   write_whole(written, text);
   if (!output.quiet && written != "-") {
-    fmt::print("{}: {}, {} layers, {} pools of nodes, {} samples of a step\n", written,
-               printable(file.problem.name), file.problem.layers(), file.problem.pools.size(),
-               file.problem.batch);
+    const std::size_t pools = file.problem.pools.size();
+    fmt::print("{}: {}, {} layers, {} {} of nodes, {} samples of a step\n", written,
+               printable(file.problem.name), file.problem.layers(), pools,
+               pools == 1 ? "pool" : "pools", file.problem.batch);
   }
   return ExitCode::success;
 }

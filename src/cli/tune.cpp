@@ -36,8 +36,9 @@ constexpr const char* kExamples =
     "  placewright tune problem.json --objective throughput --rounds 3 --corrected better.json\n"
     "\n"
     "Each round plans, runs the plan and corrects the costs by what its segments took. It ends\n"
-    "when predicted and measured agree within 5 %, when the same plan comes again, or after\n"
-    "--rounds. Then the best plan and the model uncut (several: one after the other) run in "
+    "when predicted and measured agree within 5 %, when the same placement has come three\n"
+    "times, or after --rounds. Then the best plan and the model uncut (several: one after the "
+    "other) run in "
     "turns,\n"
     "and the plan is kept only if it is faster.";
 

@@ -145,6 +145,9 @@ void ModelService::add_from_folder(std::vector<Found>& all) const {
 }
 
 void ModelService::load_all() {
+  for (const Found& each : found()) {
+    if (std::ranges::count(settings_.models, each.path) > 0) serve(each);
+  }
   rescan();
   loaded_ = true;
 }

@@ -65,7 +65,8 @@ class ModelService {
 
   ModelService(const ServerSettings& settings, Log log);
 
-  // All models that there are. One that cannot be loaded is said in the log, and not ready.
+  // All models that there are. A file that the server was started with must load, or this throws; one
+  // of the folder that cannot be loaded is said in the log, and not ready.
   void load_all();
   // From the folder or the files that the server was started with. Throws UnknownModel, InputError, RuntimeError.
   void load(const std::string& name);

@@ -188,7 +188,7 @@ class Tuner {
       tuning_.ending =
           fmt::format("predicted and measured agree within {:.0f} %", 100 * kAgreement);
     } else if (repeats()) {
-      tuning_.ending = "the same placement comes again";
+      tuning_.ending = "the same placement has come three times";
     } else if (request_.stop != nullptr && request_.stop->load()) {
       interrupt();
     } else if (tuning_.rounds.size() >= request_.rounds) {
