@@ -5,13 +5,13 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <httplib.h>
 #include <nlohmann/json.hpp>
 
 #include "backends/part_inputs.h"
 #include "formats/input_error.h"
 #include "formats/json_text.h"
 #include "server/fronts.h"
+#include "server/http_limits.h"
 #include "serving/rest_answer.h"
 #include "serving/rest_call.h"
 
@@ -67,18 +67,7 @@ std::optional<std::size_t> header_length(const httplib::Request& request) {
 class HttpFront final : public Front {
  public:
   HttpFront(const ServerSettings& settings, ModelService& service)
-      : service_(service), settings_(settings) {
-    const char* authority =
-        settings.client_authority.empty() ? nullptr : settings.client_authority.c_str();
-    if (settings.certificate.empty()) {
-      server_ = std::make_unique<httplib::Server>();
-    } else {
-      server_ = std::make_unique<httplib::SSLServer>(settings.certificate.c_str(),
-                                                     settings.key.c_str(), authority);
-      if (!server_->is_valid()) {
-        throw std::runtime_error("the certificate and the key cannot be used");
-      }
-    }
+      : service_(service), settings_(settings), server_(limited_http_server(settings)) {
     prepare();
     const std::size_t colon = settings.http.rfind(':');
     host_ = settings.http.substr(0, colon);
@@ -106,11 +95,8 @@ class HttpFront final : public Front {
   using Handler = void (HttpFront::*)(const httplib::Request&, httplib::Response&, const Words&);
 
   void prepare() {
-    constexpr int kSeconds = 5;  // that a client may be silent in the middle of a message
     const auto connections = static_cast<std::size_t>(settings_.connections);
     server_->new_task_queue = [connections] { return new httplib::ThreadPool(connections); };
-    server_->set_read_timeout(kSeconds);
-    server_->set_write_timeout(kSeconds);
     server_->set_keep_alive_max_count(1'000'000);
     server_->set_payload_max_length(static_cast<std::size_t>(settings_.largest_body));
     server_->set_tcp_nodelay(true);
@@ -153,7 +139,7 @@ class HttpFront final : public Front {
       if (!large) request.body.append(data, size);
       return true;
     });
-    if (read && large) set_error(response, kTooLarge, kTooLargeSentence);
+    if (large) set_error(response, kTooLarge, kTooLargeSentence);
     return read && !large;
   }
 

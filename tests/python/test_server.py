@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -124,7 +125,7 @@ def test_a_body_is_limited_however_it_comes(server: placewright.Server) -> None:
     packed = gzip.compress(b" " * 2_000_000)
     assert len(packed) < 10_000
     pieces = (b" " * 1000 for _ in range(2000))  # urllib sends an iterable in chunks
-    for body, headers in ((packed, {"Content-Encoding": "gzip"}), (pieces, {})):
+    for body, headers in ((packed, {"Content-Encoding": "gzip"}), (pieces, {}), (b" " * 20_000_000, {})):
         with pytest.raises(urllib.error.HTTPError, match="413"):
             urllib.request.urlopen(urllib.request.Request(path, body, headers), timeout=60)
     ranges = {"Range": "bytes=" + ",".join(["0-"] * 100)}
@@ -135,6 +136,43 @@ def test_a_body_is_limited_however_it_comes(server: placewright.Server) -> None:
         urllib.request.urlopen(urllib.request.Request(path, b"--x--", form), timeout=60)
     # curl calls every body a form.
     assert status(server, f"v2/models/{MODEL}/infer", b" " * 9000)[0] == 400
+
+
+def bytes_until_the_end(server: placewright.Server, request: bytes, drops: bool) -> bytes:
+    host, port = server.http.split(":")
+    answer = b""
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(request)
+        try:
+            while True:
+                if drops:
+                    time.sleep(0.2)
+                    connection.sendall(b"a")
+                else:
+                    read = connection.recv(65536)
+                    if not read:
+                        return answer
+                    answer += read
+        except (BrokenPipeError, ConnectionResetError):
+            return answer
+
+
+def test_a_slow_client_loses_its_connection(server: placewright.Server) -> None:
+    begin = time.monotonic()
+    bytes_until_the_end(server, b"GET /v2/health/live HTTP/1.1\r\nName: ", drops=True)
+    assert time.monotonic() - begin < 10
+
+
+def test_headers_have_an_end(server: placewright.Server) -> None:
+    line = b"GET /v2/health/live HTTP/1.1\r\n"
+    answer = bytes_until_the_end(server, line + b"A: b\r\n" * 50_000 + b"\r\n", drops=False)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_hidden_request_is_not_answered(server: placewright.Server) -> None:
+    hidden = b"GET /v2/health/live HTTP/1.1\r\n\r\n"
+    outer = b"GET /v2/health/live HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(hidden)
+    assert bytes_until_the_end(server, outer + hidden, drops=False).count(b"HTTP/1.1") == 1
 
 
 @pytest.mark.parametrize("module", [tritonclient_http, tritonclient_grpc])
