@@ -245,7 +245,7 @@ class HttpFront final : public Front {
     call.model = version->name;
     std::promise<void> answered;
     std::exception_ptr failure;
-    service_.infer(version, call, [&](const InferenceAnswer& answer) {
+    const auto id = service_.infer(version, call, [&](const InferenceAnswer& answer) {
       try {
         write_answer(response, *version, call, answer);
       } catch (...) {
@@ -253,7 +253,14 @@ class HttpFront final : public Front {
       }
       answered.set_value();
     });
-    answered.get_future().wait();
+    const std::future<void> told = answered.get_future();
+    constexpr std::chrono::milliseconds kGlance{50};
+    while (told.wait_for(kGlance) != std::future_status::ready) {
+      if (id && client_has_left()) {
+        service_.cancel(*id);
+        told.wait();  // until the next border
+      }
+    }
     if (failure) std::rethrow_exception(failure);
   }
 

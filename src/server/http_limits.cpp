@@ -199,6 +199,8 @@ bool is_ambiguous(const httplib::Request& request) {
   return lengths + (chunked ? 1 : 0) > (reads ? 1U : 0U);
 }
 
+thread_local socket_t served_socket = INVALID_SOCKET;
+
 template <class Base>
 class LimitedServer final : public Base {
  public:
@@ -213,6 +215,7 @@ class LimitedServer final : public Base {
       tls.reset(SSL_new(this->ssl_context()));
     }
     Connection connection(socket, tls.get(), largest_);
+    served_socket = socket;
     if (!connection.greet()) return false;
     const auto open = [this] { return this->svr_sock_ != INVALID_SOCKET; };
     bool last = false;
@@ -234,6 +237,11 @@ class LimitedServer final : public Base {
 };
 
 }  // namespace
+
+bool client_has_left() {
+  pollfd asked{.fd = served_socket, .events = POLLRDHUP, .revents = 0};
+  return poll(&asked, 1, 0) > 0;
+}
 
 std::unique_ptr<httplib::Server> limited_http_server(const ServerSettings& settings) {
   const auto largest = static_cast<std::size_t>(settings.largest_body);

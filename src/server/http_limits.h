@@ -14,4 +14,7 @@ namespace placewright::server {
 // With TLS where the settings name a certificate. Throws std::runtime_error if it cannot be used.
 std::unique_ptr<httplib::Server> limited_http_server(const ServerSettings& settings);
 
+// Whether the client whose request this thread serves has closed its side.
+bool client_has_left();
+
 }  // namespace placewright::server

@@ -27,14 +27,14 @@ Number number_from(JsonValue value) {
 }
 
 // Nested lists are as good as flat ones.
-template <class Number>
-void append_numbers(JsonValue data, std::vector<std::byte>& bytes) {
+template <class Read>
+void append_numbers(JsonValue data, const Read& read, std::vector<std::byte>& bytes) {
   for (const JsonValue value : data.elements()) {
     if (value.is_array()) {
-      append_numbers<Number>(value, bytes);
+      append_numbers(value, read, bytes);
       continue;
     }
-    const Number number = number_from<Number>(value);
+    const auto number = read(value);
     const auto* raw = reinterpret_cast<const std::byte*>(&number);
     bytes.insert(bytes.end(), raw, raw + sizeof(number));
   }
@@ -44,13 +44,12 @@ std::vector<std::byte> bytes_of_json(JsonValue data, const InferenceInput& input
   std::vector<std::byte> bytes;
   if (input.datatype == "BOOL") {
     // true and false, or 1 and 0.
-    for (const JsonValue value : data.elements()) {
-      bytes.push_back(value.flag() ? std::byte{1} : std::byte{0});
-    }
+    append_numbers(
+        data, [](JsonValue value) { return std::uint8_t{value.flag()}; }, bytes);
     return bytes;
   }
   const bool known = with_number_type(
-      input.datatype, [&](auto zero) { append_numbers<decltype(zero)>(data, bytes); });
+      input.datatype, [&](auto zero) { append_numbers(data, number_from<decltype(zero)>, bytes); });
   if (!known) {
     throw BadInference(fmt::format("the input '{}': {} cannot be sent as JSON, send binary data",
                                    input.name, input.datatype));

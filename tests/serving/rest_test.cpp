@@ -48,6 +48,13 @@ TEST(Rest, ReadsNumbersAndBinaryData) {
   EXPECT_EQ(fitted_call(graph, parse_rest_call(body, json.size())).front().size(), 8U);
 }
 
+TEST(Rest, ReadsFlagsInNestedLists) {
+  const InferenceCall call = parse_rest_call(
+      "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"BOOL\",\"shape\":[2,1],\"data\":[[true],[0]]}]}",
+      {});
+  EXPECT_THAT(call.inputs.front().data, ElementsAre(std::byte{1}, std::byte{0}));
+}
+
 TEST(Rest, SaysWhatIsWrongInOneSentence) {
   const ModelGraph graph = two_numbers("f32", 8);
   EXPECT_THAT(complaint(graph, "{"), HasSubstr("line 1"));
