@@ -70,6 +70,11 @@ int pool_threads(const LinearLimits& limits) {
   return std::clamp(limits.threads, 1, machine);
 }
 
+// Presolve by enumeration, which HiGHS 1.15.1 numbers so, makes a program whose solutions break rows of
+// the original one: values below the optimum, and with a start false proofs (HConst.h,
+// kPresolveRuleEnumeration).
+constexpr HighsInt kPresolveWithoutEnumeration = 1 << 16;
+
 // HiGHS keeps one pool of workers per calling thread and refuses to run with another size than the
 // pool's.
 void match_worker_pool(int threads) {
@@ -201,6 +206,7 @@ void LinearProgram::State::apply(const LinearLimits& limits) {
   Highs_setIntOptionValue(solver, "random_seed", std::max(0, limits.seed));
   Highs_setDoubleOptionValue(solver, "time_limit", std::max(0.0, limits.time_seconds));
   Highs_setIntOptionValue(solver, "mip_max_nodes", to_index_limit(limits.node_limit));
+  Highs_setIntOptionValue(solver, "presolve_rule_off", kPresolveWithoutEnumeration);
   Highs_setDoubleOptionValue(solver, "mip_rel_gap", std::max(0.0, limits.mip_gap));
   // Else HiGHS keeps counting from its first run, and the time limit would be one for all runs
   // together.
