@@ -1,5 +1,5 @@
-// The HTTP library's servers, with limits that it does not know: a client that sends or reads drop by drop, or a
-// request without end, loses its connection, and so holds no worker and no memory.
+// The HTTP library's servers, with limits that it does not know: a client that sends or reads drop
+// by drop, or a request without end, loses its connection, and so holds no worker and no memory.
 
 #pragma once
 

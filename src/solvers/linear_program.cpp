@@ -70,8 +70,8 @@ int pool_threads(const LinearLimits& limits) {
   return std::clamp(limits.threads, 1, machine);
 }
 
-// Presolve by enumeration, which HiGHS 1.15.1 numbers so, makes a program whose solutions break rows of
-// the original one: values below the optimum, and with a start false proofs (HConst.h,
+// Presolve by enumeration, which HiGHS 1.15.1 numbers so, makes a program whose solutions break
+// rows of the original one: values below the optimum, and with a start false proofs (HConst.h,
 // kPresolveRuleEnumeration).
 constexpr HighsInt kPresolveWithoutEnumeration = 1 << 16;
 

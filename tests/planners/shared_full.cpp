@@ -13,7 +13,8 @@ TEST(SharedPipelinesAtLength, ExhaustiveAgreesWithBruteForceAndTheSearchAlmostAl
   const testing::SharedAgreement agreement =
       testing::shared_agreement(cases.first, cases.last, 20000);
   EXPECT_GT(agreement.served, 350);
-  EXPECT_GE(agreement.found, agreement.served * 98 / 100);
+  // 98 to 99 % in the long run; three standard deviations of a day's sample are 2 %.
+  EXPECT_GE(agreement.found, agreement.served * 96 / 100);
 }
 
 }  // namespace
