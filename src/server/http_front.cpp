@@ -127,6 +127,9 @@ class HttpFront final : public Front {
   // the limit is read and forgotten, so that the next request on the connection is found.
   bool read_body(httplib::Request& request, httplib::Response& response,
                  const httplib::ContentReader& reader) const {
+    const bool empty =
+        !request.has_header("Content-Length") && !request.has_header("Transfer-Encoding");
+    if (empty) return true;  // the library would wait for the end of the connection
     if (request.is_multipart_form_data()) {
       reader([](const auto&) { return true; }, [](const char*, std::size_t) { return true; });
       set_error(response, kBadRequest, "a form is no inference request, send JSON or binary data");
