@@ -270,7 +270,8 @@ TEST(Online, DoesNotGrowWithAllArrivalsEver) {
 #ifndef __SANITIZE_ADDRESS__  // which keeps what is freed
   EXPECT_LT(result.peak_kibibytes, 100L << 10U);
 #endif
-  for (const auto& method : result.json()["methods"]) {
+  const auto document = result.json();
+  for (const auto& method : document["methods"]) {
     ASSERT_EQ(method["models"].size(), 2000U);
     for (std::size_t i = 2; i < 2000; ++i) {  // each has the machine to itself
       EXPECT_NEAR(
