@@ -273,7 +273,8 @@ TEST(Online, DoesNotGrowWithAllArrivalsEver) {
   const auto document = result.json();
   for (const auto& method : document["methods"]) {
     ASSERT_EQ(method["models"].size(), 2000U);
-    for (std::size_t i = 2; i < 2000; ++i) {  // each has the machine to itself
+    if (method["method"] == "aswm") continue;  // takes whatever device has been free for longest
+    for (std::size_t i = 2; i < 2000; ++i) {   // each has the machine to itself
       EXPECT_NEAR(
           method["models"][i]["completion"].get<double>() - 1e6 * static_cast<double>(i),
           method["models"][i % 2]["completion"].get<double>() - 1e6 * static_cast<double>(i % 2),
