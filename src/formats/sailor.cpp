@@ -483,7 +483,7 @@ TrainingFile SailorReader::plan(const std::string& path, const SailorRequest& re
   }
   std::size_t first = 0;
   for (std::size_t s = 0; s < counts.size(); ++s) {
-    TrainingStage& stage = answer.plan.stages.emplace_back(first, first + counts[s]);
+    TrainingStage& stage = answer.plan.stages.emplace_back(TrainingStage{first, first + counts[s]});
     first = stage.last;
     const int replicas = static_cast<int>(groups[s].size());
     if (replicas > micro_batches) root.at("gbs").fail("fewer micro-batches than replicas");
