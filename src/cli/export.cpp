@@ -288,8 +288,8 @@ void add_export(CLI::App& program, Action& action) {
   const auto options = std::make_shared<ExportOptions>();
   options->plan.add_to(*verb);
   verb->add_option("--to", options->target,
-                   fmt::format("{}; of training plans: megatron, deepspeed, vllm, sglang",
-                               fmt::join(target_names(), ", ")))
+                   fmt::format("{}; of training plans: {}", fmt::join(target_names(), ", "),
+                               fmt::join(training_target_names(), ", ")))
       ->required()
       ->type_name("TARGET");
   verb->add_option("-o,--output", options->path,

@@ -241,6 +241,12 @@ std::vector<LineChart> price_charts(const TrainingProblem& problem,
            .lines = {std::move(line)}}};
 }
 
+ExitCode not_valid(const TrainingVerdict& verdict) {
+  tell(fmt::format("placewright: the plan is not valid: {} ('placewright check' lists all)\n",
+                   printable(verdict.violations.front())));
+  return ExitCode::no;
+}
+
 }  // namespace
 
 std::optional<ExitCode> check_training(const std::string& path, const OutputOptions& output) {
@@ -273,9 +279,7 @@ std::optional<ExitCode> simulate_training(const std::string& path, const OutputO
   if (!file) return std::nullopt;
   const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
   if (verdict.seconds == 0) {
-    fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
-               printable(verdict.violations.front()));
-    return ExitCode::no;
+    return not_valid(verdict);
   }
   output.warn(verdict.violations);
   const StepCost cost = StepModel(file->problem).cost(file->answer->plan);
@@ -303,15 +307,15 @@ std::optional<ExitCode> plan_training_problem(const std::string& path, double se
       plan_training(problem, {.seconds = seconds, .stop = interruption.flag()});
   const TrainingAnswer& answer = outcome.answer;
   if (answer.plan.stages.empty()) {
-    fmt::print(stderr, "placewright: {}\n",
-               outcome.proved_infeasible ? "infeasible: no plan fits the memory of the GPUs"
-                                         : "no plan was found");
+    tell(fmt::format("placewright: {}\n", outcome.proved_infeasible
+                                              ? "infeasible: no plan fits the memory of the GPUs"
+                                              : "no plan was found"));
     return ExitCode::no;
   }
   const TrainingVerdict verdict = verify_training(problem, answer);
   if (!verdict.violations.empty()) {
-    fmt::print(stderr, "placewright: internal error: the plan is not valid: {}\n",
-               printable(verdict.violations.front()));
+    tell(fmt::format("placewright: internal error: the plan is not valid: {}\n",
+                     printable(verdict.violations.front())));
     return ExitCode::fault;
   }
   if (written != "-") print_outcome(problem, answer, output);
@@ -339,6 +343,12 @@ std::optional<ExitCode> what_if_training(const std::string& path, double seconds
   return variants.front().planned ? ExitCode::success : ExitCode::no;
 }
 
+std::vector<std::string> training_target_names() {
+  std::vector<std::string> names;
+  for (const TrainingExport& known : training_exports()) names.emplace_back(known.name);
+  return names;
+}
+
 std::optional<ExitCode> export_training(const std::string& path, const std::string& target,
                                         const std::string& written, const OutputOptions& output) {
   const auto file = opened_plan(path, output);
@@ -346,16 +356,12 @@ std::optional<ExitCode> export_training(const std::string& path, const std::stri
   const std::span<const TrainingExport> exports = training_exports();
   const auto found = std::ranges::find(exports, target, &TrainingExport::name);
   if (found == exports.end()) {
-    std::vector<std::string> names;
-    for (const TrainingExport& known : exports) names.emplace_back(known.name);
     throw UsageError(fmt::format("--to: a training plan cannot be written as '{}' (known: {})",
-                                 target, fmt::join(names, ", ")));
+                                 target, fmt::join(training_target_names(), ", ")));
   }
   const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
   if (!verdict.violations.empty()) {
-    fmt::print(stderr, "placewright: the plan is not valid: {} ('placewright check' lists all)\n",
-               printable(verdict.violations.front()));
-    return ExitCode::no;
+    return not_valid(verdict);
   }
   try {
     write_whole(written, found->write(file->problem, file->answer->plan));

@@ -25,6 +25,8 @@ std::optional<ExitCode> what_if_training(const std::string& path, double seconds
                                          const std::string& csv, const std::string& chart,
                                          const OutputOptions& output);
 
+// What `export` writes training plans for.
+std::vector<std::string> training_target_names();
 // `export PLAN --to TARGET -o PATH`.
 std::optional<ExitCode> export_training(const std::string& path, const std::string& target,
                                         const std::string& written, const OutputOptions& output);
