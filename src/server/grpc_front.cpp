@@ -82,18 +82,17 @@ class InferReactor final : public ServerUnaryReactor {
       if (const auto left = time_left(context)) {
         shared->call.timeout = std::min(*left, shared->call.timeout.value_or(*left));
       }
-      const auto version = asked.find(shared->call.model, shared->call.version);
-      id = asked.infer(version, shared->call,
-                       [this, shared, version, &response](const InferenceAnswer& answer) {
-                         Status given = status_of(answer);
-                         if (given.ok()) {
-                           given = attempted([&] {
-                             fill_response(response, version->model->graph(), shared->call,
-                                           version->version, answer.outputs);
-                           });
-                         }
-                         Finish(given);
-                       });
+      id = asked.infer(shared->call, [this, shared, &response](const ServedVersion& version,
+                                                               const InferenceAnswer& answer) {
+        Status given = status_of(answer);
+        if (given.ok()) {
+          given = attempted([&] {
+            fill_response(response, version.model->graph(), shared->call, version.version,
+                          answer.outputs);
+          });
+        }
+        Finish(given);
+      });
     });
     if (!status.ok()) {
       Finish(status);

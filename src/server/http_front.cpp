@@ -173,6 +173,8 @@ class HttpFront final : public Front {
   void get(const httplib::Request& /*request*/, httplib::Response& response, const Words& words) {
     if (words == Words{"metrics"}) {
       response.set_content(service_.metrics(), "text/plain; version=0.0.4");
+    } else if (words == Words{"v2", "report"}) {
+      response.set_content(report_text(service_.report()), "application/json");
     } else if (words == Words{"v2"}) {
       set_json(response, {{"name", kServerName},
                           {"version", PLACEWRIGHT_VERSION},
@@ -221,8 +223,10 @@ class HttpFront final : public Front {
 
   void post(const httplib::Request& request, httplib::Response& response, const Words& words) {
     if (words.size() >= 4 && words[0] == "v2" && words[1] == "models" && words.back() == "infer") {
-      const auto version = named(Words(words.begin(), words.end() - 1));
-      if (version) return infer(request, response, *version);
+      const bool of_version = words.size() == 6 && words[3] == "versions";
+      if (words.size() == 4 || of_version) {
+        return infer(request, response, words[2], of_version ? words[4] : "");
+      }
     }
     if (words == Words{"v2", "repository", "index"}) return index(response);
     const bool repository = words.size() == 5 && words[1] == "repository" && words[2] == "models";
@@ -242,20 +246,22 @@ class HttpFront final : public Front {
     set_json(response, models);
   }
 
-  void infer(const httplib::Request& request, httplib::Response& response,
-             const std::shared_ptr<ServedVersion>& version) {
+  void infer(const httplib::Request& request, httplib::Response& response, const std::string& model,
+             const std::string& version) {
     InferenceCall call = parse_rest_call(request.body, header_length(request));
-    call.model = version->name;
+    call.model = model;
+    call.version = version;
     std::promise<void> answered;
     std::exception_ptr failure;
-    const auto id = service_.infer(version, call, [&](const InferenceAnswer& answer) {
-      try {
-        write_answer(response, *version, call, answer);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      answered.set_value();
-    });
+    const auto id =
+        service_.infer(call, [&](const ServedVersion& by, const InferenceAnswer& answer) {
+          try {
+            write_answer(response, by, call, answer);
+          } catch (...) {
+            failure = std::current_exception();
+          }
+          answered.set_value();
+        });
     const std::future<void> told = answered.get_future();
     constexpr std::chrono::milliseconds kGlance{50};
     while (told.wait_for(kGlance) != std::future_status::ready) {

@@ -99,7 +99,8 @@ std::vector<LoadedModel::Bytes> LoadedModel::outputs(bool of_segments) {
   return outputs;
 }
 
-Engine::Engine(const SchedulerOptions& options) : options_(options), scheduler_(options) {
+Engine::Engine(const SchedulerOptions& options)
+    : options_(options), scheduler_(options), forecast_(options) {
   constexpr std::size_t kMostWorkers = 16;
   const std::size_t count = options.policy == ServingPolicy::together ? kMostWorkers : 1;
   for (std::size_t i = 0; i < count; ++i) workers_.emplace_back([this] { work(); });
@@ -123,65 +124,57 @@ ModelNumber Engine::add(std::shared_ptr<LoadedModel> model, const std::string& n
                         const ServiceClass& service) {
   const std::lock_guard lock(mutex_);
   const ModelCuts& cuts = model->cuts();
-  models_.push_back(model);
-  return scheduler_.add({.name = name,
-                         .whole = cuts.whole,
-                         .segments = cuts.times,
-                         .batches = {},
-                         .service = service});
+  const ServedModel served{
+      .name = name, .whole = cuts.whole, .segments = cuts.times, .batches = {}, .service = service};
+  const ModelNumber number = scheduler_.add(served);
+  models_.emplace(number, Entry{.model = std::move(model), .forecast = forecast_.add(served)});
+  return number;
 }
 
 void Engine::remove(ModelNumber model) {
-  std::vector<Told> told;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const RequestId id : scheduler_.remove(model)) {
-      settle(id, AnswerKind::refused, "the model has been unloaded", told);
-    }
-    leaving_.insert(model);
-    let_go(model);
-  }
-  tell(told);
+  const std::lock_guard lock(mutex_);
+  scheduler_.remove(model);
+  forecast_.remove(model);
+  let_go(model);
 }
 
 std::optional<RequestId> Engine::submit(InferenceJob job) {
-  InferenceAnswer answer{.kind = AnswerKind::refused};
+  InferenceAnswer answer;
   {
     const std::lock_guard lock(mutex_);
     const double moment = now();
     if (draining_ || closed_) {
+      answer.kind = AnswerKind::refused;
       answer.message = "the server ends: it takes no requests any more";
     } else if (job.deadline && *job.deadline <= 0) {
-      ++counts_.late;
       answer.kind = AnswerKind::late;
       answer.message = "the deadline of the request has passed";
     } else {
-      double bytes = 0;
-      for (const auto& input : job.inputs) bytes += static_cast<double>(input.size());
-      NewRequest request{.model = job.model, .bytes = bytes};
+      NewRequest request{.model = job.model};
+      for (const auto& input : job.inputs) request.bytes += static_cast<double>(input.size());
       if (job.deadline) request.deadline = moment + *job.deadline;
-      Admission admission;
-      try {
-        admission = scheduler_.submit(request, moment);
-      } catch (const std::invalid_argument&) {
-        admission.refusal = Refusal{RefusalReason::queue_full, "the model has been unloaded", 0};
-      }
+      const Admission admission = scheduler_.submit(request, moment);
+      forecast_.submit(admission.request.value_or(0), request, moment);
       if (admission.request) {
-        ++counts_.accepted;
-        if (request.deadline) expiring_.emplace(*request.deadline, *admission.request);
-        pending_.emplace(*admission.request, Pending{.job = std::move(job),
-                                                     .arrival = moment,
-                                                     .expires = request.deadline.value_or(0)});
-        changed_.notify_one();
+        accept(*admission.request, std::move(job), request.deadline, moment);
         return admission.request;
       }
+      answer.kind = AnswerKind::refused;
       answer.message = admission.refusal->text;
       answer.retry_after = admission.refusal->retry_after;
     }
-    if (answer.kind == AnswerKind::refused) ++counts_.refused;
+    ++(answer.kind == AnswerKind::late ? counts_.late : counts_.refused);
   }
   job.tell(answer);
   return std::nullopt;
+}
+
+void Engine::accept(RequestId id, InferenceJob job, std::optional<double> deadline, double moment) {
+  ++counts_.accepted;
+  if (deadline) expiring_.emplace(*deadline, id);
+  pending_.emplace(
+      id, Pending{.job = std::move(job), .arrival = moment, .expires = deadline.value_or(0)});
+  changed_.notify_one();
 }
 
 void Engine::cancel(RequestId request) {
@@ -190,8 +183,7 @@ void Engine::cancel(RequestId request) {
     const std::lock_guard lock(mutex_);
     const auto found = pending_.find(request);
     if (found == pending_.end() || !scheduler_.cancel(request)) return;
-    const ModelNumber model = found->second.job.model;
-    if (leaving_.contains(model)) let_go(model);
+    let_go(found->second.job.model);
     settle(request, AnswerKind::cancelled, "the client has cancelled the request", told);
   }
   tell(told);
@@ -213,6 +205,11 @@ void Engine::settle(RequestId id, AnswerKind kind, const std::string& message,
                                                  &EngineCounts::failed};
   ++(counts_.*counts[static_cast<std::size_t>(kind)]);
   Pending& pending = node.mapped();
+  if (kind == AnswerKind::done) {
+    forecast_.forget(id);
+  } else {
+    forecast_.cancel(id, now());
+  }
   if (pending.expires > 0) expiring_.erase({pending.expires, id});
   const double moment = now();
   InferenceAnswer answer{.kind = kind, .message = message};
@@ -262,7 +259,7 @@ void Engine::work() {
 }
 
 void Engine::run_step(const Step& step, std::unique_lock<std::mutex>& lock) {
-  const std::shared_ptr<LoadedModel> model = models_[step.model];
+  const std::shared_ptr<LoadedModel> model = models_.at(step.model).model;
   const RequestId id = step.requests.front();
   Pending& pending = pending_.at(id);
   const bool first = pending.begin < 0;
@@ -273,7 +270,9 @@ void Engine::run_step(const Step& step, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const std::string failure = compute(*model, step, inputs);
   lock.lock();
-  busy_ += now() - begin;
+  const double took = now() - begin;
+  busy_ += took;
+  models_.at(step.model).busy += took;
   running_.clear();
   std::vector<Told> told;
   if (failure.empty() && step.last) {
@@ -292,18 +291,15 @@ void Engine::run_step(const Step& step, std::unique_lock<std::mutex>& lock) {
   for (const RequestId each : scheduler_.finish(step, now()).cancelled) {
     settle(each, AnswerKind::cancelled, "the client has cancelled the request", told);
   }
-  if (leaving_.contains(step.model)) let_go(step.model);
+  let_go(step.model);
   if (told.empty()) return;
   lock.unlock();
   tell(told);
   lock.lock();
 }
 
-// Its memory, once nothing of it runs.
 void Engine::let_go(ModelNumber model) {
-  if (!scheduler_.is_idle(model)) return;
-  models_[model].reset();
-  leaving_.erase(model);
+  if (!scheduler_.has(model)) models_.erase(model);
 }
 
 // What went wrong; empty: nothing.
@@ -327,9 +323,15 @@ Engine::Snapshot Engine::snapshot() const {
   return {counts_, pending_.size(), scheduler_.backlog(), busy_ / 1000, running_};
 }
 
-std::size_t Engine::waiting(ModelNumber model) const {
+Engine::ModelSnapshot Engine::snapshot(ModelNumber model) {
   const std::lock_guard lock(mutex_);
-  return scheduler_.waiting(model);
+  const auto found = models_.find(model);
+  if (found == models_.end()) return {};
+  forecast_.advance(now());
+  return {.waiting = scheduler_.waiting(model),
+          .waiting_bytes = scheduler_.waiting_bytes(model),
+          .busy_seconds = found->second.busy / 1000,
+          .forecast = found->second.forecast};
 }
 
 }  // namespace placewright

@@ -21,6 +21,7 @@
 #include "backends/runtime.h"
 #include "machine/clock.h"
 #include "machine/targets.h"
+#include "serving/forecast.h"
 #include "serving/measured_models.h"
 #include "serving/scheduler.h"
 
@@ -109,9 +110,11 @@ class Engine {
 
   ModelNumber add(std::shared_ptr<LoadedModel> model, const std::string& name,
                   const ServiceClass& service);
+  // The model takes no requests any more; those that it has are answered.
   void remove(ModelNumber model);
 
-  // The number by which it is cancelled; nullopt: it has been told already.
+  // The number by which it is cancelled; nullopt: it has been told already. Throws std::invalid_argument for a
+  // model that has been removed, and then never tells.
   std::optional<RequestId> submit(InferenceJob job);
   // Does nothing once it has been told.
   void cancel(RequestId request);
@@ -126,7 +129,14 @@ class Engine {
     std::string running;      // the model that computes; empty: none
   };
   [[nodiscard]] Snapshot snapshot() const;
-  [[nodiscard]] std::size_t waiting(ModelNumber model) const;
+  // Of one model; of one that is gone there is nothing.
+  struct ModelSnapshot {
+    std::size_t waiting = 0;
+    double waiting_bytes = 0;
+    double busy_seconds = 0;
+    std::shared_ptr<const LatencyRecord> forecast;
+  };
+  [[nodiscard]] ModelSnapshot snapshot(ModelNumber model);
 
  private:
   struct Pending {
@@ -134,6 +144,12 @@ class Engine {
     double arrival = 0;
     double begin = -1;
     double expires = 0;  // 0: never
+  };
+  // A model that is served, or has requests.
+  struct Entry {
+    std::shared_ptr<LoadedModel> model;
+    std::shared_ptr<const LatencyRecord> forecast;
+    double busy = 0;  // milliseconds
   };
   // An answer to give when the lock is free.
   struct Told {
@@ -146,7 +162,9 @@ class Engine {
   void run_step(const Step& step, std::unique_lock<std::mutex>& lock);
   std::string compute(LoadedModel& model, const Step& step,
                       const std::vector<LoadedModel::Bytes>* inputs);
+  void accept(RequestId id, InferenceJob job, std::optional<double> deadline, double moment);
   void settle(RequestId id, AnswerKind kind, const std::string& message, std::vector<Told>& told);
+  // The memory of a model that has been removed, once it has no requests.
   void let_go(ModelNumber model);
   void expire(std::vector<Told>& told);
   // Without the lock.
@@ -157,8 +175,8 @@ class Engine {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Scheduler scheduler_;
-  std::vector<std::shared_ptr<LoadedModel>> models_;
-  std::set<ModelNumber> leaving_;  // removed, and something of them still runs
+  ServiceForecast forecast_;
+  std::map<ModelNumber, Entry> models_;
   std::map<RequestId, Pending> pending_;
   std::set<std::pair<double, RequestId>> expiring_;  // by deadline
   std::size_t untold_ = 0;                           // settled, and their clients are not told yet

@@ -1,14 +1,14 @@
 #include "serving/model_service.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <filesystem>
+#include <fstream>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "backends/model_files.h"
 #include "backends/registry.h"
@@ -19,32 +19,6 @@
 
 namespace placewright {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::optional<long> version_number(const std::string& text) {
-  long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 1) return std::nullopt;
-  return number;
-}
-
-// Whether the file, its links followed, lies in the folder.
-bool lies_in(const fs::path& file, const fs::path& folder) {
-  std::error_code failed;
-  const fs::path real = fs::canonical(file, failed);
-  if (failed) return false;
-  const fs::path root = fs::canonical(folder, failed);
-  if (failed) return false;
-  return std::mismatch(root.begin(), root.end(), real.begin(), real.end()).first == root.end();
-}
-
-std::string stamp_of(const fs::path& file) {
-  std::error_code failed;
-  const auto time = fs::last_write_time(file, failed).time_since_epoch().count();
-  const auto size = fs::is_regular_file(file, failed) ? fs::file_size(file, failed) : 0;
-  return fmt::format("{} {}", time, size);
-}
 
 SchedulerOptions scheduler_of(const ServerSettings& settings) {
   return {.policy = settings.policy,
@@ -67,35 +41,19 @@ void require_datatypes(const NeuralModel& model, const std::string& path) {
   }
 }
 
-// As the value of a label has it between quotes.
-std::string label_of(const std::string& text) {
-  std::string label;
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') label += '\\';
-    label += letter == '\n' ? std::string("\\n") : std::string(1, letter);
-  }
-  return label;
+// Of this process.
+double resident_bytes() {
+  std::ifstream pages("/proc/self/statm");
+  double all = 0;
+  double resident = 0;
+  pages >> all >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
 
-void LatencyHistogram::add(double milliseconds) {
-  const auto bucket = std::ranges::lower_bound(kBounds, milliseconds) - kBounds.begin();
-  counts_[static_cast<std::size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
-  sum_.fetch_add(milliseconds, std::memory_order_relaxed);
-}
-
-std::string LatencyHistogram::text(const std::string& name, const std::string& labels) const {
-  std::string text;
-  std::uint64_t count = 0;
-  for (std::size_t i = 0; i < counts_.size(); ++i) {
-    count += counts_[i].load(std::memory_order_relaxed);
-    const std::string bound =
-        i < kBounds.size() ? fmt::format("{:g}", kBounds[i] / 1000) : std::string("+Inf");
-    text += fmt::format("{}_bucket{{{},le=\"{}\"}} {}\n", name, labels, bound, count);
-  }
-  text += fmt::format("{}_sum{{{}}} {}\n", name, labels, sum_.load() / 1000);
-  return text + fmt::format("{}_count{{{}}} {}\n", name, labels, count);
+std::vector<FoundModel> ModelService::found() const {
+  return found_models(settings_.models, settings_.folder);
 }
 
 ModelService::ModelService(const ServerSettings& settings, Log log)
@@ -104,48 +62,8 @@ ModelService::ModelService(const ServerSettings& settings, Log log)
       target_(target_of_cores(allowed_cores())),
       engine_(scheduler_of(settings)) {}
 
-std::vector<ModelService::Found> ModelService::found() const {
-  std::vector<Found> all;
-  for (const std::string& path : settings_.models) {
-    all.push_back({model_name_of(path), "1", path, stamp_of(path)});
-  }
-  if (!settings_.folder.empty()) add_from_folder(all);
-  // The first of a name and version, or two files would replace each other for ever.
-  std::ranges::sort(all.begin() + static_cast<std::ptrdiff_t>(settings_.models.size()), all.end(),
-                    {}, &Found::path);
-  std::set<std::pair<std::string, std::optional<long>>> seen;
-  std::erase_if(all, [&](const Found& each) {
-    return !seen.emplace(each.name, version_number(each.version)).second;
-  });
-  return all;
-}
-
-void ModelService::add_from_folder(std::vector<Found>& all) const {
-  const auto add = [&](const std::string& name, const std::string& version, const fs::path& path) {
-    if (backend_reading(path.string()) == nullptr) return;
-    // A pipe would be read for ever.
-    std::error_code failed;
-    if (!fs::is_regular_file(path, failed) || !lies_in(path, settings_.folder)) return;
-    all.push_back({name, version, path.string(), stamp_of(path)});
-  };
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(settings_.folder, failed)) {
-    if (!entry.is_directory(failed)) {
-      add(model_name_of(entry.path().string()), "1", entry.path());
-      continue;
-    }
-    for (const auto& version : fs::directory_iterator(entry.path(), failed)) {
-      const std::string number = version.path().filename().string();
-      if (!version.is_directory(failed) || !version_number(number)) continue;
-      for (const auto& file : fs::directory_iterator(version.path(), failed)) {
-        add(entry.path().filename().string(), number, file.path());
-      }
-    }
-  }
-}
-
 void ModelService::load_all() {
-  for (const Found& each : found()) {
+  for (const FoundModel& each : found()) {
     if (std::ranges::count(settings_.models, each.path) > 0) serve(each);
   }
   rescan();
@@ -153,9 +71,9 @@ void ModelService::load_all() {
 }
 
 void ModelService::rescan() {
-  const std::vector<Found> all = found();
+  const std::vector<FoundModel> all = found();
   std::set<std::string> there;
-  for (const Found& each : all) {
+  for (const FoundModel& each : all) {
     there.insert(each.path);
     {
       const std::lock_guard lock(mutex_);
@@ -175,7 +93,7 @@ void ModelService::rescan() {
     const std::lock_guard lock(mutex_);
     std::erase_if(stamps_, [&](const auto& each) { return !there.contains(each.first); });
     std::erase_if(failed_, [&](const auto& each) {
-      return std::ranges::none_of(all, [&](const Found& other) {
+      return std::ranges::none_of(all, [&](const FoundModel& other) {
         return std::pair(other.name, other.version) == each.first;
       });
     });
@@ -194,7 +112,7 @@ void ModelService::load(const std::string& name) {
     const std::lock_guard lock(mutex_);
     unloaded_.erase(name);
   }
-  for (const Found& each : found()) {
+  for (const FoundModel& each : found()) {
     if (each.name != name) continue;
     any = true;
     serve(each);
@@ -225,7 +143,7 @@ double ModelService::quantum_with(double whole) const {
   return quantum_of(models);
 }
 
-ModelCuts ModelService::cuts_of(const NeuralModel& model, const Found& found) const {
+ModelCuts ModelService::cuts_of(const NeuralModel& model, const FoundModel& found) const {
   const MeasureOptions measure{.repeat = 15, .seconds = 5};
   const KeptCuts kept(settings_.cache);
   const std::string key =
@@ -249,7 +167,7 @@ ModelCuts ModelService::cuts_of(const NeuralModel& model, const Found& found) co
   return *cuts;
 }
 
-void ModelService::serve(const Found& found) {
+void ModelService::serve(const FoundModel& found) {
   const std::lock_guard loading(loading_);
   const BackendEntry* backend = backend_reading(found.path);
   {
@@ -371,19 +289,24 @@ bool ModelService::ready() const {
   return loaded_ && !draining_;
 }
 
-std::optional<RequestId> ModelService::infer(const std::shared_ptr<ServedVersion>& version,
-                                             const InferenceCall& call,
-                                             std::function<void(const InferenceAnswer&)> tell) {
-  const ModelGraph& graph = version->model->graph();
-  InferenceJob job{.model = version->number, .inputs = fitted_call(graph, call)};
-  static_cast<void>(chosen_outputs(graph, call));
-  job.deadline = call.timeout;
-  job.tell = [version, tell = std::move(tell)](const InferenceAnswer& answer) {
-    ++version->answers[static_cast<std::size_t>(answer.kind)];
-    if (answer.kind == AnswerKind::done) version->latency.add(answer.took);
-    tell(answer);
-  };
-  return engine_.submit(std::move(job));
+std::optional<RequestId> ModelService::infer(const InferenceCall& call, Tell tell) {
+  while (true) {
+    const std::shared_ptr<ServedVersion> version = find(call.model, call.version);
+    const ModelGraph& graph = version->model->graph();
+    InferenceJob job{.model = version->number, .inputs = fitted_call(graph, call)};
+    static_cast<void>(chosen_outputs(graph, call));
+    job.deadline = call.timeout;
+    job.tell = [version, tell](const InferenceAnswer& answer) {
+      ++version->answers[static_cast<std::size_t>(answer.kind)];
+      if (answer.kind == AnswerKind::done) version->latency.add(answer.took);
+      tell(*version, answer);
+    };
+    try {
+      return engine_.submit(std::move(job));
+    } catch (const std::invalid_argument&) {
+      // Another one has just taken its place, or nothing.
+    }
+  }
 }
 
 void ModelService::drain() {
@@ -391,39 +314,66 @@ void ModelService::drain() {
   engine_.drain();
 }
 
-std::string ModelService::metrics() const {
-  constexpr std::array kKinds{"done", "refused", "late", "cancelled", "failed"};
+std::vector<std::shared_ptr<ServedVersion>> ModelService::all_served() const {
   std::vector<std::shared_ptr<ServedVersion>> all;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [name, versions] : served_) {
-      for (const auto& [number, version] : versions) all.push_back(version);
-    }
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, versions] : served_) {
+    for (const auto& [number, version] : versions) all.push_back(version);
   }
-  std::string requests = "# TYPE placewright_requests_total counter\n";
-  std::string queue = "# TYPE placewright_queue_requests gauge\n";
-  std::string own = "# TYPE placewright_model_seconds gauge\n";
-  std::string latency = "# TYPE placewright_latency_seconds histogram\n";
-  for (const auto& version : all) {
-    const std::string labels =
-        fmt::format("model=\"{}\",version=\"{}\"", label_of(version->name), version->version);
-    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
-      requests += fmt::format("placewright_requests_total{{{},answer=\"{}\"}} {}\n", labels,
-                              kKinds[kind], version->answers[kind].load());
-    }
-    queue += fmt::format("placewright_queue_requests{{{}}} {}\n", labels,
-                         engine_.waiting(version->number));
-    own += fmt::format("placewright_model_seconds{{{}}} {}\n", labels,
-                       version->model->cuts().whole / 1000);
-    latency += version->latency.text("placewright_latency_seconds", labels);
+  return all;
+}
+
+ModelReport ModelService::report_of(ServedVersion& version) {
+  const Engine::ModelSnapshot now = engine_.snapshot(version.number);
+  const ModelCuts& cuts = version.model->cuts();
+  ModelReport report{.name = version.name, .version = version.version, .state = "ready"};
+  report.own_time = cuts.whole;
+  report.segments = std::max<std::size_t>(cuts.segments.size(), 1);
+  report.waiting = now.waiting;
+  report.waiting_bytes = now.waiting_bytes;
+  report.busy_seconds = now.busy_seconds;
+  const auto count = [&](AnswerKind kind) {
+    return version.answers[static_cast<std::size_t>(kind)].load();
+  };
+  report.done = count(AnswerKind::done);
+  report.refused = count(AnswerKind::refused);
+  report.late = count(AnswerKind::late);
+  report.cancelled = count(AnswerKind::cancelled);
+  report.failed = count(AnswerKind::failed);
+  report.measured = version.latency.summary();
+  if (now.forecast) report.predicted = now.forecast->summary();
+  return report;
+}
+
+ServiceReport ModelService::report() {
+  ServiceReport report{.version = PLACEWRIGHT_VERSION};
+  for (const auto& version : all_served()) report.models.push_back(report_of(*version));
+  for (const ModelState& state : states()) {
+    if (state.ready) continue;
+    report.models.push_back({.name = state.name, .version = state.version, .state = state.reason});
   }
   const Engine::Snapshot now = engine_.snapshot();
-  return requests + queue + own + latency +
-         fmt::format(
-             "# TYPE placewright_busy_seconds_total counter\n"
-             "placewright_busy_seconds_total {}\n"
-             "# TYPE placewright_backlog_seconds gauge\nplacewright_backlog_seconds {}\n",
-             now.busy_seconds, now.backlog / 1000);
+  report.up_seconds = milliseconds(Clock::now() - start_) / 1000;
+  report.cores = target_.cores.size();
+  report.busy_seconds = now.busy_seconds;
+  report.backlog = now.backlog;
+  report.memory = resident_bytes();
+  if (!now.running.empty()) report.running.push_back({now.running, name_of(target_)});
+  return report;
+}
+
+std::string ModelService::metrics() {
+  ServiceReport whole = report();
+  std::erase_if(whole.models, [](const ModelReport& model) { return model.state != "ready"; });
+  std::vector<ModelHistograms> histograms;
+  for (const auto& version : all_served()) {
+    const std::string labels = metric_labels(version->name, version->version);
+    const Engine::ModelSnapshot now = engine_.snapshot(version->number);
+    histograms.push_back(
+        {.measured = version->latency.text(kMeasuredMetric, labels),
+         .predicted = now.forecast ? now.forecast->text(kPredictedMetric, labels) : std::string()});
+  }
+  return metrics_text(whole, histograms);
 }
 
 }  // namespace placewright

@@ -1,7 +1,6 @@
 // The models that a server has, by name and version, over one engine: loaded, unloaded, described, asked.
 //
-// Models come from files that the server was started with, and from a folder: NAME.onnx (version 1), or
-// NAME/VERSION/FILE. No path ever comes from a client, and none leads out of the folder.
+// Models come from files that the server was started with, and from a folder (model_folder.h).
 
 #pragma once
 
@@ -16,7 +15,9 @@
 
 #include "serving/engine.h"
 #include "serving/inference.h"
+#include "serving/model_folder.h"
 #include "serving/server_settings.h"
+#include "serving/service_report.h"
 
 namespace placewright {
 
@@ -26,20 +27,6 @@ class UnknownModel : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Counted latencies, in the buckets of Prometheus.
-class LatencyHistogram {
- public:
-  static constexpr std::array kBounds{0.5, 1.,   2.,   5.,   10.,   20.,
-                                      50., 100., 200., 500., 1000., 5000.};
-  void add(double milliseconds);
-  // Lines of the text format.
-  [[nodiscard]] std::string text(const std::string& name, const std::string& labels) const;
-
- private:
-  std::array<std::atomic<std::uint64_t>, kBounds.size() + 1> counts_{};
-  std::atomic<double> sum_{0};
-};
-
 // A version of a model, while it is served.
 struct ServedVersion {
   std::string name;
@@ -47,7 +34,7 @@ struct ServedVersion {
   std::string path;
   ModelNumber number = 0;
   std::shared_ptr<LoadedModel> model;
-  LatencyHistogram latency;
+  LatencyRecord latency;
   std::array<std::atomic<std::uint64_t>, 5> answers{};  // by AnswerKind
 };
 
@@ -81,34 +68,30 @@ class ModelService {
   [[nodiscard]] std::vector<ModelState> states() const;
   [[nodiscard]] bool ready() const;
 
-  // `tell` is called once, by any thread. Throws UnknownModel and BadInference, and then never tells.
-  std::optional<RequestId> infer(const std::shared_ptr<ServedVersion>& version,
-                                 const InferenceCall& call,
-                                 std::function<void(const InferenceAnswer&)> tell);
+  // With the version that has computed it. Called once, by any thread.
+  using Tell = std::function<void(const ServedVersion& version, const InferenceAnswer& answer)>;
+  // The call must stay until it has been told. Throws UnknownModel and BadInference, and then never tells.
+  std::optional<RequestId> infer(const InferenceCall& call, Tell tell);
   void cancel(RequestId request) { engine_.cancel(request); }
   void drain();
 
-  [[nodiscard]] std::string metrics() const;
-  [[nodiscard]] const Engine& engine() const { return engine_; }
+  [[nodiscard]] ServiceReport report();
+  // The same and the histograms, for Prometheus.
+  [[nodiscard]] std::string metrics();
 
  private:
-  struct Found {
-    std::string name;
-    std::string version;
-    std::string path;
-    std::string stamp;  // changes with the file
-  };
-
-  [[nodiscard]] std::vector<Found> found() const;
-  void add_from_folder(std::vector<Found>& all) const;
-  void serve(const Found& found);
+  [[nodiscard]] std::vector<FoundModel> found() const;
+  void serve(const FoundModel& found);
+  [[nodiscard]] std::vector<std::shared_ptr<ServedVersion>> all_served() const;
+  [[nodiscard]] ModelReport report_of(ServedVersion& version);
   void publish(std::shared_ptr<ServedVersion> version);
   void end(const ServedVersion& version);
   void retire(const std::string& name, const std::string& version);
-  [[nodiscard]] ModelCuts cuts_of(const NeuralModel& model, const Found& found) const;
+  [[nodiscard]] ModelCuts cuts_of(const NeuralModel& model, const FoundModel& found) const;
   [[nodiscard]] double quantum_with(double whole) const;
   void say(const std::string& line) const { log_(line); }
 
+  const Clock::time_point start_ = Clock::now();
   const ServerSettings settings_;
   Log log_;
   Target target_;

@@ -24,27 +24,25 @@ std::vector<double> sums_to_end(const std::vector<double>& times) {
 Scheduler::Scheduler(SchedulerOptions options) : options_(options) {}
 
 ModelNumber Scheduler::add(ServedModel model) {
-  Entry& entry = models_.emplace_back();
+  Entry& entry = models_[next_model_];
   entry.left = sums_to_end(model.segments);
   entry.served = std::move(model);
-  ++served_;
   renew_times();
-  return models_.size() - 1;
+  return next_model_++;
 }
 
-std::vector<RequestId> Scheduler::remove(ModelNumber model) {
-  Entry& entry = models_.at(model);
-  if (!entry.is_served) return {};
-  entry.is_served = false;
-  --served_;
+void Scheduler::remove(ModelNumber model) {
+  if (!has(model)) return;
+  models_.at(model).is_served = false;
+  forget_if_done(model);
+}
+
+void Scheduler::forget_if_done(ModelNumber model) {
+  const Entry& entry = models_.at(model);
+  if (entry.is_served || !entry.waiting.empty() || !entry.begun.empty()) return;
+  models_.erase(model);
+  if (aged_model_ == model) aged_model_.reset();
   renew_times();
-  std::vector<RequestId> dropped;
-  while (!entry.waiting.empty()) {
-    dropped.push_back(entry.waiting.begin()->first);
-    take(entry, dropped.back());
-    where_.erase(dropped.back());
-  }
-  return dropped;
 }
 
 bool Scheduler::runs_cut(const Entry& entry) const {
@@ -55,16 +53,16 @@ bool Scheduler::runs_cut(const Entry& entry) const {
 
 // Whether requests run in segments depends on who else is served.
 void Scheduler::renew_times() {
-  for (Entry& entry : models_) {
+  for (auto& [number, entry] : models_) {
     entry.own = runs_cut(entry) ? entry.left.front() : entry.served.whole;
   }
 }
 
 Admission Scheduler::submit(const NewRequest& request, double now) {
-  if (request.model >= models_.size() || !models_[request.model].is_served) {
+  if (!has(request.model) || !models_.at(request.model).is_served) {
     throw std::invalid_argument("the model is not served");
   }
-  Entry& entry = models_[request.model];
+  Entry& entry = models_.at(request.model);
   const std::optional<double>& objective = entry.served.service.objective;
   double deadline =
       std::min(request.deadline.value_or(kNever), objective ? now + *objective : kNever);
@@ -114,7 +112,7 @@ bool Scheduler::fits(const Entry& entry, double deadline, double now) const {
   std::vector<std::pair<double, double>> work{{deadline, entry.own}};
   double blocked = 0;
   bool shared = false;
-  for (const Entry& each : models_) {
+  for (const auto& [number, each] : models_) {
     for (const Begun& begun : each.begun) {
       double earliest = kNever;
       for (const Request& request : begun.requests) earliest = std::min(earliest, request.deadline);
@@ -148,10 +146,12 @@ bool Scheduler::fits(const Entry& entry, double deadline, double now) const {
 bool Scheduler::cancel(RequestId id) {
   const auto found = where_.find(id);
   if (found == where_.end()) return false;
-  Entry& entry = models_[found->second];
+  const ModelNumber model = found->second;
+  Entry& entry = models_.at(model);
   if (entry.waiting.contains(id)) {
     take(entry, id);
     where_.erase(found);
+    forget_if_done(model);
     return true;
   }
   for (auto begun = entry.begun.begin(); begun != entry.begun.end(); ++begun) {
@@ -162,6 +162,7 @@ bool Scheduler::cancel(RequestId id) {
     if (begun->requests.size() > 1 || begun->running_since != kNever) return false;
     entry.begun.erase(begun);
     where_.erase(found);
+    forget_if_done(model);
     return true;
   }
   return false;
@@ -184,7 +185,7 @@ double Scheduler::remaining(const Entry& entry, const Begun& begun) const {
 
 double Scheduler::backlog() const {
   double work = 0;
-  for (const Entry& entry : models_) {
+  for (const auto& [number, entry] : models_) {
     work += entry.own * static_cast<double>(entry.waiting.size());
     for (const Begun& begun : entry.begun) work += remaining(entry, begun);
   }
@@ -235,9 +236,9 @@ bool Scheduler::is_aged(const Entry& entry, const Request& request, double now) 
 std::optional<ModelNumber> Scheduler::oldest_aged(double now) const {
   std::optional<ModelNumber> found;
   RequestId first = 0;
-  for (ModelNumber model = 0; model < models_.size(); ++model) {
-    const Request* request = oldest(models_[model]);
-    if (request == nullptr || !is_aged(models_[model], *request, now)) continue;
+  for (const auto& [model, entry] : models_) {
+    const Request* request = oldest(entry);
+    if (request == nullptr || !is_aged(entry, *request, now)) continue;
     if (found && request->id > first) continue;
     found = model;
     first = request->id;
@@ -271,7 +272,7 @@ void Scheduler::begin(Entry& entry, double now) {
 }
 
 Step Scheduler::step_of(ModelNumber model, Begun& begun, double now) {
-  const Entry& entry = models_[model];
+  const Entry& entry = models_.at(model);
   Step step{.model = model, .requests = {}};
   for (const Request& request : begun.requests) step.requests.push_back(request.id);
   step.expected = remaining(entry, begun);
@@ -289,8 +290,8 @@ Step Scheduler::step_of(ModelNumber model, Begun& begun, double now) {
 // By the order alone.
 std::optional<ModelNumber> Scheduler::first_in_turn() const {
   std::optional<std::pair<Turn, ModelNumber>> best;
-  for (ModelNumber model = 0; model < models_.size(); ++model) {
-    const std::optional<Turn> turn = turn_of(models_[model]);
+  for (const auto& [model, entry] : models_) {
+    const std::optional<Turn> turn = turn_of(entry);
     if (turn && (!best || *turn < best->first)) best.emplace(*turn, model);
   }
   if (!best) return std::nullopt;
@@ -305,14 +306,13 @@ std::optional<Step> Scheduler::next(double now) {
   const std::optional<ModelNumber> chosen =
       aged_model_ && owed_ >= 0 ? aged_model_ : first_in_turn();
   if (!chosen) return std::nullopt;
-  Entry& entry = models_[*chosen];
+  Entry& entry = models_.at(*chosen);
   if (entry.begun.empty()) begin(entry, now);
   return step_of(*chosen, entry.begun.front(), now);
 }
 
 std::optional<Step> Scheduler::next_together(double now) {
-  for (ModelNumber model = 0; model < models_.size(); ++model) {
-    Entry& entry = models_[model];
+  for (auto& [model, entry] : models_) {
     if (entry.waiting.empty() || entry.begun.size() >= options_.copies) continue;
     begin(entry, now);
     return step_of(model, entry.begun.back(), now);
@@ -329,7 +329,7 @@ void Scheduler::account(const Step& step, double taken) {
 }
 
 Scheduler::Finished Scheduler::finish(const Step& step, double now) {
-  Entry& entry = models_[step.model];
+  Entry& entry = models_.at(step.model);
   const auto begun = std::ranges::find_if(entry.begun, [&](const Begun& each) {
     return each.requests.front().id == step.requests.front();
   });
@@ -349,6 +349,7 @@ Scheduler::Finished Scheduler::finish(const Step& step, double now) {
     where_.erase(request.id);
   }
   entry.begun.erase(begun);
+  forget_if_done(step.model);
   return finished;
 }
 
@@ -362,7 +363,7 @@ double Scheduler::longest_service(const Entry& entry) const {
 
 double Scheduler::longest_step() const {
   double longest = 0;
-  for (const Entry& entry : models_) {
+  for (const auto& [number, entry] : models_) {
     const auto& segments = entry.served.segments;
     const bool in_steps = runs_cut(entry) && entry.served.batches.empty();
     longest =
@@ -374,7 +375,7 @@ double Scheduler::longest_step() const {
 std::optional<double> Scheduler::bound(RequestId id, double now) const {
   const auto found = where_.find(id);
   if (found == where_.end()) return std::nullopt;
-  const Entry& own = models_[found->second];
+  const Entry& own = models_.at(found->second);
   double arrival = now;
   if (const auto waits = own.waiting.find(id); waits != own.waiting.end()) {
     arrival = waits->second.arrival;
@@ -387,7 +388,7 @@ std::optional<double> Scheduler::bound(RequestId id, double now) const {
   }
   if (now - arrival <= options_.ageing * own.served.whole) return std::nullopt;
   double work = 0;
-  for (const Entry& entry : models_) {
+  for (const auto& [number, entry] : models_) {
     const auto before = std::distance(entry.waiting.begin(), entry.waiting.upper_bound(id));
     work += longest_service(entry) * static_cast<double>(before + 1);
   }

@@ -110,11 +110,15 @@ class Scheduler {
 
   // A model that is served from now on. Its number is not used again.
   ModelNumber add(ServedModel model);
-  // The model takes no requests any more; those that wait are dropped, and returned. One that runs ends.
-  std::vector<RequestId> remove(ModelNumber model);
-  [[nodiscard]] const ServedModel& model(ModelNumber model) const { return models_[model].served; }
+  // The model takes no requests any more. Those that it has are served, then it is forgotten.
+  void remove(ModelNumber model);
+  // Whether the model is served, or has requests.
+  [[nodiscard]] bool has(ModelNumber model) const { return models_.contains(model); }
+  [[nodiscard]] const ServedModel& model(ModelNumber model) const {
+    return models_.at(model).served;
+  }
   // Whether requests run uncut: nobody else is there to run at a border.
-  [[nodiscard]] bool is_alone() const { return served_ == 1; }
+  [[nodiscard]] bool is_alone() const { return models_.size() == 1; }
 
   // Throws std::invalid_argument for a model that is not served.
   Admission submit(const NewRequest& request, double now);
@@ -131,11 +135,16 @@ class Scheduler {
 
   // Accepted and neither complete nor dropped.
   [[nodiscard]] std::size_t live() const { return where_.size(); }
-  [[nodiscard]] std::size_t waiting(ModelNumber model) const {
-    return models_[model].waiting.size();
+  // Of a request that lives.
+  [[nodiscard]] std::optional<ModelNumber> model_of(RequestId request) const {
+    const auto found = where_.find(request);
+    return found == where_.end() ? std::nullopt : std::optional(found->second);
   }
-  [[nodiscard]] bool is_idle(ModelNumber model) const {
-    return models_[model].waiting.empty() && models_[model].begun.empty();
+  [[nodiscard]] std::size_t waiting(ModelNumber model) const {
+    return has(model) ? models_.at(model).waiting.size() : 0;
+  }
+  [[nodiscard]] double waiting_bytes(ModelNumber model) const {
+    return has(model) ? models_.at(model).bytes : 0;
   }
   // Milliseconds of work that was accepted and is not done.
   [[nodiscard]] double backlog() const;
@@ -184,6 +193,8 @@ class Scheduler {
   };
 
   void renew_times();
+  // A model that is not served and has no requests any more.
+  void forget_if_done(ModelNumber model);
   [[nodiscard]] bool runs_cut(const Entry& entry) const;
   [[nodiscard]] double remaining(const Entry& entry, const Begun& begun) const;
   [[nodiscard]] Turn turn_of(const Entry& entry, const Request& request, double left) const;
@@ -205,9 +216,9 @@ class Scheduler {
   void account(const Step& step, double taken);
 
   SchedulerOptions options_;
-  std::vector<Entry> models_;
+  std::map<ModelNumber, Entry> models_;
   std::map<RequestId, ModelNumber> where_;
-  std::size_t served_ = 0;
+  ModelNumber next_model_ = 0;
   std::size_t running_ = 0;
   RequestId last_id_ = 0;
   double owed_ = 0;                             // to aged requests, milliseconds

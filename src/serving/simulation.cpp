@@ -2,120 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <stdexcept>
 
 namespace placewright {
 namespace {
-
-// Steps that share the cores in equal parts.
-struct RunningStep {
-  Step step;
-  double left = 0;
-};
-
-class ServiceSimulator {
- public:
-  ServiceSimulator(std::span<const ServedModel> models, const SchedulerOptions& options,
-                   std::span<const RequestArrival> arrivals, double overhead)
-      : scheduler_(options), arrivals_(arrivals), overhead_(overhead) {
-    for (const ServedModel& model : models) scheduler_.add(model);
-    result_.requests.resize(arrivals.size());
-    for (std::size_t i = 0; i < arrivals.size(); ++i) {
-      if (arrivals[i].cancelled) leaving_.emplace(*arrivals[i].cancelled, i);
-    }
-  }
-
-  ServiceSimulation run() {
-    while (true) {
-      const double end = earliest_end();
-      const double arrival = next_ < arrivals_.size() ? arrivals_[next_].time : kForever;
-      const double leave = leaving_.empty() ? kForever : leaving_.begin()->first;
-      const double event = std::min({end, arrival, leave});
-      if (event == kForever) break;
-      advance(event);
-      if (end <= event) {
-        end_steps();
-      } else if (arrival <= event) {
-        admit(next_++);
-      } else {
-        leave_now(leaving_.begin()->second);
-        leaving_.erase(leaving_.begin());
-      }
-      start_steps();
-    }
-    result_.duration = now_;
-    return std::move(result_);
-  }
-
- private:
-  static constexpr double kForever = std::numeric_limits<double>::infinity();
-
-  [[nodiscard]] double earliest_end() const {
-    double least = kForever;
-    for (const RunningStep& running : running_) least = std::min(least, running.left);
-    return running_.empty() ? kForever : now_ + least * static_cast<double>(running_.size());
-  }
-  void advance(double event) {
-    if (!running_.empty()) {
-      const double each = (event - now_) / static_cast<double>(running_.size());
-      for (RunningStep& running : running_) running.left -= each;
-      result_.busy += event - now_;
-    }
-    now_ = event;
-  }
-  void end_steps() {
-    const auto first = std::ranges::min_element(running_, {}, &RunningStep::left);
-    const Step step = std::move(first->step);
-    running_.erase(first);
-    const Scheduler::Finished finished = scheduler_.finish(step, now_);
-    for (const RequestId id : finished.completed) settle(id, RequestFate::complete);
-    for (const RequestId id : finished.cancelled) settle(id, RequestFate::cancelled);
-  }
-  void admit(std::size_t arrival) {
-    const RequestArrival& request = arrivals_[arrival];
-    const Admission admission =
-        scheduler_.submit({.model = request.model, .deadline = request.deadline}, now_);
-    if (admission.request) {
-      arrival_of_.emplace(*admission.request, arrival);
-      id_of_.emplace(arrival, *admission.request);
-    } else {
-      result_.requests[arrival] = {RequestFate::refused, now_};
-    }
-  }
-  void leave_now(std::size_t arrival) {
-    const auto found = id_of_.find(arrival);
-    if (found == id_of_.end()) return;
-    const RequestId id = found->second;
-    if (scheduler_.cancel(id)) settle(id, RequestFate::cancelled);
-  }
-  void settle(RequestId id, RequestFate fate) {
-    const auto found = arrival_of_.find(id);
-    result_.requests[found->second] = {fate, now_};
-    id_of_.erase(found->second);
-    arrival_of_.erase(found);
-  }
-  void start_steps() {
-    while (auto step = scheduler_.next(now_)) {
-      const double overhead =
-          step->last ? overhead_ * static_cast<double>(step->requests.size()) : 0;
-      const double time = step->expected + overhead;
-      running_.push_back({std::move(*step), time});
-    }
-  }
-
-  Scheduler scheduler_;
-  std::span<const RequestArrival> arrivals_;
-  double overhead_;
-  ServiceSimulation result_;
-  std::vector<RunningStep> running_;
-  std::multimap<double, std::size_t> leaving_;
-  std::map<RequestId, std::size_t> arrival_of_;
-  std::map<std::size_t, RequestId> id_of_;
-  std::size_t next_ = 0;
-  double now_ = 0;
-};
 
 // When the request had to be answered, if anybody said so.
 std::optional<double> deadline_of(const ServedModel& model, const RequestArrival& arrival) {
@@ -164,7 +57,46 @@ struct Collected {
 ServiceSimulation simulate_service(std::span<const ServedModel> models,
                                    const SchedulerOptions& options,
                                    std::span<const RequestArrival> arrivals, double overhead) {
-  return ServiceSimulator(models, options, arrivals, overhead).run();
+  SimulatedService service(options, overhead);
+  for (const ServedModel& model : models) service.add(model);
+  ServiceSimulation result;
+  result.requests.resize(arrivals.size());
+  std::map<RequestId, std::size_t> arrival_of;
+  std::multimap<double, RequestId> leaving;
+  const auto settle = [&] {
+    for (const SimulatedService::Ended& each : service.take_ended()) {
+      const auto found = arrival_of.find(each.request);
+      result.requests[found->second] = {each.fate, each.moment};
+      arrival_of.erase(found);
+    }
+  };
+  const auto leave_before = [&](double moment) {
+    while (!leaving.empty() && leaving.begin()->first < moment) {
+      service.cancel(leaving.begin()->second, leaving.begin()->first);
+      leaving.erase(leaving.begin());
+    }
+  };
+  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    const RequestArrival& arrival = arrivals[i];
+    leave_before(arrival.time);
+    const Admission admission =
+        service.submit({.model = arrival.model, .deadline = arrival.deadline}, arrival.time);
+    if (admission.request) {
+      arrival_of.emplace(*admission.request, i);
+      if (arrival.cancelled.value_or(-1) >= arrival.time) {
+        leaving.emplace(*arrival.cancelled, *admission.request);
+      }
+    } else {
+      result.requests[i] = {RequestFate::refused, arrival.time};
+    }
+    settle();
+  }
+  leave_before(std::numeric_limits<double>::infinity());
+  service.finish();
+  settle();
+  result.busy = service.busy();
+  result.duration = service.now();
+  return result;
 }
 
 std::vector<RequestArrival> poisson_arrivals(std::span<const double> rates, std::size_t count,

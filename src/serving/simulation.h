@@ -2,8 +2,7 @@
 // that it measured, with a clock that only counts.
 //
 // Steps take the times of their models, and each request what receiving and answering costs beside
-// (`overhead`). Under ServingPolicy::together the requests that compute share the cores in equal parts,
-// which is what they do at best: really they also disturb each other's caches.
+// (`overhead`); see simulated_service.h.
 //
 // O((requests + steps) models).
 
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "serving/scheduler.h"
+#include "serving/simulated_service.h"
 
 namespace placewright {
 
@@ -26,8 +26,6 @@ struct RequestArrival {
   std::optional<double> deadline = {};
   std::optional<double> cancelled = {};
 };
-
-enum class RequestFate { complete, refused, cancelled };
 
 struct SimulatedRequest {
   RequestFate fate = RequestFate::complete;

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -118,6 +120,50 @@ def test_http_has_standard_codes(server: placewright.Server) -> None:
     code, text = status(server, "metrics")
     assert code == 200
     assert f'placewright_requests_total{{model="{MODEL}",version="1",answer="done"}}' in text
+
+
+def metric(text: str, name: str) -> float:
+    line = next(line for line in text.splitlines() if line.startswith(name))
+    return float(line.rsplit(" ", 1)[1])
+
+
+def test_predicted_latencies_stand_beside_measured_ones(server: placewright.Server) -> None:
+    asked = client(server, tritonclient_grpc)
+    given, _ = random_input(tritonclient_grpc, asked)
+    for _ in range(5):
+        asked.infer(MODEL, [given])
+    time.sleep(0.5)
+    text = status(server, "metrics")[1]
+    labels = f'{{model="{MODEL}",version="1"}}'
+    answered = metric(text, f"placewright_latency_seconds_count{labels}")
+    assert answered >= 5
+    assert metric(text, f"placewright_predicted_latency_seconds_count{labels}") == answered
+    assert metric(text, f"placewright_model_busy_core_seconds_total{labels}") > 0
+    assert metric(text, f"placewright_queue_requests{labels}") == 0
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(names) == len(set(names)), "Prometheus refuses a metric that is there twice"
+    report = json.loads(status(server, "v2/report")[1])
+    [model] = report["models"]
+    assert model["name"] == MODEL
+    assert model["state"] == "ready"
+    assert model["done"] == answered
+    assert model["measured"]["p99"] >= model["measured"]["p50"] > 0
+    assert model["predicted"]["p50"] > 0
+
+
+def test_a_reload_answers_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with placewright.Server([made(tmp_path)], queue=100_000) as server:
+        asked = client(server, tritonclient_grpc)
+        given, _ = random_input(tritonclient_grpc, asked)
+        errors: queue.Queue[Any] = queue.Queue()
+        count = 3000
+        for number in range(count):
+            asked.async_infer(MODEL, [given], callback=lambda result, error: errors.put(error))
+            if number % 1000 == 500:
+                client(server, tritonclient_http).load_model(MODEL)
+        assert [error for error in (errors.get(timeout=60) for _ in range(count)) if error] == []
+        assert sum("is unloaded" in line for line in server.log) == 3
 
 
 def test_a_body_is_limited_however_it_comes(server: placewright.Server) -> None:

@@ -109,7 +109,35 @@ TEST_F(EngineTest, RefusesDeadlinesThatCannotBeMetAndModelsThatAreGone) {
   EXPECT_EQ(asked(engine, model, 0.1).kind, AnswerKind::refused);
   EXPECT_EQ(asked(engine, model, 10'000).kind, AnswerKind::done);
   engine.remove(model);
-  EXPECT_EQ(asked(engine, model).kind, AnswerKind::refused);
+  EXPECT_THROW(asked(engine, model), std::invalid_argument);
+}
+
+TEST_F(EngineTest, AModelThatIsRemovedAnswersWhatWaits) {
+  Engine engine({});
+  const ModelNumber model = engine.add(loaded(), "first", {});
+  std::atomic<int> done = 0;
+  for (int i = 0; i < 20; ++i) {
+    engine.submit({.model = model, .inputs = given_, .tell = [&](const InferenceAnswer& answer) {
+                     done += answer.kind == AnswerKind::done ? 1 : 0;
+                   }});
+  }
+  engine.remove(model);
+  engine.drain();
+  EXPECT_EQ(done, 20);
+}
+
+TEST_F(EngineTest, ForecastsWhatItsRequestsMeetWith) {
+  Engine engine({});
+  const ModelNumber model = engine.add(loaded(), "first", {});
+  constexpr std::uint64_t kRequests = 10;
+  for (std::uint64_t i = 0; i < kRequests; ++i)
+    ASSERT_EQ(asked(engine, model).kind, AnswerKind::done);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the model is said to take 1 ms
+  const Engine::ModelSnapshot after = engine.snapshot(model);
+  EXPECT_EQ(after.forecast->summary().requests, kRequests);
+  EXPECT_GE(after.forecast->summary().p50, 1 - 1e-9);
+  EXPECT_GT(after.busy_seconds, 0);
+  EXPECT_EQ(after.waiting, 0U);
 }
 
 TEST_F(EngineTest, AllAtOnceAnswersTheSame) {

@@ -145,16 +145,38 @@ TEST(Scheduler, JoinsThoseThatWaitWhereABatchTakesLessForEach) {
   EXPECT_EQ(scheduler.finish(step, 1.9).completed.size(), 2U);
 }
 
-TEST(Scheduler, AModelThatGoesDropsWhatWaits) {
+TEST(Scheduler, AModelThatGoesServesWhatItHasAndIsForgotten) {
   Scheduler scheduler;
   for (const ServedModel& each : short_and_long()) scheduler.add(each);
-  accepted(scheduler, {.model = 1}, 0);
+  const RequestId begun = accepted(scheduler, {.model = 1}, 0);
   const RequestId waits = accepted(scheduler, {.model = 1}, 0);
   const Step step = scheduler.next(0).value();
-  EXPECT_THAT(scheduler.remove(1), testing::ElementsAre(waits));
+  scheduler.remove(1);
   EXPECT_THROW(scheduler.submit({.model = 1}, 0), std::invalid_argument);
   EXPECT_THAT(scheduler.finish(step, 5).completed, testing::IsEmpty());
-  EXPECT_EQ(scheduler.next(5).value().segment, 1U) << "what has begun is finished";
+  std::vector<RequestId> ended;
+  for (double now = 5; const auto each = scheduler.next(now); now += 5) {
+    const auto completed = scheduler.finish(*each, now + 5).completed;
+    ended.insert(ended.end(), completed.begin(), completed.end());
+    EXPECT_EQ(scheduler.has(1), ended.size() < 2);
+  }
+  EXPECT_THAT(ended, testing::ElementsAre(begun, waits));
+}
+
+TEST(Scheduler, ManyReloadsLeaveNothingBehind) {
+  Scheduler scheduler;
+  const ModelNumber first = scheduler.add(model("short", 1, 1));
+  for (int reload = 0; reload < 100; ++reload) {
+    const ModelNumber next = scheduler.add(model("long", 20, 4));
+    EXPECT_FALSE(scheduler.is_alone());
+    const RequestId waits = accepted(scheduler, {.model = next}, 0);
+    scheduler.remove(next);
+    EXPECT_TRUE(scheduler.has(next));
+    EXPECT_TRUE(scheduler.cancel(waits));
+    EXPECT_FALSE(scheduler.has(next));
+    EXPECT_TRUE(scheduler.is_alone());
+  }
+  EXPECT_EQ(scheduler.model(first).name, "short");
 }
 
 // Random models, classes and traces; checks at every event what must always be true.
