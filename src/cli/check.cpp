@@ -67,8 +67,9 @@ void print_document(const Problem& problem, const Plan& plan,
   print_json(document);
 }
 
-ExitCode check(const CheckOptions& options) {
-  if (const auto done = check_training(options.plan.path, options.output)) return *done;
+ExitCode check(const CLI::App& verb, const CheckOptions& options) {
+  options.plan.problem.check();
+  if (const auto done = check_training(verb, options.plan.path, options.output)) return *done;
   const OpenedPlan loaded = options.plan.read(options.output);
   const auto violations = loaded.violations();
   if (options.output.json) {
@@ -87,7 +88,8 @@ void add_check(CLI::App& program, Action& action) {
   options->plan.add_to(*verb);
   options->output.add_to(*verb);
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return check(*options); }; });
+  verb->callback(
+      [&action, verb, options] { action = [verb, options] { return check(*verb, *options); }; });
 }
 
 }  // namespace placewright::cli

@@ -269,9 +269,10 @@ const ExportTarget& target_named(const std::string& name) {
                                fmt::join(target_names(), ", ")));
 }
 
-ExitCode export_plan(const ExportOptions& options) {
+ExitCode export_plan(const CLI::App& verb, const ExportOptions& options) {
+  options.plan.problem.check();
   if (const auto done =
-          export_training(options.plan.path, options.target, options.path, options.output)) {
+          export_training(verb, options.plan.path, options.target, options.path, options.output)) {
     return *done;
   }
   const ExportTarget& target = target_named(options.target);
@@ -298,7 +299,9 @@ void add_export(CLI::App& program, Action& action) {
       ->type_name("FILE");
   verb->add_flag("-q,--quiet", options->output.quiet, "Print no warning");
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return export_plan(*options); }; });
+  verb->callback([&action, verb, options] {
+    action = [verb, options] { return export_plan(*verb, *options); };
+  });
 }
 
 }  // namespace placewright::cli

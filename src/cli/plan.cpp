@@ -88,13 +88,14 @@ void print(const OutputOptions& output, const Problem& problem, const PlanOutcom
   }
 }
 
-ExitCode plan(const PlanVerbOptions& options) {
+ExitCode plan(const CLI::App& verb, const PlanVerbOptions& options) {
+  options.problem.check();
   PlanRequest request;
   request.planner = options.planner;
   request.options = split_options(options.planner_options);
   request.budget = options.budget.budget();
   request.coarsening = options.coarsening.options();
-  if (const auto done = plan_training_problem(options.problem.path, request.budget.seconds,
+  if (const auto done = plan_training_problem(verb, options.problem.path, request.budget.seconds,
                                               options.path, options.output)) {
     return *done;
   }
@@ -142,7 +143,8 @@ void add_plan(CLI::App& program, Action& action) {
   add_written(*verb, "-o,--output", options->path, "Write the plan here; - is standard output");
   verb->add_flag("--embed", options->embed, "Put the problem into the plan file")->group("Output");
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return plan(*options); }; });
+  verb->callback(
+      [&action, verb, options] { action = [verb, options] { return plan(*verb, *options); }; });
 }
 
 }  // namespace placewright::cli

@@ -234,8 +234,9 @@ void print_document(const Problem& problem, const Plan& plan) {
   print_json(document);
 }
 
-ExitCode simulate(const SimulateOptions& options) {
-  if (const auto done = simulate_training(options.plan.path, options.output)) return *done;
+ExitCode simulate(const CLI::App& verb, const SimulateOptions& options) {
+  options.plan.problem.check();
+  if (const auto done = simulate_training(verb, options.plan.path, options.output)) return *done;
   const OpenedPlan loaded = options.plan.read(options.output);
   if (!is_valid(loaded)) return ExitCode::no;
   if (options.output.json) {
@@ -259,7 +260,8 @@ void add_simulate(CLI::App& program, Action& action) {
              "Columns of the picture (the terminal's, else 100)")
       ->group("Output");
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return simulate(*options); }; });
+  verb->callback(
+      [&action, verb, options] { action = [verb, options] { return simulate(*verb, *options); }; });
 }
 
 }  // namespace placewright::cli

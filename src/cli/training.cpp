@@ -1,7 +1,9 @@
 #include "cli/training.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <initializer_list>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -9,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/training_what_if.h"
+#include "backends/registry.h"
 #include "cli/choice_option.h"
 #include "cli/interruption.h"
 #include "cli/number_option.h"
@@ -36,19 +39,55 @@ constexpr double kOptimalGap = 1e-6;
 
 using Reader = TrainingFile (*)(std::string_view text, const std::string& path);
 
+// A verb's options that mean something for a file of training, beside those of its output.
+using Options = std::initializer_list<std::string_view>;
+
+void refuse_other_options(const CLI::App& verb, std::string_view what, Options known) {
+  static constexpr std::array<std::string_view, 3> kOutput{"--json", "--quiet", "--verbose"};
+  for (const CLI::Option* option : verb.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || option->get_required() ||
+        std::ranges::find(known, name) != known.end() ||
+        std::ranges::find(kOutput, name) != kOutput.end()) {
+      continue;
+    }
+    if (option->get_positional()) {
+      throw UsageError(fmt::format("'{}' cannot be read beside a {}, which '{}' takes alone",
+                                   option->results().front(), what, verb.get_name()));
+    }
+    throw UsageError(fmt::format(
+        "{} means nothing for a {}{}", name, what,
+        known.size() == 0
+            ? ""
+            : fmt::format("; '{}' takes {} there", verb.get_name(), fmt::join(known, ", "))));
+  }
+}
+
 // Nothing if the file is of another kind, which the verb's own reader opens.
-std::optional<TrainingFile> opened(const std::string& path, std::string_view kind, Reader read,
+std::optional<TrainingFile> opened(const CLI::App& verb, const std::string& path,
+                                   std::string_view what, Options known, Reader read,
                                    const OutputOptions& output) {
-  if (path == "-" || !std::filesystem::is_regular_file(path)) return std::nullopt;
-  const std::string text = read_whole(path);
+  if (path != "-" && (backend_reading(path) != nullptr || std::filesystem::is_directory(path))) {
+    return std::nullopt;
+  }
+  const std::string text = peek_whole(path);
+  std::string kind(what);
+  std::ranges::replace(kind, ' ', '-');
   if (!is_training_file(text, kind)) return std::nullopt;
+  refuse_other_options(verb, what, known);
   TrainingFile file = read(text, path);
   output.warn(file.warnings);
   return file;
 }
 
-std::optional<TrainingFile> opened_plan(const std::string& path, const OutputOptions& output) {
-  return opened(path, "training-plan", read_training_plan, output);
+std::optional<TrainingFile> opened_problem(const CLI::App& verb, const std::string& path,
+                                           Options known, const OutputOptions& output) {
+  return opened(verb, path, "training problem", known, read_training_problem, output);
+}
+
+std::optional<TrainingFile> opened_plan(const CLI::App& verb, const std::string& path,
+                                        Options known, const OutputOptions& output) {
+  return opened(verb, path, "training plan", known, read_training_plan, output);
 }
 
 Json violations_json(const std::vector<std::string>& violations) {
@@ -249,8 +288,9 @@ ExitCode not_valid(const TrainingVerdict& verdict) {
 
 }  // namespace
 
-std::optional<ExitCode> check_training(const std::string& path, const OutputOptions& output) {
-  const auto file = opened_plan(path, output);
+std::optional<ExitCode> check_training(const CLI::App& verb, const std::string& path,
+                                       const OutputOptions& output) {
+  const auto file = opened_plan(verb, path, {}, output);
   if (!file) return std::nullopt;
   const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
   const bool valid = verdict.violations.empty();
@@ -274,8 +314,9 @@ std::optional<ExitCode> check_training(const std::string& path, const OutputOpti
   return valid ? ExitCode::success : ExitCode::no;
 }
 
-std::optional<ExitCode> simulate_training(const std::string& path, const OutputOptions& output) {
-  const auto file = opened_plan(path, output);
+std::optional<ExitCode> simulate_training(const CLI::App& verb, const std::string& path,
+                                          const OutputOptions& output) {
+  const auto file = opened_plan(verb, path, {}, output);
   if (!file) return std::nullopt;
   const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
   if (verdict.seconds == 0) {
@@ -296,10 +337,10 @@ std::optional<ExitCode> simulate_training(const std::string& path, const OutputO
   return ExitCode::success;
 }
 
-std::optional<ExitCode> plan_training_problem(const std::string& path, double seconds,
-                                              const std::string& written,
+std::optional<ExitCode> plan_training_problem(const CLI::App& verb, const std::string& path,
+                                              double seconds, const std::string& written,
                                               const OutputOptions& output) {
-  const auto file = opened(path, "training-problem", read_training_problem, output);
+  const auto file = opened_problem(verb, path, {"--time-limit", "--output", "--embed"}, output);
   if (!file) return std::nullopt;
   const TrainingProblem& problem = file->problem;
   const Interruption interruption;
@@ -323,10 +364,10 @@ std::optional<ExitCode> plan_training_problem(const std::string& path, double se
   return ExitCode::success;
 }
 
-std::optional<ExitCode> what_if_training(const std::string& path, double seconds,
-                                         const std::string& csv, const std::string& chart,
-                                         const OutputOptions& output) {
-  const auto file = opened(path, "training-problem", read_training_problem, output);
+std::optional<ExitCode> what_if_training(const CLI::App& verb, const std::string& path,
+                                         double seconds, const std::string& csv,
+                                         const std::string& chart, const OutputOptions& output) {
+  const auto file = opened_problem(verb, path, {"--time-limit", "--csv", "--chart"}, output);
   if (!file) return std::nullopt;
   const Interruption interruption;
   const std::vector<TrainingVariant> variants =
@@ -349,9 +390,10 @@ std::vector<std::string> training_target_names() {
   return names;
 }
 
-std::optional<ExitCode> export_training(const std::string& path, const std::string& target,
-                                        const std::string& written, const OutputOptions& output) {
-  const auto file = opened_plan(path, output);
+std::optional<ExitCode> export_training(const CLI::App& verb, const std::string& path,
+                                        const std::string& target, const std::string& written,
+                                        const OutputOptions& output) {
+  const auto file = opened_plan(verb, path, {"--to", "--output"}, output);
   if (!file) return std::nullopt;
   const std::span<const TrainingExport> exports = training_exports();
   const auto found = std::ranges::find(exports, target, &TrainingExport::name);

@@ -1,5 +1,6 @@
 // What the verbs do with files of training on clusters (formats/training_file.h). Each function
-// answers nothing if the file is of another kind, so that the verb goes on with its own.
+// answers nothing if the file is of another kind, so that the verb goes on with its own. An option
+// of `verb` that means nothing for these files is a UsageError.
 
 #pragma once
 
@@ -13,23 +14,26 @@
 
 namespace placewright::cli {
 
-std::optional<ExitCode> check_training(const std::string& path, const OutputOptions& output);
-std::optional<ExitCode> simulate_training(const std::string& path, const OutputOptions& output);
+std::optional<ExitCode> check_training(const CLI::App& verb, const std::string& path,
+                                       const OutputOptions& output);
+std::optional<ExitCode> simulate_training(const CLI::App& verb, const std::string& path,
+                                          const OutputOptions& output);
 // `plan PROBLEM`: the plan goes to `written` if that is not empty.
-std::optional<ExitCode> plan_training_problem(const std::string& path, double seconds,
-                                              const std::string& written,
+std::optional<ExitCode> plan_training_problem(const CLI::App& verb, const std::string& path,
+                                              double seconds, const std::string& written,
                                               const OutputOptions& output);
 
 // `whatif PROBLEM`; empty paths: no such file.
-std::optional<ExitCode> what_if_training(const std::string& path, double seconds,
-                                         const std::string& csv, const std::string& chart,
-                                         const OutputOptions& output);
+std::optional<ExitCode> what_if_training(const CLI::App& verb, const std::string& path,
+                                         double seconds, const std::string& csv,
+                                         const std::string& chart, const OutputOptions& output);
 
 // What `export` writes training plans for.
 std::vector<std::string> training_target_names();
 // `export PLAN --to TARGET -o PATH`.
-std::optional<ExitCode> export_training(const std::string& path, const std::string& target,
-                                        const std::string& written, const OutputOptions& output);
+std::optional<ExitCode> export_training(const CLI::App& verb, const std::string& path,
+                                        const std::string& target, const std::string& written,
+                                        const OutputOptions& output);
 
 // `import --format sailor FOLDER`.
 struct SailorOptions {

@@ -317,9 +317,11 @@ std::string value_title(const ProblemDraft& draft) {
   return draft.unit == TimeUnit::none ? what : fmt::format("{} ({})", what, unit);
 }
 
-ExitCode what_if_verb(const WhatIfOptions& options) {
-  if (const auto done = what_if_training(options.problem.path, options.budget.budget().seconds,
-                                         options.csv, options.chart, options.output)) {
+ExitCode what_if_verb(const CLI::App& verb, const WhatIfOptions& options) {
+  options.problem.check();
+  if (const auto done =
+          what_if_training(verb, options.problem.path, options.budget.budget().seconds, options.csv,
+                           options.chart, options.output)) {
     return *done;
   }
   WhatIfGrid grid = grid_of(options);
@@ -416,7 +418,9 @@ void add_what_if(CLI::App& program, Action& action) {
       ->group("Output")
       ->type_name("FILE");
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return what_if_verb(*options); }; });
+  verb->callback([&action, verb, options] {
+    action = [verb, options] { return what_if_verb(*verb, *options); };
+  });
 }
 
 }  // namespace placewright::cli

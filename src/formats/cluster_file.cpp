@@ -1,6 +1,7 @@
 #include "formats/cluster_file.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <unordered_map>
@@ -437,10 +438,33 @@ void append_cluster(std::string& text, const Cluster& cluster) {
   append_fields(text, cluster, kFields<Cluster>, ClusterWriting{cluster});
 }
 
+namespace {
+
+// A file that is not of the expected kind.
+std::string wrong_kind(std::string_view kind, std::string_view expected) {
+  static constexpr std::array kKnown{"problem", "cluster", "plan",     "run",
+                                     "trace",   "parts",   "catalogue"};
+  // Few verbs take these, so which ones is the way on.
+  static constexpr std::array kTraining{
+      std::pair{"training-problem", "this is a training problem, which only plan and whatif take"},
+      std::pair{"training-plan",
+                "this is a training plan, which only check, simulate and export take"}};
+  for (const auto& [training, words] : kTraining) {
+    if (kind == training) return fmt::format("expected a {} file; {}", expected, words);
+  }
+  const bool known = std::ranges::find(kKnown, kind) != kKnown.end();
+  return fmt::format("{}, expected a {} file",
+                     known ? fmt::format("this is a {} file", kind)
+                           : fmt::format("no kind of file is called '{}'", kind),
+                     expected);
+}
+
+}  // namespace
+
 int check_header(JsonValue root, std::string_view kind, int newest) {
   const JsonValue stated = root.at("placewright");
   if (stated.text() != kind) {
-    stated.fail(fmt::format("this is a {} file, expected a {} file", stated.text(), kind));
+    stated.fail(wrong_kind(stated.text(), kind));
   }
   const JsonValue version = root.at("version");
   if (!version.is_integer() || version.number() < 1 || version.number() > newest) {

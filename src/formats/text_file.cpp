@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <system_error>
@@ -247,6 +249,29 @@ void read_pieces(const Descriptor& file, const std::string& name,
   }
 }
 
+// Texts of peek_whole that the next read_whole takes, by path.
+class KeptTexts {
+ public:
+  void keep(const std::string& path, std::string text) {
+    const std::lock_guard lock(mutex_);
+    texts_[path] = std::move(text);
+  }
+  std::optional<std::string> take(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    const auto node = texts_.extract(path);
+    return node ? std::optional(std::move(node.mapped())) : std::nullopt;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> texts_;
+};
+
+KeptTexts& kept_texts() {
+  static KeptTexts texts;
+  return texts;
+}
+
 // Relative to the folder, in alphabetical order.
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> names;
@@ -267,7 +292,14 @@ std::string input_name(const std::string& path) {
   return path == "-" ? "standard input" : path;
 }
 
+std::string peek_whole(const std::string& path) {
+  std::string text = read_whole(path);
+  if (path == "-" || !fs::is_regular_file(path)) kept_texts().keep(path, text);
+  return text;
+}
+
 std::string read_whole(const std::string& path, std::size_t limit) {
+  if (std::optional<std::string> kept = kept_texts().take(path)) return *std::move(kept);
   const std::string name = input_name(path);
   const Descriptor file = opened(path, true);
   struct stat about {};

@@ -18,6 +18,10 @@ std::string input_name(const std::string& path);
 // bytes.
 std::string read_whole(const std::string& path, std::size_t limit = kLargestFile);
 
+// The same, to see what the file is: read_whole gives the text once more. Standard input and pipes
+// can be read only once, so their text is kept until then.
+std::string peek_whole(const std::string& path);
+
 // For a path that stands inside a file, or that another library reads. Throws InputError for a pipe
 // or a device, whose end nobody may ever write. A missing file is for the reader to complain about.
 void require_that_it_ends(const std::string& path);

@@ -101,6 +101,27 @@ TEST_F(SpecialFiles, WhatAShellOffersIsRead) {
   EXPECT_THAT(piped.err, HasSubstr("is empty"));
 }
 
+TEST_F(SpecialFiles, ATrainingFileMayComeThroughAPipe) {
+  const std::string problem = folder_.file("cluster.json");
+  const std::string plan = folder_.file("plan.json");
+  ASSERT_EQ(run({"import", example_path("sailor"), "--format", "sailor", "--model", "OPT-350",
+                 "--batch", "512", "--node", "GH-96=2", "-o", problem, "-q"})
+                .exit_code,
+            0);
+  const auto planned =
+      run({"plan", "-", "--time-limit", "1s", "-o", plan, "--json"}, folder_.read("cluster.json"));
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_EQ(planned.json()["objective"], "step-time");
+  for (const char* path : {"-", "/dev/stdin"}) {
+    RunningProgram piped(
+        "/bin/sh", {"-c", "cat \"$1\" | \"$0\" simulate \"$2\" --json", program_path(), plan, path},
+        "");
+    const auto result = piped.wait();
+    EXPECT_EQ(result.exit_code, 0) << path << result.err;
+    EXPECT_EQ(result.json()["value"], planned.json()["value"]);
+  }
+}
+
 // As `placewright explain <(cat plan.json)` does: a pipe can be read once.
 TEST_F(SpecialFiles, APlanThroughAPipeIsRead) {
   const std::string plan = folder_.file("plan.json");

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/folder.h"
 #include "support/program.h"
 #include "support/published.h"
 
@@ -65,6 +66,46 @@ TEST(Usage, IsExplainedInOneSentence) {
     EXPECT_THAT(result.err, HasSubstr(wrong.message));
     EXPECT_THAT(result.err, ::testing::StartsWith("placewright: error: "));
     EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST(Usage, WhatTrainingFilesDoNotKnowIsRefused) {
+  const Folder folder;
+  const std::string problem = folder.file("cluster.json");
+  const std::string plan = folder.file("plan.json");
+  ASSERT_EQ(run({"import", example_path("sailor"), "--format", "sailor", "--model", "OPT-350",
+                 "--batch", "512", "--node", "GH-96=2", "-o", problem, "-q"})
+                .exit_code,
+            0);
+  ASSERT_EQ(run({"plan", problem, "--time-limit", "1s", "--embed", "-o", plan, "-q"}).exit_code, 0);
+  const std::string some_problem = example_path("moirai/example-1.json");
+  const std::string of_plan = " means nothing for a training plan";
+  const std::string of_problem = " means nothing for a training problem";
+  const std::vector<WrongUsage> cases = {
+      {{"plan", problem, "--planner", "heft"}, "--planner" + of_problem},
+      {{"plan", problem, "--objective", "latency"}, "--objective" + of_problem},
+      {{"plan", problem, "--cluster", some_problem}, "--cluster" + of_problem},
+      {{"plan", problem, "--no-congestion"}, "--no-congestion" + of_problem},
+      {{"plan", problem, "--coarsen", "fusion"}, "--coarsen" + of_problem},
+      {{"plan", problem, "--start", plan}, "--start" + of_problem},
+      {{"plan", problem, "--seed", "1"},
+       "--seed means nothing for a training problem; 'plan' takes --time-limit, --output, --embed"},
+      {{"plan", problem, some_problem}, "cannot be read beside a training problem"},
+      {{"whatif", problem, "--devices", "1-2"}, "--devices" + of_problem},
+      {{"whatif", problem, "--threads", "2"}, "--threads" + of_problem},
+      {{"check", plan, "--problem", some_problem}, "--problem" + of_plan},
+      {{"simulate", plan, "--gantt"}, "--gantt" + of_plan},
+      {{"simulate", plan, "--width", "80"}, "--width" + of_plan},
+      {{"export", plan, "--to", "vllm", "--memory", "peak"}, "--memory" + of_plan},
+  };
+  for (const WrongUsage& wrong : cases) {
+    const auto result = run(wrong.arguments);
+    EXPECT_EQ(result.exit_code, 2) << wrong.message;
+    EXPECT_THAT(result.err, HasSubstr(wrong.message));
+    EXPECT_EQ(result.out, "");
+  }
+  for (const char* verb : {"check", "simulate"}) {
+    EXPECT_EQ(run({verb, plan, "-v"}).exit_code, 0) << verb;
   }
 }
 

@@ -198,6 +198,12 @@ const std::vector<BadInput>& bad_problems() {
        "/tensors/0/cuts/0/kind", "no kind is called 'z'"},
       {"a plan for a problem", R"({"placewright": "plan", "version": 1})", "/placewright",
        "this is a plan file, expected a problem file"},
+      {"no kind of file", R"({"placewright": "plna", "version": 1, "ops": []})", "/placewright",
+       "no kind of file is called 'plna', expected a problem file"},
+      {"a training plan for a problem", R"({"placewright": "training-plan", "version": 1})",
+       "/placewright",
+       "expected a problem file; this is a training plan, which only check, simulate and export "
+       "take"},
       {"an expert split for a problem", R"({"fpgas": [], "cpus": []})", "",
        "this is a plan (expert split); expected a problem"},
       {"no devices of our own", R"({"placewright": "problem", "version": 1, "ops": []})", "",

@@ -294,6 +294,27 @@ class Outputs(SchemaTest):
                 self.output("simulate-output", "simulate", plan)
                 self.output("explain-output", "explain", plan, "--planner", "topo")
 
+    def test_training(self):
+        problem, plan, priced = (self.folder / name for name in ("cluster.json", "plan.json", "priced.json"))
+        sailor = ("import", EXAMPLES / "sailor", "--format", "sailor")
+        flags = ("--model", "OPT-350", "--batch", "512", "--node", "GH-96=2")
+        self.assertEqual(run(*sailor, *flags, "-o", problem, "-q")[0], 0)
+        self.assertEqual(run(*sailor, *flags, "--price", "GH-96=4", "--minimise", "step-price", "-o", priced, "-q")[0], 0)
+        for path in (problem, priced):
+            document = self.output("training-plan-output", "plan", path, "--time-limit", "1s", "-o", plan)
+            self.assertEqual(self.output("training-simulate-output", "simulate", plan)["value"], document["value"])
+            self.assertTrue(self.output("training-check-output", "check", plan)["valid"])
+            cut = json.loads(plan.read_text())
+            cut["stages"][0]["layers"][1] -= 1
+            self.assertFalse(self.output("training-check-output", "check", self.write("cut.json", cut), codes=(1,))["valid"])
+            self.output("training-whatif-output", "whatif", path, "--time-limit", "200ms")
+        for kind in ("plan", "check", "simulate", "whatif"):
+            self.assertNotEqual(complaints(f"training-{kind}-output", {"objective": "step-time", "value": -1}), [])
+        made = next((EXAMPLES / "sailor" / "plans").rglob("*.json"))
+        code, _, err = run(*sailor, "--plan", made, "-o", plan, "-q")
+        self.assertEqual(code, 0, err)
+        self.output("training-simulate-output", "simulate", plan)
+
     def test_check_of_an_expert_split(self):
         self.output("check-output", "check", EXAMPLES / "msr/human-experts/bert24_inference_expert.json", "--problem",
                     EXAMPLES / "msr/throughput/LayerGraphs/bert24_inference.json", codes=(0, 1))
