@@ -1,108 +1,31 @@
 #include "serving/engine.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "backends/target_devices.h"
-
 namespace placewright {
 
-// Somebody else's bytes, as a buffer that a backend reads.
-class LoadedModel::LentBuffer final : public Buffer {
- public:
-  void lend(Bytes bytes) { bytes_ = bytes; }
-  [[nodiscard]] const MemorySpace& space() const override { return host_; }
-  [[nodiscard]] std::size_t size() const override { return bytes_.size(); }
-  // Backends only read an input.
-  [[nodiscard]] std::span<std::byte> bytes() const override {
-    return {const_cast<std::byte*>(bytes_.data()), bytes_.size()};
-  }
+namespace {
 
- private:
-  Bytes bytes_;
-  MemorySpace host_;
-};
-
-LoadedModel::LoadedModel(std::shared_ptr<const NeuralModel> model, const Target& target,
-                         ModelCuts cuts)
-    : model_(std::move(model)), cuts_(std::move(cuts)) {
-  for (std::size_t i = 0; i < graph().inputs.size(); ++i) {
-    inputs_.push_back(std::make_unique<LentBuffer>());
-  }
-  std::vector<std::size_t> all(graph().ops.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  whole_ = piece_of(all, target);
-  for (const OpGroup& ops : cuts_.segments) {
-    Piece piece = piece_of(ops, target);
-    for (std::size_t i = 0; i < piece.part->inputs().size(); ++i) {
-      const TensorKey& tensor = piece.part->inputs()[i];
-      if (tensor.is_model_input()) continue;
-      const Origin& origin = origin_.at(tensor);
-      piece.request->bind_input(i, segments_[origin.piece].request->output(origin.output));
-    }
-    for (std::size_t o = 0; o < piece.part->outputs().size(); ++o) {
-      origin_.try_emplace(piece.part->outputs()[o], Origin{segments_.size(), o});
-    }
-    segments_.push_back(std::move(piece));
+// What went wrong; empty: nothing.
+std::string compute(LoadedModel& model, const Step& step,
+                    const std::vector<const RequestInputs*>& inputs) {
+  try {
+    model.run(step, inputs);
+    return "";
+  } catch (const std::exception& error) {
+    return fmt::format("the model failed: {}", error.what());
   }
 }
 
-LoadedModel::~LoadedModel() = default;
-
-LoadedModel::Piece LoadedModel::piece_of(std::span<const std::size_t> ops, const Target& target) {
-  Piece piece;
-  piece.part = model_->compile(ops, compile_options(target));
-  piece.request = piece.part->request();
-  for (std::size_t i = 0; i < piece.part->inputs().size(); ++i) {
-    const TensorKey& tensor = piece.part->inputs()[i];
-    if (tensor.is_model_input()) piece.inputs.emplace_back(i, tensor.port);
-  }
-  return piece;
-}
-
-void LoadedModel::bind(const std::vector<Bytes>& inputs, bool in_segments) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) inputs_[i]->lend(inputs[i]);
-  const auto bind_piece = [&](Piece& piece) {
-    for (const auto& [own, of_model] : piece.inputs) {
-      piece.request->bind_input(own, *inputs_[of_model]);
-    }
-  };
-  if (!in_segments) return bind_piece(whole_);
-  for (Piece& piece : segments_) bind_piece(piece);
-}
-
-void LoadedModel::run_whole() {
-  whole_.request->run();
-}
-
-void LoadedModel::run_segment(std::size_t segment) {
-  segments_[segment].request->run();
-}
-
-std::vector<LoadedModel::Bytes> LoadedModel::outputs(bool of_segments) {
-  std::vector<Bytes> outputs;
-  for (const GraphOutput& output : graph().outputs) {
-    if (output.tensor.is_model_input()) {
-      outputs.push_back(inputs_[output.tensor.port]->bytes());
-    } else if (of_segments) {
-      const Origin& origin = origin_.at(output.tensor);
-      outputs.push_back(segments_[origin.piece].request->output(origin.output).bytes());
-    } else {
-      const auto& all = whole_.part->outputs();
-      const auto place = std::ranges::find(all, output.tensor) - all.begin();
-      outputs.push_back(whole_.request->output(static_cast<std::size_t>(place)).bytes());
-    }
-  }
-  return outputs;
-}
+}  // namespace
 
 Engine::Engine(const SchedulerOptions& options)
     : options_(options), scheduler_(options), forecast_(options) {
   constexpr std::size_t kMostWorkers = 16;
-  const std::size_t count = options.policy == ServingPolicy::together ? kMostWorkers : 1;
+  const std::size_t count = options.policy == ServingPolicy::together ? kMostWorkers : 2;
   for (std::size_t i = 0; i < count; ++i) workers_.emplace_back([this] { work(); });
 }
 
@@ -174,7 +97,9 @@ void Engine::accept(RequestId id, InferenceJob job, std::optional<double> deadli
   if (deadline) expiring_.emplace(*deadline, id);
   pending_.emplace(
       id, Pending{.job = std::move(job), .arrival = moment, .expires = deadline.value_or(0)});
-  changed_.notify_one();
+  // Else nobody could start it, and to wake a thread disturbs those that compute.
+  const bool idle = running_.empty() || running_.begin()->second.half;
+  if (idle || options_.policy == ServingPolicy::together) changed_.notify_one();
 }
 
 void Engine::cancel(RequestId request) {
@@ -258,29 +183,42 @@ void Engine::work() {
   }
 }
 
+std::vector<const RequestInputs*> Engine::inputs_of(const Step& step) {
+  std::vector<const RequestInputs*> inputs;
+  const double moment = now();
+  for (const RequestId id : step.requests) {
+    Pending& pending = pending_.at(id);
+    if (pending.begin >= 0) return {};
+    pending.begin = moment;
+    inputs.push_back(&pending.job.inputs);
+  }
+  return inputs;
+}
+
 void Engine::run_step(const Step& step, std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<LoadedModel> model = models_.at(step.model).model;
-  const RequestId id = step.requests.front();
-  Pending& pending = pending_.at(id);
-  const bool first = pending.begin < 0;
-  if (first) pending.begin = now();
-  const auto* inputs = first ? &pending.job.inputs : nullptr;
-  running_ = scheduler_.model(step.model).name;
+  const auto inputs = inputs_of(step);
+  running_[step.requests.front()] = {scheduler_.model(step.model).name, step.half};
+  // Another thread takes the other half.
+  if (step.half) changed_.notify_all();
   const double begin = now();
   lock.unlock();
   const std::string failure = compute(*model, step, inputs);
   lock.lock();
-  const double took = now() - begin;
+  const double took = (now() - begin) / (step.half ? 2 : 1);
   busy_ += took;
   models_.at(step.model).busy += took;
-  running_.clear();
+  running_.erase(step.requests.front());
   std::vector<Told> told;
-  if (failure.empty() && step.last) {
-    settle(id, AnswerKind::done, "", told);
-    if (!told.empty()) told.back().answer.outputs = model->outputs(step.segment.has_value());
-  } else if (!failure.empty()) {
-    settle(id, AnswerKind::failed, failure, told);
-    scheduler_.cancel(id);
+  for (std::size_t place = 0; place < step.requests.size(); ++place) {
+    const RequestId id = step.requests[place];
+    if (!failure.empty()) {
+      settle(id, AnswerKind::failed, failure, told);
+      scheduler_.cancel(id);
+    } else if (step.last && pending_.contains(id)) {
+      settle(id, AnswerKind::done, "", told);
+      told.back().answer.outputs = model->outputs(step, place);
+    }
   }
   if (!told.empty()) {
     // The step counts as running until then, so that no other one writes to the outputs.
@@ -302,25 +240,11 @@ void Engine::let_go(ModelNumber model) {
   if (!scheduler_.has(model)) models_.erase(model);
 }
 
-// What went wrong; empty: nothing.
-std::string Engine::compute(LoadedModel& model, const Step& step,
-                            const std::vector<LoadedModel::Bytes>* inputs) {
-  try {
-    if (inputs != nullptr) model.bind(*inputs, step.segment.has_value());
-    if (step.segment) {
-      model.run_segment(*step.segment);
-    } else {
-      model.run_whole();
-    }
-    return "";
-  } catch (const std::exception& error) {
-    return fmt::format("the model failed: {}", error.what());
-  }
-}
-
 Engine::Snapshot Engine::snapshot() const {
   const std::lock_guard lock(mutex_);
-  return {counts_, pending_.size(), scheduler_.backlog(), busy_ / 1000, running_};
+  Snapshot snapshot{counts_, pending_.size(), scheduler_.backlog(), busy_ / 1000, {}};
+  for (const auto& [id, running] : running_) snapshot.running.push_back(running);
+  return snapshot;
 }
 
 Engine::ModelSnapshot Engine::snapshot(ModelNumber model) {

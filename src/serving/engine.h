@@ -1,8 +1,8 @@
-// Served models for real: compiled whole and in segments, and run by the scheduler's decisions.
+// Served models for real: run by the scheduler's decisions, step by step.
 //
-// One thread runs the steps that the scheduler hands out; under ServingPolicy::together there is one for each
-// model, up to kMostWorkers. What a client sends is bound as it is, without a copy, and outputs are lent to whoever
-// asked until it has been told. Everything here may be called by any thread.
+// Two threads run the steps that the scheduler hands out, since two halves of the cores may compute at once; under
+// ServingPolicy::together there is one for each model, up to kMostWorkers. Outputs are lent to whoever asked until
+// it has been told. Everything here may be called by any thread.
 
 #pragma once
 
@@ -17,74 +17,27 @@
 #include <thread>
 #include <vector>
 
-#include "backends/part_inputs.h"
-#include "backends/runtime.h"
 #include "machine/clock.h"
-#include "machine/targets.h"
 #include "serving/forecast.h"
-#include "serving/measured_models.h"
+#include "serving/loaded_model.h"
 #include "serving/scheduler.h"
 
 namespace placewright {
-
-// A model compiled for the cores that serve it.
-class LoadedModel {
- public:
-  // `cuts`: where it is cut. Throws RuntimeError.
-  LoadedModel(std::shared_ptr<const NeuralModel> model, const Target& target, ModelCuts cuts);
-  ~LoadedModel();
-  LoadedModel(const LoadedModel&) = delete;
-  LoadedModel& operator=(const LoadedModel&) = delete;
-
-  [[nodiscard]] const ModelGraph& graph() const { return model_->graph(); }
-  [[nodiscard]] const ModelCuts& cuts() const { return cuts_; }
-
-  using Bytes = std::span<const std::byte>;
-  // By input of the model, of the right sizes; they must stay until the run has ended.
-  void bind(const std::vector<Bytes>& inputs, bool in_segments);
-  void run_whole();
-  void run_segment(std::size_t segment);
-  // By output of the model, until the next run.
-  [[nodiscard]] std::vector<Bytes> outputs(bool of_segments);
-
- private:
-  class LentBuffer;
-  // A part with its request, and which of its inputs are the model's.
-  struct Piece {
-    std::unique_ptr<CompiledPart> part;
-    std::unique_ptr<Request> request;
-    std::vector<std::pair<std::size_t, std::size_t>> inputs;  // of the part, of the model
-  };
-  // Where a tensor comes from.
-  struct Origin {
-    std::size_t piece = 0;
-    std::size_t output = 0;
-  };
-
-  Piece piece_of(std::span<const std::size_t> ops, const Target& target);
-
-  std::shared_ptr<const NeuralModel> model_;
-  ModelCuts cuts_;
-  std::vector<std::unique_ptr<LentBuffer>> inputs_;
-  Piece whole_;
-  std::vector<Piece> segments_;
-  std::map<TensorKey, Origin> origin_;
-};
 
 enum class AnswerKind { done, refused, late, cancelled, failed };
 
 struct InferenceAnswer {
   AnswerKind kind = AnswerKind::done;
-  std::string message;                              // one sentence unless done
-  double retry_after = 0;                           // milliseconds, where refused
-  std::vector<std::span<const std::byte>> outputs;  // by output of the model, while this is told
-  double waited = 0;                                // milliseconds until it began
-  double took = 0;                                  // from arrival to answer
+  std::string message;         // one sentence unless done
+  double retry_after = 0;      // milliseconds, where refused
+  std::vector<Bytes> outputs;  // by output of the model, while this is told
+  double waited = 0;           // milliseconds until it began
+  double took = 0;             // from arrival to answer
 };
 
 struct InferenceJob {
   ModelNumber model = 0;
-  std::vector<std::span<const std::byte>> inputs;  // by input of the model
+  RequestInputs inputs;
   std::optional<double> deadline = {};  // milliseconds from now; then nobody wants the answer
   // Called once, by any thread, and not for long. The inputs must stay until then.
   std::function<void(const InferenceAnswer& answer)> tell;
@@ -121,12 +74,16 @@ class Engine {
   // No requests from now on; returns when those that were accepted have been answered.
   void drain();
 
+  struct RunningModel {
+    std::string model;
+    std::optional<std::size_t> half = {};  // of the cores; nullopt: all
+  };
   struct Snapshot {
     EngineCounts counts;
     std::size_t live = 0;
     double backlog = 0;       // milliseconds of work
-    double busy_seconds = 0;  // that the cores computed
-    std::string running;      // the model that computes; empty: none
+    double busy_seconds = 0;  // that the cores computed; half of them count half
+    std::vector<RunningModel> running;
   };
   [[nodiscard]] Snapshot snapshot() const;
   // Of one model; of one that is gone there is nothing.
@@ -160,8 +117,8 @@ class Engine {
   [[nodiscard]] double now() const { return milliseconds(Clock::now() - start_); }
   void work();
   void run_step(const Step& step, std::unique_lock<std::mutex>& lock);
-  std::string compute(LoadedModel& model, const Step& step,
-                      const std::vector<LoadedModel::Bytes>* inputs);
+  // Of the requests that begin with this step, or of none.
+  std::vector<const RequestInputs*> inputs_of(const Step& step);
   void accept(RequestId id, InferenceJob job, std::optional<double> deadline, double moment);
   void settle(RequestId id, AnswerKind kind, const std::string& message, std::vector<Told>& told);
   // The memory of a model that has been removed, once it has no requests.
@@ -182,7 +139,7 @@ class Engine {
   std::size_t untold_ = 0;                           // settled, and their clients are not told yet
   EngineCounts counts_;
   double busy_ = 0;
-  std::string running_;
+  std::map<RequestId, RunningModel> running_;  // by the first request of the step
   bool draining_ = false;
   bool closed_ = false;
   std::vector<std::jthread> workers_;  // last, so that they end first

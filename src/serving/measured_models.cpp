@@ -27,16 +27,26 @@ struct KeptSegment {
   std::vector<double> ops;
   double time = 0;
 };
+struct KeptBatch {
+  int size = 0;
+  double time = 0;
+};
 struct KeptModel {
   double whole = 0;
   std::vector<KeptSegment> segments;
+  std::vector<KeptBatch> batches;
+  double on_half = 0;
 };
+template <>
+inline constexpr auto kFields<KeptBatch> =
+    std::tuple{required("size", &KeptBatch::size), required("time", &KeptBatch::time)};
 template <>
 inline constexpr auto kFields<KeptSegment> =
     std::tuple{required("ops", &KeptSegment::ops), required("time", &KeptSegment::time)};
 template <>
 inline constexpr auto kFields<KeptModel> =
-    std::tuple{required("whole", &KeptModel::whole), required("segments", &KeptModel::segments)};
+    std::tuple{required("whole", &KeptModel::whole), required("segments", &KeptModel::segments),
+               required("batches", &KeptModel::batches), required("on_half", &KeptModel::on_half)};
 
 namespace {
 
@@ -167,7 +177,10 @@ std::optional<ModelCuts> KeptCuts::find(const std::string& key) const {
     KeptModel kept;
     ReadingContext context;
     read_record(document.root(), kept, context);
-    ModelCuts cuts{.whole = kept.whole};
+    ModelCuts cuts{.whole = kept.whole, .on_half = kept.on_half};
+    for (const KeptBatch& batch : kept.batches) {
+      cuts.batches[static_cast<std::size_t>(batch.size)] = batch.time;
+    }
     for (const KeptSegment& segment : kept.segments) {
       OpGroup& ops = cuts.segments.emplace_back();
       for (const double op : segment.ops) ops.push_back(static_cast<std::size_t>(op));
@@ -181,7 +194,10 @@ std::optional<ModelCuts> KeptCuts::find(const std::string& key) const {
 
 void KeptCuts::keep(const std::string& key, const ModelCuts& cuts) const {
   if (folder_.empty()) return;
-  KeptModel kept{.whole = cuts.whole, .segments = {}};
+  KeptModel kept{.whole = cuts.whole, .segments = {}, .batches = {}, .on_half = cuts.on_half};
+  for (const auto& [size, time] : cuts.batches) {
+    kept.batches.push_back({static_cast<int>(size), time});
+  }
   for (std::size_t i = 0; i < cuts.segments.size(); ++i) {
     kept.segments.push_back({{cuts.segments[i].begin(), cuts.segments[i].end()}, cuts.times[i]});
   }

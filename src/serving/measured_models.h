@@ -10,6 +10,8 @@
 
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,13 @@ struct ModelCuts {
   double whole = 0;                    // milliseconds
   std::vector<OpGroup> segments = {};  // ops; empty: uncut
   std::vector<double> times = {};      // by segment, milliseconds
+  // What ServedModel has of the same names (measured_forms.h).
+  std::map<std::size_t, double> batches = {};
+  double on_half = 0;
 };
+
+// A model for each of several batch sizes.
+using BatchedModels = std::map<std::size_t, std::shared_ptr<const NeuralModel>>;
 
 // Borders of groups into `count` segments at most. `op_times` by op.
 std::vector<OpGroup> narrow_segments(const ModelGraph& graph, const std::vector<OpGroup>& ordered,

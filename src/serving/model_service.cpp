@@ -15,6 +15,7 @@
 #include "backends/target_devices.h"
 #include "formats/input_error.h"
 #include "formats/text_file.h"
+#include "serving/measured_forms.h"
 #include "serving/stated_models.h"
 
 namespace placewright {
@@ -39,6 +40,18 @@ void require_datatypes(const NeuralModel& model, const std::string& path) {
   for (const GraphOutput& output : graph.outputs) {
     check(output.name, type_of(graph, output.tensor).element);
   }
+}
+
+// "1.20 ms, 1 segments, batches of 2 (0.90 ms each)".
+std::string forms_text(const ModelCuts& cuts) {
+  std::string text = fmt::format("{:.2f} ms, {} segments", cuts.whole,
+                                 std::max<std::size_t>(cuts.segments.size(), 1));
+  for (const auto& [size, time] : cuts.batches) {
+    text +=
+        fmt::format(", {:.2f} ms each in batches of {}", time / static_cast<double>(size), size);
+  }
+  if (cuts.on_half > 0) text += fmt::format(", {:.2f} ms on half of the cores", cuts.on_half);
+  return text;
 }
 
 // Of this process.
@@ -143,16 +156,17 @@ double ModelService::quantum_with(double whole) const {
   return quantum_of(models);
 }
 
-ModelCuts ModelService::cuts_of(const NeuralModel& model, const FoundModel& found) const {
+ModelCuts ModelService::cuts_of(const NeuralModel& model, const Runtime& runtime,
+                                const ModelFile& file) const {
   const MeasureOptions measure{.repeat = 15, .seconds = 5};
   const KeptCuts kept(settings_.cache);
-  const std::string key =
-      fmt::format("{} {} {} {} {} {}", digest_of_file(found.path), fmt::join(settings_.shapes, " "),
-                  name_of(settings_.precision), runtime_named(target_.backend).version(),
-                  processor_name(), name_of(target_));
+  const std::string key = fmt::format("forms {} {} {} {} {} {}", digest_of_file(file.path),
+                                      fmt::join(file.shapes, " "), name_of(settings_.precision),
+                                      runtime.version(), processor_name(), name_of(target_));
   std::optional<ModelCuts> whole = kept.find(key);
   if (!whole) {
     whole = ModelCuts{.whole = measure_whole(model, target_, measure)};
+    measure_forms(*whole, model, runtime, file, target_, measure);
     kept.keep(key, *whole);
   }
   // Whole milliseconds, so that a restart finds what it kept.
@@ -162,35 +176,46 @@ ModelCuts ModelService::cuts_of(const NeuralModel& model, const FoundModel& foun
   std::optional<ModelCuts> cuts = kept.find(cut_key);
   if (!cuts) {
     cuts = measure_model_cuts(model, target_, quantum, measure);
+    cuts->batches = whole->batches;
+    cuts->on_half = whole->on_half;
     kept.keep(cut_key, *cuts);
   }
   return *cuts;
 }
 
+ModelFile ModelService::file_of(const FoundModel& found) const {
+  const std::vector<ModelFile> files = model_files(settings_.models, settings_.shapes);
+  const auto named = std::ranges::find(files, found.path, &ModelFile::path);
+  ModelFile file = named == files.end() ? ModelFile{.path = found.path} : *named;
+  file.precision = settings_.precision;
+  return file;
+}
+
+std::shared_ptr<LoadedModel> ModelService::loaded(const FoundModel& found) const {
+  const BackendEntry* backend = backend_reading(found.path);
+  if (backend == nullptr) throw InputError(found.path, "", "is no model that a backend reads");
+  const Runtime& runtime = runtime_named(backend->name);
+  const ModelFile file = file_of(found);
+  const std::shared_ptr<const NeuralModel> model = read_model(runtime, file);
+  require_datatypes(*model, found.path);
+  ModelCuts cuts = cuts_of(*model, runtime, file);
+  const BatchedModels batched = read_batches(cuts, *model, runtime, file);
+  return std::make_shared<LoadedModel>(model, target_, std::move(cuts), batched);
+}
+
 void ModelService::serve(const FoundModel& found) {
   const std::lock_guard loading(loading_);
-  const BackendEntry* backend = backend_reading(found.path);
   {
     const std::lock_guard lock(mutex_);
     stamps_[found.path] = found.stamp;
     failed_[{found.name, found.version}] = "it is being loaded";
   }
   try {
-    if (backend == nullptr) {
-      throw InputError(found.path, "", "is no model that a backend reads");
-    }
-    const std::vector<ModelFile> files = model_files(settings_.models, settings_.shapes);
-    const auto named = std::ranges::find(files, found.path, &ModelFile::path);
-    ModelFile file = named == files.end() ? ModelFile{.path = found.path} : *named;
-    file.precision = settings_.precision;
-    std::shared_ptr<const NeuralModel> model = read_model(runtime_named(backend->name), file);
-    require_datatypes(*model, found.path);
-    ModelCuts cuts = cuts_of(*model, found);
     auto version = std::make_shared<ServedVersion>();
     version->name = found.name;
     version->version = found.version;
     version->path = found.path;
-    version->model = std::make_shared<LoadedModel>(std::move(model), target_, std::move(cuts));
+    version->model = loaded(found);
     version->number = engine_.add(version->model, found.name, class_of(settings_, found.name));
     publish(std::move(version));
   } catch (const std::exception& error) {
@@ -203,9 +228,8 @@ void ModelService::serve(const FoundModel& found) {
 // In place of the one before, if any: there is no moment without one.
 void ModelService::publish(std::shared_ptr<ServedVersion> version) {
   const ModelCuts& cuts = version->model->cuts();
-  std::string line =
-      fmt::format("model '{}' version {} is ready: {:.2f} ms, {} segments", version->name,
-                  version->version, cuts.whole, std::max<std::size_t>(cuts.segments.size(), 1));
+  std::string line = fmt::format("model '{}' version {} is ready: {}", version->name,
+                                 version->version, forms_text(cuts));
   std::shared_ptr<ServedVersion> old = version;
   {
     const std::lock_guard lock(mutex_);
@@ -358,7 +382,11 @@ ServiceReport ModelService::report() {
   report.busy_seconds = now.busy_seconds;
   report.backlog = now.backlog;
   report.memory = resident_bytes();
-  if (!now.running.empty()) report.running.push_back({now.running, name_of(target_)});
+  const std::vector<Target> halves = halves_of(target_);
+  for (const Engine::RunningModel& running : now.running) {
+    const Target& cores = running.half ? halves.at(*running.half) : target_;
+    report.running.push_back({running.model, name_of(cores)});
+  }
   return report;
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/model_files.h"
 #include "serving/engine.h"
 #include "serving/inference.h"
 #include "serving/model_folder.h"
@@ -87,7 +88,10 @@ class ModelService {
   void publish(std::shared_ptr<ServedVersion> version);
   void end(const ServedVersion& version);
   void retire(const std::string& name, const std::string& version);
-  [[nodiscard]] ModelCuts cuts_of(const NeuralModel& model, const FoundModel& found) const;
+  [[nodiscard]] ModelFile file_of(const FoundModel& found) const;
+  [[nodiscard]] std::shared_ptr<LoadedModel> loaded(const FoundModel& found) const;
+  [[nodiscard]] ModelCuts cuts_of(const NeuralModel& model, const Runtime& runtime,
+                                  const ModelFile& file) const;
   [[nodiscard]] double quantum_with(double whole) const;
   void say(const std::string& line) const { log_(line); }
 

@@ -46,9 +46,7 @@ void Scheduler::forget_if_done(ModelNumber model) {
 }
 
 bool Scheduler::runs_cut(const Entry& entry) const {
-  const bool by_policy =
-      options_.policy == ServingPolicy::normalised || options_.policy == ServingPolicy::srpt;
-  return by_policy && entry.served.can_be_cut() && !is_alone();
+  return in_segments() && entry.served.can_be_cut() && !is_alone();
 }
 
 // Whether requests run in segments depends on who else is served.
@@ -159,7 +157,7 @@ bool Scheduler::cancel(RequestId id) {
     if (request == begun->requests.end()) continue;
     request->cancelled = true;
     // Between two steps nobody computes for it.
-    if (begun->requests.size() > 1 || begun->running_since != kNever) return false;
+    if (begun->requests.size() > 1 || begun->runs()) return false;
     entry.begun.erase(begun);
     where_.erase(found);
     forget_if_done(model);
@@ -179,6 +177,7 @@ Scheduler::Request Scheduler::take(Entry& entry, RequestId id) {
 
 double Scheduler::remaining(const Entry& entry, const Begun& begun) const {
   if (begun.cut) return entry.left[begun.next_segment];
+  if (begun.half) return entry.served.on_half;
   if (begun.requests.size() == 1) return entry.served.whole;
   return entry.served.batches.at(begun.requests.size());
 }
@@ -204,19 +203,23 @@ Scheduler::Turn Scheduler::turn_of(const Entry& entry, const Request& request, d
 // The turn of the request that would compute, or of one that waits behind it, if that is earlier.
 std::optional<Scheduler::Turn> Scheduler::turn_of(const Entry& entry) const {
   std::optional<Turn> best;
-  if (!entry.begun.empty()) {
+  if (!entry.begun.empty() && !entry.begun.front().runs()) {
     const Begun& begun = entry.begun.front();
     for (const Request& request : begun.requests) {
       const Turn turn = turn_of(entry, request, remaining(entry, begun));
       best = best ? std::min(*best, turn) : turn;
     }
   }
-  if (!entry.turns.empty()) {
-    const Request& first = entry.waiting.at(entry.turns.begin()->second);
-    const Turn turn = turn_of(entry, first, entry.own);
-    best = best ? std::min(*best, turn) : turn;
-  }
+  if (const auto turn = waiting_turn_of(entry, 0)) best = best ? std::min(*best, *turn) : turn;
   return best;
+}
+
+// Of those that have not begun.
+std::optional<Scheduler::Turn> Scheduler::waiting_turn_of(const Entry& entry,
+                                                          std::size_t place) const {
+  if (place >= entry.turns.size()) return std::nullopt;
+  const auto& [deadline, id] = *std::next(entry.turns.begin(), static_cast<std::ptrdiff_t>(place));
+  return turn_of(entry, entry.waiting.at(id), entry.own);
 }
 
 const Scheduler::Request* Scheduler::oldest(const Entry& entry) const {
@@ -246,13 +249,31 @@ std::optional<ModelNumber> Scheduler::oldest_aged(double now) const {
   return found;
 }
 
-// As many of those that wait as a batch makes cheaper for each.
-std::size_t Scheduler::batch_size(const Entry& entry) const {
+// The earliest deadline of other models' requests.
+double Scheduler::first_deadline_beside(const Entry& entry) const {
+  double first = kNever;
+  for (const auto& [number, other] : models_) {
+    if (&other == &entry) continue;
+    if (!other.turns.empty()) first = std::min(first, other.turns.begin()->first);
+    for (const Begun& begun : other.begun) {
+      for (const Request& request : begun.requests) first = std::min(first, request.deadline);
+    }
+  }
+  return first;
+}
+
+// As many of those that wait as a batch makes cheaper for each, and late for nobody: the first of
+// them is still in time, and all of them come before others with a deadline anyway.
+std::size_t Scheduler::batch_size(const Entry& entry, double now) const {
+  if (!in_segments() || entry.served.batches.empty()) return 1;
+  const double beside = first_deadline_beside(entry);
   std::size_t best = 1;
   double each = entry.own;
   for (const auto& [size, time] : entry.served.batches) {
     if (size > entry.waiting.size() || time > options_.longest_batch) continue;
     if (time / static_cast<double>(size) >= kBatchGain * each) continue;
+    const auto last = std::next(entry.turns.begin(), static_cast<std::ptrdiff_t>(size) - 1);
+    if (now + time > entry.turns.begin()->first || last->first > beside) continue;
     best = size;
     each = time / static_cast<double>(size);
   }
@@ -261,7 +282,7 @@ std::size_t Scheduler::batch_size(const Entry& entry) const {
 
 void Scheduler::begin(Entry& entry, double now) {
   const bool aged = is_aged(entry, entry.waiting.begin()->second, now);
-  const std::size_t size = options_.policy == ServingPolicy::together ? 1 : batch_size(entry);
+  const std::size_t size = batch_size(entry, now);
   Begun begun{.requests = {}, .cut = size == 1 && runs_cut(entry)};
   for (std::size_t i = 0; i < size; ++i) {
     const RequestId id =
@@ -273,7 +294,7 @@ void Scheduler::begin(Entry& entry, double now) {
 
 Step Scheduler::step_of(ModelNumber model, Begun& begun, double now) {
   const Entry& entry = models_.at(model);
-  Step step{.model = model, .requests = {}};
+  Step step{.model = model, .requests = {}, .half = begun.half};
   for (const Request& request : begun.requests) step.requests.push_back(request.id);
   step.expected = remaining(entry, begun);
   if (begun.cut) {
@@ -300,15 +321,21 @@ std::optional<ModelNumber> Scheduler::first_in_turn() const {
 
 std::optional<Step> Scheduler::next(double now) {
   if (options_.policy == ServingPolicy::together) return next_together(now);
-  if (running_ > 0) return std::nullopt;
+  if (running_ > 1) return std::nullopt;
   aged_model_ = oldest_aged(now);
   if (!aged_model_) owed_ = 0;
-  const std::optional<ModelNumber> chosen =
-      aged_model_ && owed_ >= 0 ? aged_model_ : first_in_turn();
+  if (running_ == 1) return next_on_half(now);
+  if (aged_model_ && owed_ >= 0) return begin_or_go_on(*aged_model_, now);
+  const std::optional<ModelNumber> chosen = first_in_turn();
   if (!chosen) return std::nullopt;
-  Entry& entry = models_.at(*chosen);
+  if (!aged_model_ && run_better_side_by_side(*chosen, now)) return begin_on_half(*chosen, 0, now);
+  return begin_or_go_on(*chosen, now);
+}
+
+Step Scheduler::begin_or_go_on(ModelNumber model, double now) {
+  Entry& entry = models_.at(model);
   if (entry.begun.empty()) begin(entry, now);
-  return step_of(*chosen, entry.begun.front(), now);
+  return step_of(model, entry.begun.front(), now);
 }
 
 std::optional<Step> Scheduler::next_together(double now) {
@@ -322,7 +349,7 @@ std::optional<Step> Scheduler::next_together(double now) {
 
 // What ageing is owed changes with the time that the step took.
 void Scheduler::account(const Step& step, double taken) {
-  if (!aged_model_) return;
+  if (!aged_model_ || step.half) return;
   owed_ += options_.share * taken;
   // What the order gives beside is no debt.
   if (step.model == *aged_model_) owed_ = std::max(owed_ - taken, (options_.share - 1) * taken);
@@ -333,7 +360,7 @@ Scheduler::Finished Scheduler::finish(const Step& step, double now) {
   const auto begun = std::ranges::find_if(entry.begun, [&](const Begun& each) {
     return each.requests.front().id == step.requests.front();
   });
-  if (begun == entry.begun.end() || begun->running_since == kNever) {
+  if (begun == entry.begun.end() || !begun->runs()) {
     throw std::logic_error("a step that does not run cannot end");
   }
   --running_;
@@ -372,6 +399,12 @@ double Scheduler::longest_step() const {
   return longest;
 }
 
+double Scheduler::longest_on_half() const {
+  double longest = 0;
+  for (const auto& [number, entry] : models_) longest = std::max(longest, entry.served.on_half);
+  return longest;
+}
+
 std::optional<double> Scheduler::bound(RequestId id, double now) const {
   const auto found = where_.find(id);
   if (found == where_.end()) return std::nullopt;
@@ -392,7 +425,7 @@ std::optional<double> Scheduler::bound(RequestId id, double now) const {
     const auto before = std::distance(entry.waiting.begin(), entry.waiting.upper_bound(id));
     work += longest_service(entry) * static_cast<double>(before + 1);
   }
-  return now + (work + longest_step()) / options_.share;
+  return now + longest_on_half() + (work + longest_step()) / options_.share;
 }
 
 }  // namespace placewright

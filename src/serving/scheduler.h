@@ -16,14 +16,19 @@
 //             Late::serve follows behind as one without a deadline.
 //   limits    A model whose queue is full in requests or bytes refuses.
 //   batches   A request that begins takes along as many that wait for its model as a measured batch
-//             makes cheaper for each; a batch is one step.
+//             makes cheaper for each; a batch is one step. Nobody's deadline is missed for it.
+//   halves    Two short requests that come next run side by side, each on half of the cores, where by the
+//             measured times both end sooner than one after the other and neither is late for it. What
+//             comes next takes the half that is free if it ends no later there than by waiting for the
+//             other one. While a request is aged, all cores compute together.
 //
 // Bound of the wait. Let a request be aged at a decision at time t. Let W be the work left at t of it, of all
 // that arrived before it, and of one request of each model (which may have begun); with batches each counts as
-// the longest of them. Let s be the longest step. Then it ends by t + (W + s) / share. Proof: `owed_` grows by
-// the share of the time and falls by the service to the first aged request, but not below -(1 - share) s. A
-// decision with owed_ >= 0 serves that request, so owed_ <= share x s. In time T it gets at least
-// share x T - s. All of that service goes to work in W, so share x T - s < W until the request has ended.
+// the longest of them. Let s be the longest step on all cores, h the longest one on half of them. Then it ends by
+// t + h + (W + s) / share. Proof: By t + h no half computes, and none does while a request is aged. From then
+// on `owed_` grows by the share of the time and falls by the service to the first aged request, but not below
+// -(1 - share) s. A decision with owed_ >= 0 serves that request, so owed_ <= share x s. In time T it gets at
+// least share x T - s. All of that service goes to work in W, so share x T - s < W until the request has ended.
 //
 // A decision takes O(models), a deadline's admission O(requests with deadlines).
 
@@ -100,6 +105,7 @@ struct Step {
   ModelNumber model = 0;
   std::vector<RequestId> requests;
   std::optional<std::size_t> segment = {};  // nullopt: uncut
+  std::optional<std::size_t> half = {};     // of the cores, 0 or 1; nullopt: all
   bool last = true;                         // the requests end with it
   double expected = 0;                      // milliseconds
 };
@@ -165,10 +171,12 @@ class Scheduler {
   struct Begun {
     std::vector<Request> requests;
     bool cut = false;
+    std::optional<std::size_t> half = {};
     std::size_t next_segment = 0;
     double running_since = kNever;
     double step = 0;  // milliseconds of the step that runs
 
+    [[nodiscard]] bool runs() const { return running_since != kNever; }
     [[nodiscard]] double step_left(double now) const {
       return step > 0 ? std::max(0.0, step - (now - running_since)) : 0;
     }
@@ -199,6 +207,7 @@ class Scheduler {
   [[nodiscard]] double remaining(const Entry& entry, const Begun& begun) const;
   [[nodiscard]] Turn turn_of(const Entry& entry, const Request& request, double left) const;
   [[nodiscard]] std::optional<Turn> turn_of(const Entry& entry) const;
+  [[nodiscard]] std::optional<Turn> waiting_turn_of(const Entry& entry, std::size_t place) const;
   [[nodiscard]] const Request* oldest(const Entry& entry) const;
   [[nodiscard]] bool is_aged(const Entry& entry, const Request& request, double now) const;
   [[nodiscard]] std::optional<ModelNumber> oldest_aged(double now) const;
@@ -206,9 +215,21 @@ class Scheduler {
   [[nodiscard]] std::optional<Refusal> obstacle(const Entry& entry, const NewRequest& request,
                                                 double deadline, double now) const;
   [[nodiscard]] bool fits(const Entry& entry, double deadline, double now) const;
-  [[nodiscard]] std::size_t batch_size(const Entry& entry) const;
+  [[nodiscard]] bool in_segments() const {
+    return options_.policy == ServingPolicy::normalised || options_.policy == ServingPolicy::srpt;
+  }
+  [[nodiscard]] double first_deadline_beside(const Entry& entry) const;
+  [[nodiscard]] std::size_t batch_size(const Entry& entry, double now) const;
+  [[nodiscard]] const Begun* on_a_half() const;
+  [[nodiscard]] bool can_run_on_half(const Entry& entry) const;
+  [[nodiscard]] std::optional<ModelNumber> next_after(ModelNumber first) const;
+  [[nodiscard]] bool run_better_side_by_side(ModelNumber first, double now) const;
+  std::optional<Step> next_on_half(double now);
+  Step begin_on_half(ModelNumber model, std::size_t half, double now);
+  Step begin_or_go_on(ModelNumber model, double now);
   [[nodiscard]] double longest_service(const Entry& entry) const;
   [[nodiscard]] double longest_step() const;
+  [[nodiscard]] double longest_on_half() const;
   Request take(Entry& entry, RequestId id);
   void begin(Entry& entry, double now);
   Step step_of(ModelNumber model, Begun& begun, double now);
@@ -219,7 +240,7 @@ class Scheduler {
   std::map<ModelNumber, Entry> models_;
   std::map<RequestId, ModelNumber> where_;
   ModelNumber next_model_ = 0;
-  std::size_t running_ = 0;
+  std::size_t running_ = 0;  // steps
   RequestId last_id_ = 0;
   double owed_ = 0;                             // to aged requests, milliseconds
   std::optional<ModelNumber> aged_model_ = {};  // at the last decision

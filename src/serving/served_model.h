@@ -32,6 +32,8 @@ struct ServedModel {
   double whole = 0;                   // of one request, uncut
   std::vector<double> segments = {};  // of one request in segments; fewer than two: never cut
   std::map<std::size_t, double> batches = {};  // of that many requests at once, uncut
+  // Of one request, uncut, on half of the cores while the other half computes too; 0: never run so.
+  double on_half = 0;
   ServiceClass service = {};
 
   [[nodiscard]] bool can_be_cut() const { return segments.size() > 1; }

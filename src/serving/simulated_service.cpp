@@ -4,17 +4,24 @@
 
 namespace placewright {
 
+// Milliseconds of its time that pass in one. Steps on halves have their cores for themselves.
+double SimulatedService::pace(const RunningStep& running) const {
+  return running.step.half ? 1 : 1 / static_cast<double>(running_.size());
+}
+
 std::optional<double> SimulatedService::earliest_end() const {
-  if (running_.empty()) return std::nullopt;
-  const double least = std::ranges::min_element(running_, {}, &RunningStep::left)->left;
-  return now_ + least * static_cast<double>(running_.size());
+  std::optional<double> least;
+  for (const RunningStep& running : running_) {
+    const double end = now_ + running.left / pace(running);
+    least = std::min(least.value_or(end), end);
+  }
+  return least;
 }
 
 void SimulatedService::pass(double moment) {
-  if (!running_.empty()) {
-    const double each = (moment - now_) / static_cast<double>(running_.size());
-    for (RunningStep& running : running_) running.left -= each;
-    busy_ += moment - now_;
+  for (RunningStep& running : running_) {
+    running.left -= (moment - now_) * pace(running);
+    busy_ += (moment - now_) / (running.step.half ? 2 : static_cast<double>(running_.size()));
   }
   now_ = moment;
 }

@@ -47,12 +47,12 @@ class SimulatedService {
   [[nodiscard]] std::size_t live() const { return scheduler_.live(); }
 
  private:
-  // Steps that share the cores in equal parts.
   struct RunningStep {
     Step step;
-    double left = 0;
+    double left = 0;  // milliseconds, as long as it has the cores that it was measured on
   };
 
+  [[nodiscard]] double pace(const RunningStep& running) const;
   [[nodiscard]] std::optional<double> earliest_end() const;
   void pass(double moment);
   void end_step();

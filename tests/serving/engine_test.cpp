@@ -9,6 +9,7 @@
 #include "backends/registry.h"
 #include "backends/target_devices.h"
 #include "serving/inference.h"
+#include "serving/measured_forms.h"
 #include "support/folder.h"
 #include "zoo/zoo.h"
 
@@ -156,15 +157,86 @@ TEST_F(EngineTest, AllAtOnceAnswersTheSame) {
   EXPECT_EQ(done, 20);
 }
 
+// Requests with inputs of their own, in the forms whose times make the scheduler choose them.
+class EngineForms : public EngineTest {
+ protected:
+  void answer_all(const ModelCuts& cuts, const BatchedModels& batched) {
+    Engine engine({});
+    const ModelNumber number =
+        engine.add(std::make_shared<LoadedModel>(network_, target_, cuts, batched), "model", {});
+    constexpr std::size_t kRequests = 24;
+    std::vector<Buffers> inputs;
+    std::vector<RequestInputs> given(kRequests);
+    std::vector<std::vector<std::byte>> alone(kRequests);
+    std::vector<std::vector<std::byte>> found(kRequests);
+    for (std::size_t i = 0; i < kRequests; ++i) {
+      inputs.push_back(seeded_inputs(network_->graph(), i + 1, target_));
+      for (const auto& input : inputs.back()) given[i].push_back(input->bytes());
+      given_ = given[i];
+      EXPECT_EQ(asked(engine, number).kind, AnswerKind::done);
+      alone[i] = results_.front();
+    }
+    for (std::size_t i = 0; i < kRequests; ++i) {
+      engine.submit(
+          {.model = number, .inputs = given[i], .tell = [&, i](const InferenceAnswer& answer) {
+             if (answer.kind != AnswerKind::done) return;
+             found[i].assign(answer.outputs[0].begin(), answer.outputs[0].end());
+           }});
+    }
+    engine.drain();
+    const ModelGraph& graph = network_->graph();
+    const TensorType& type = type_of(graph, graph.outputs[0].tensor);
+    for (std::size_t i = 0; i < kRequests; ++i) {
+      ASSERT_EQ(found[i].size(), alone[i].size()) << i;
+      EXPECT_LE(difference(type, alone[i], found[i]), tolerance_of(Precision::bf16)) << i;
+    }
+    EXPECT_NE(alone[0], alone[1]) << "or nothing was told apart";
+  }
+};
+
+TEST_F(EngineForms, BatchesAnswerEachRequestItsOwn) {
+  const Runtime& runtime = runtime_named(kDefaultBackend);
+  const ModelFile file{.path = folder_.file("zoo") + "/tiny-branches.xml"};
+  const ModelCuts cuts{.whole = 5, .batches = {{2, 5.5}, {4, 6}}};
+  const BatchedModels batched = read_batches(cuts, *network_, runtime, file);
+  ASSERT_EQ(batched.size(), 2U);
+  answer_all(cuts, batched);
+}
+
+TEST_F(EngineForms, HalvesOfTheCoresAnswerTheSame) {
+  if (halves_of(target_).empty()) GTEST_SKIP() << "one core has no halves";
+  answer_all({.whole = 5, .on_half = 6}, {});
+}
+
+TEST_F(EngineForms, WhatIsMeasuredIsWorthIt) {
+  const Runtime& runtime = runtime_named(kDefaultBackend);
+  const ModelFile file{.path = folder_.file("zoo") + "/tiny-branches.xml"};
+  const MeasureOptions options{.repeat = 5, .seconds = 1};
+  ModelCuts cuts{.whole = measure_whole(*network_, target_, options)};
+  measure_forms(cuts, *network_, runtime, file, target_, options);
+  double each = cuts.whole;
+  for (const auto& [size, time] : cuts.batches) {
+    EXPECT_LT(time / static_cast<double>(size), each);
+    each = time / static_cast<double>(size);
+  }
+  EXPECT_LT(cuts.on_half, 2 * cuts.whole);
+}
+
 TEST(KeptCutsTest, ComeBackAsTheyWere) {
   const Folder folder;
   const KeptCuts kept(folder.file("cache"));
   EXPECT_FALSE(kept.find("model").has_value());
-  kept.keep("model", {.whole = 2.5, .segments = {{0, 2}, {1}}, .times = {1, 1.75}});
+  kept.keep("model", {.whole = 2.5,
+                      .segments = {{0, 2}, {1}},
+                      .times = {1, 1.75},
+                      .batches = {{2, 3.5}, {4, 6}},
+                      .on_half = 4.5});
   const ModelCuts cuts = kept.find("model").value();
   EXPECT_EQ(cuts.whole, 2.5);
   EXPECT_EQ(cuts.segments, (std::vector<OpGroup>{{0, 2}, {1}}));
   EXPECT_EQ(cuts.times, (std::vector<double>{1, 1.75}));
+  EXPECT_EQ(cuts.batches, (std::map<std::size_t, double>{{2, 3.5}, {4, 6}}));
+  EXPECT_EQ(cuts.on_half, 4.5);
   EXPECT_FALSE(kept.find("another model").has_value());
 }
 

@@ -194,6 +194,7 @@ class RandomService {
     for (const ServedModel& each : models_) scheduler_.add(each);
   }
 
+  [[nodiscard]] std::size_t on_halves() const { return on_halves_; }
   void run() {
     const double load = real(0.5, 1.5);
     double mean = 0;
@@ -202,8 +203,9 @@ class RandomService {
     std::exponential_distribution<double> gap(load / mean);
     double next_arrival = 0;
     int left = 200;
-    while (left > 0 || running_ || scheduler_.live() > 0) {
-      const double end = running_ ? end_ : std::numeric_limits<double>::infinity();
+    while (left > 0 || !running_.empty() || scheduler_.live() > 0) {
+      const double end =
+          running_.empty() ? std::numeric_limits<double>::infinity() : running_.begin()->first;
       if (left > 0 && next_arrival <= end) {
         now_ = next_arrival;
         --left;
@@ -240,6 +242,7 @@ class RandomService {
     made.service.weight = real(0.5, 2);
     if (random_() % 3 == 0) made.service.objective = made.whole * real(2, 10);
     if (random_() % 3 == 0) made.batches = {{2, made.whole * real(1.2, 2.2)}, {4, made.whole * 3}};
+    if (random_() % 3 == 0) made.on_half = made.whole * real(1, 2);
     if (random_() % 4 == 0) made.service.queue.requests = 5;
     models_.push_back(std::move(made));
   }
@@ -272,26 +275,32 @@ class RandomService {
     }
   }
   void finish() {
-    const Step step = std::move(*running_);
-    running_.reset();
+    const Step step = std::move(running_.extract(running_.begin()).mapped());
     const Scheduler::Finished finished = scheduler_.finish(step, now_);
     for (const RequestId id : finished.completed) end(id);
     for (const RequestId id : finished.cancelled) end(id);
   }
   void decide() {
-    if (running_) return;
+    if (running_.empty()) note_bounds();
+    while (const auto step = scheduler_.next(now_)) {
+      for (const auto& [end, other] : running_) {
+        ASSERT_TRUE(step->half && other.half) << "all cores compute one step at a time";
+        EXPECT_NE(step->half, other.half);
+      }
+      for (const RequestId id : step->requests) {
+        EXPECT_TRUE(accepted_.contains(id) && !ended_.contains(id));
+        EXPECT_EQ(accepted_.at(id).model, step->model);
+        EXPECT_TRUE(running_ids_.insert({id, now_}).second || step->segment) << "it began twice";
+      }
+      on_halves_ += step->half ? 1 : 0;
+      running_.emplace(now_ + step->expected, *step);
+    }
+    EXPECT_EQ(!running_.empty(), scheduler_.live() > 0) << "the cores idle beside work";
+  }
+  void note_bounds() {
     for (const auto& [id, known] : accepted_) {
       if (ended_.contains(id) || bounds_.contains(id)) continue;
       if (const auto bound = scheduler_.bound(id, now_)) bounds_[id] = *bound;
-    }
-    running_ = scheduler_.next(now_);
-    EXPECT_EQ(running_.has_value(), scheduler_.live() > 0) << "the cores idle beside work";
-    if (!running_) return;
-    EXPECT_FALSE(scheduler_.next(now_).has_value());
-    end_ = now_ + running_->expected;
-    for (const RequestId id : running_->requests) {
-      EXPECT_TRUE(accepted_.contains(id) && !ended_.contains(id));
-      EXPECT_EQ(accepted_.at(id).model, running_->model);
     }
   }
 
@@ -302,17 +311,83 @@ class RandomService {
   std::map<RequestId, Known> accepted_;
   std::set<RequestId> ended_;
   std::map<RequestId, double> bounds_;
-  std::optional<Step> running_;
+  std::map<RequestId, double> running_ids_;  // when it began
+  std::multimap<double, Step> running_;      // by end
+  std::size_t on_halves_ = 0;
   double now_ = 0;
-  double end_ = 0;
 };
 
 TEST(Scheduler, KeepsItsPromisesOnRandomTraces) {
+  std::size_t on_halves = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(seed);
-    RandomService(seed).run();
+    RandomService service(seed);
+    service.run();
+    on_halves += service.on_halves();
     if (HasFailure()) return;
   }
+  EXPECT_GT(on_halves, 1000U) << "or they were not tried";
+}
+
+ServedModel small(double on_half) {
+  return {.name = "small", .whole = 2, .on_half = on_half};
+}
+
+TEST(Scheduler, TwoShortRequestsRunSideBySideWhereBothEndSooner) {
+  Scheduler scheduler;
+  scheduler.add(small(3));
+  const RequestId one = accepted(scheduler, {.model = 0}, 0);
+  const RequestId other = accepted(scheduler, {.model = 0}, 0);
+  const Step first = scheduler.next(0).value();
+  const Step second = scheduler.next(0).value();
+  EXPECT_EQ(first.half, 0U);
+  EXPECT_EQ(second.half, 1U);
+  EXPECT_EQ(first.expected, 3);
+  EXPECT_FALSE(scheduler.next(0).has_value());
+  EXPECT_THAT(scheduler.finish(second, 3).completed, testing::ElementsAre(other));
+  const RequestId third = accepted(scheduler, {.model = 0}, 3);
+  EXPECT_FALSE(scheduler.next(3).has_value()) << "all cores are free at once, which is sooner";
+  EXPECT_THAT(scheduler.finish(first, 3).completed, testing::ElementsAre(one));
+  const Step last = scheduler.next(3).value();
+  EXPECT_FALSE(last.half.has_value()) << "alone it has all cores";
+  EXPECT_THAT(last.requests, testing::ElementsAre(third));
+}
+
+TEST(Scheduler, ALongRequestWaitsForBothHalves) {
+  Scheduler scheduler;
+  scheduler.add(small(3));
+  scheduler.add(model("long", 20, 4));
+  accepted(scheduler, {.model = 0}, 0);
+  accepted(scheduler, {.model = 0}, 0);
+  const Step first = scheduler.next(0).value();
+  const Step second = scheduler.next(0).value();
+  accepted(scheduler, {.model = 1}, 1);
+  scheduler.finish(first, 3);
+  EXPECT_FALSE(scheduler.next(3).has_value());
+  const RequestId next = accepted(scheduler, {.model = 0}, 3.5);
+  EXPECT_THAT(scheduler.finish(second, 4.5).completed, testing::SizeIs(1));
+  EXPECT_THAT(scheduler.next(4.5).value().requests, testing::ElementsAre(next));
+}
+
+TEST(Scheduler, HalvesThatGainNothingOrMissADeadlineAreNotUsed) {
+  for (const auto& [on_half, deadline] : {std::pair(3.95, 100.0), std::pair(3.0, 2.5)}) {
+    Scheduler scheduler;
+    scheduler.add(small(on_half));
+    accepted(scheduler, {.model = 0, .deadline = deadline}, 0);
+    accepted(scheduler, {.model = 0}, 0);
+    EXPECT_FALSE(scheduler.next(0).value().half.has_value());
+  }
+}
+
+TEST(Scheduler, ABatchMakesNobodyLate) {
+  ServedModel batched = model("short", 1, 1);
+  batched.batches = {{2, 1.5}};
+  Scheduler scheduler;
+  scheduler.add(batched);
+  scheduler.add(model("other", 1, 1));
+  accepted(scheduler, {.model = 0, .deadline = 1.2}, 0);
+  accepted(scheduler, {.model = 0, .deadline = 50}, 0);
+  EXPECT_EQ(scheduler.next(0).value().requests.size(), 1U) << "the first one would be late";
 }
 
 // Whoever was accepted with a deadline is in time, as long as the times hold.
@@ -320,6 +395,8 @@ TEST(Scheduler, WhatIsAcceptedIsInTime) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE(seed);
     std::vector<ServedModel> models = short_and_long();
+    models[0].batches = {{2, 1.6}, {4, 2.8}};
+    if (seed % 2 == 0) models[0].on_half = 1.4;
     for (ServedModel& each : models) each.service.objective = 5 * each.whole;
     const std::vector<double> rates{400, 40};  // load 1.2
     const auto arrivals = poisson_arrivals(rates, 500, seed);
