@@ -34,7 +34,8 @@ void require_same_ops(const Problem& problem, ModelId id, const ModelGraph& grap
     throw InputError(path, "", fmt::format("has no op '{}'", problem.op(op).name));
   }
   if (count != names.size()) {
-    throw InputError(path, "", fmt::format("has {} ops, the problem {}", names.size(), count));
+    throw InputError(path, "",
+                     fmt::format("has {} ops, and the problem has {}", names.size(), count));
   }
 }
 

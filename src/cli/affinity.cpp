@@ -90,9 +90,11 @@ void print_text(const std::vector<SpeedUpProfile>& models, const Matrix& matrix)
     table.add(cells);
   }
   fmt::print(
-      "{}\nLarge: where one model gains from an accelerator the other does not, so together they "
-      "keep "
-      "all\ndevices at work. '-': no type of op in common, not comparable.\n",
+      "{}\n"
+      "A large value means that one model gains from an accelerator where the other does not, so "
+      "that\n"
+      "together they keep all devices busy. '-' means that two models have no type of op in "
+      "common.\n",
       table.text());
 }
 
@@ -127,12 +129,13 @@ ExitCode affinity_verb(const AffinityOptions& options) {
 
 void add_affinity(CLI::App& program, Action& action) {
   CLI::App* verb =
-      program.add_subcommand("affinity", "Which models complement each other on one machine");
+      program.add_subcommand("affinity", "Show which models complement each other on one machine");
   const auto options = std::make_shared<AffinityOptions>();
   verb->add_option("models", options->paths, "Problem files, or tables of speed-ups (.csv)")
       ->required()
       ->type_name("FILE");
-  verb->add_option("--cluster", options->cluster, "The devices, where the model files have none")
+  verb->add_option("--cluster", options->cluster,
+                   "Take the devices from this file, where the model files have none")
       ->type_name("FILE");
   options->output.add_to(*verb);
   verb->footer(kExamples);

@@ -20,13 +20,14 @@ void BudgetOptions::add_to(CLI::App& verb, Start from) {
   time_limit_option =
       add_duration(verb, "--time-limit", time_limit, "Stop after this time: 500ms, 10s, 2m, 1h")
           ->group(group);
-  add_number(verb, "--steps", steps, {0, std::numeric_limits<std::uint64_t>::max()},
-             "Stop after this much work instead; repeatable, unlike a time limit")
-      ->group(group);
-  add_number(verb, "--threads", threads, {1, 1024}, "Threads that a planner may use")->group(group);
   add_number(
-      verb, "--memory-limit", memory_megabytes, {1, 1e9},
-      "Megabytes that a planner may take beyond the problem; without it half of the machine's")
+      verb, "--steps", steps, {0, std::numeric_limits<std::uint64_t>::max()},
+      "Stop after this many steps of work instead; this gives the same plan on every machine")
+      ->group(group);
+  add_number(verb, "--threads", threads, {1, 1024}, "Use at most this many threads")->group(group);
+  add_number(verb, "--memory-limit", memory_megabytes, {1, 1e9},
+             "Let a planner take this many megabytes beside the problem; default: half of the "
+             "machine's memory")
       ->group(group);
   add_number(verb, "--seed", seed, kAnySeed, "Seed of every random choice")->group(group);
   if (from == Start::none) return;

@@ -24,7 +24,7 @@ constexpr const char* kExamples =
     "  placewright check plan.json --problem examples/moirai/GoogLeNet.json --json\n"
     "  placewright check expert.json --problem graph.json      an expert split\n"
     "\n"
-    "Exit code 1 when the plan is not valid.";
+    "The exit code is 1 if the plan is not valid.";
 
 struct CheckOptions {
   PlanOptions plan;
@@ -83,7 +83,8 @@ ExitCode check(const CLI::App& verb, const CheckOptions& options) {
 }  // namespace
 
 void add_check(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("check", "Is a plan valid, and what is its value");
+  CLI::App* verb =
+      program.add_subcommand("check", "Check that a plan is valid, and compute its value");
   const auto options = std::make_shared<CheckOptions>();
   options->plan.add_to(*verb);
   options->output.add_to(*verb);

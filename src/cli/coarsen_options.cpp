@@ -10,11 +10,11 @@ namespace placewright::cli {
 
 void CoarseningOptions::add_to(CLI::App& verb) {
   const std::string group = "Coarsening";
-  add_choice(verb, "--coarsen", method, "Contract ops before planning")->group(group);
+  add_choice(verb, "--coarsen", method, "Merge ops before planning")->group(group);
   add_number(verb, "--pack-speedup", speedup_ratio, {1, kLargestReal},
-             "chains: pack while the speed-up is within this factor of the first op's")
+             "chains: pack ops while their speed-up is within this factor of the first op's")
       ->group(group);
-  add_duration(verb, "--pack-below", longest, "chains: pack ops that take less than this")
+  add_duration(verb, "--pack-below", longest, "chains: pack only ops that take less than this")
       ->group(group);
 }
 

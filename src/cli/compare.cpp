@@ -121,7 +121,7 @@ ExitCode compare_planners(const CompareOptions& options) {
     comparison = compare(problem, planning_registry(), options.planners, request,
                          interruption.flag(), progress.observer());
   }
-  if (comparison.outcomes.empty()) throw UsageError("no planner fits this problem");
+  if (comparison.outcomes.empty()) throw UsageError("no planner supports this problem");
   if (options.output.json) {
     print_document(problem, comparison);
   } else if (!options.output.quiet) {
@@ -133,13 +133,13 @@ ExitCode compare_planners(const CompareOptions& options) {
 }  // namespace
 
 void add_compare(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("compare", "All planners that fit, side by side");
+  CLI::App* verb = program.add_subcommand("compare", "Run all planners that fit, side by side");
   const auto options = std::make_shared<CompareOptions>();
   options->problem.add_argument_to(*verb);
   options->budget.add_to(*verb);
   options->coarsening.add_to(*verb);
   options->output.add_to(*verb);
-  verb->add_option("--planners", options->planners, "Only these, separated by commas")
+  verb->add_option("--planners", options->planners, "Run only these planners, separated by commas")
       ->delimiter(',')
       ->type_name("NAMES");
   verb->footer(kExamples);

@@ -14,8 +14,8 @@ namespace placewright::cli {
 
 void DeviceOptions::add_to(CLI::App& verb) {
   add_repeated(verb, "--device", names, "NAME",
-               "A set of cores (cpu:0, cpu:0-1, cpu:0,2) or a backend's device (GPU.0); may be "
-               "given again; default: nested sets of the cores")
+               "Use this set of cores (cpu:0, cpu:0-1, cpu:0,2) or this device of a backend "
+               "(GPU.0); repeatable; default: nested sets of the cores")
       ->group("Devices");
 }
 
@@ -30,12 +30,13 @@ std::vector<Target> DeviceOptions::targets(const BackendEntry& backend) const {
 
 void MeasuringOptions::add_to(CLI::App& verb) {
   add_time_to(verb);
-  verb.add_flag("--fresh", fresh, "Measure the model anew, whatever was kept of it")
+  verb.add_flag("--fresh", fresh, "Measure the model again; do not use times that were kept")
       ->group("Model");
 }
 
 void MeasuringOptions::add_time_to(CLI::App& verb) {
-  add_number(verb, "--profile-time", seconds, {1, 86400}, "Seconds to measure each model, at most")
+  add_number(verb, "--profile-time", seconds, {1, 86400},
+             "Measure each model for at most this many seconds")
       ->group("Model");
 }
 
@@ -46,11 +47,11 @@ const BackendEntry& backend_of_models(const std::vector<std::string>& paths) {
 
 void ModelOptions::add_to(CLI::App& verb) {
   add_choice(verb, "--precision", precision,
-             "What the model computes in; default: what the backend chooses, as without a plan")
+             "Compute in this precision; 'default' is the one that the backend chooses by itself")
       ->group("Model");
   add_repeated(verb, "--shape", shapes, "[MODEL:][INPUT=]SHAPE",
-               "The shape of an input that leaves it open, or another one: image=1x3x224x224; "
-               "of several models, MODEL:image=1x3x224x224; may be given again")
+               "Give an input this shape: image=1x3x224x224, or MODEL:image=1x3x224x224 with "
+               "several models; repeatable")
       ->group("Model");
 }
 

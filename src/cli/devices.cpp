@@ -29,8 +29,8 @@ constexpr const char* kExamples =
     "  placewright devices --device cpu:0 --device cpu:1-2 -o cluster.json\n"
     "  placewright devices --catalogue                  what cluster files can name\n"
     "\n"
-    "A device is a set of cores (cpu:0, cpu:0-3, cpu:0,2) or a backend's device (GPU.0). The\n"
-    "cluster file has usual link speeds; 'placewright profile' measures them.";
+    "A device is a set of cores (cpu:0, cpu:0-3, cpu:0,2) or a device of a backend (GPU.0). The\n"
+    "cluster file states usual link speeds; 'placewright profile' measures the real ones.";
 
 struct DevicesOptions {
   DeviceOptions devices;
@@ -208,12 +208,12 @@ ExitCode show_devices(const DevicesOptions& options) {
 
 void add_devices(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand(
-      "devices", "What this machine can run models on, and a cluster file from it");
+      "devices", "Show the devices of this machine, and write a cluster file");
   const auto options = std::make_shared<DevicesOptions>();
   options->devices.add_to(*verb);
   options->output.add_to(*verb);
   verb->add_flag("--catalogue", options->catalogue,
-                 "The devices and links that cluster files can name, with their sources");
+                 "List the devices and links that cluster files can name, with their sources");
   add_written(*verb, "-o,--output", options->path, "Write a cluster file; - is standard output");
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return show_devices(*options); }; });

@@ -34,7 +34,7 @@ constexpr const char* kExamples =
     "  placewright explain plan.json --op conv1       why is this op here, what would moving cost\n"
     "  placewright explain problem.json               why does nothing fit\n"
     "\n"
-    "Exit code 1 when the problem is infeasible, or the plan is not valid.";
+    "The exit code is 1 if the problem is infeasible or the plan is not valid.";
 
 // Re-plans for "what more would bring".
 constexpr std::size_t kResources = 7;
@@ -94,7 +94,7 @@ ExitCode explain_plan(const ExplainOptions& options, const OpenedPlan& loaded) {
 }
 
 ExitCode explain_problem(const ExplainOptions& options) {
-  if (!options.op.empty()) throw UsageError("--op: a problem has no placement; give a plan");
+  if (!options.op.empty()) throw UsageError("--op needs a plan, and this is a problem");
   ProblemOptions given = options.plan.problem;
   given.path = options.plan.path;
   ProblemFile file = given.read(options.output);
@@ -136,23 +136,22 @@ ExitCode explain(const ExplainOptions& options) {
 }  // namespace
 
 void add_explain(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("explain",
-                                          "What limits a plan, why an op is where it is, or why "
-                                          "nothing fits");
+  CLI::App* verb = program.add_subcommand(
+      "explain", "Explain what limits a plan, why an op is where it is, or why nothing fits");
   const auto options = std::make_shared<ExplainOptions>();
-  verb->add_option("file", options->plan.path,
-                   "A plan, or a problem or model that does not fit; - is a plan on standard input")
+  verb->add_option(
+          "file", options->plan.path,
+          "A plan, or a problem or model that does not fit; - reads a plan from standard input")
       ->required()
       ->type_name("FILE");
   options->plan.problem.add_option_to(*verb);
   options->budget.add_to(*verb, BudgetOptions::Start::none);
   verb->add_option("--op", options->op, "Explain this op instead of the plan")->type_name("NAME");
   verb->add_option("--planner", options->planner,
-                   "The planner that plans again with more resources")
+                   "Plan again with this planner when resources grow")
       ->capture_default_str()
       ->type_name("NAME");
-  add_number(*verb, "--step", options->step, {0.001, 1e6},
-             "How much more of something, in per cent");
+  add_number(*verb, "--step", options->step, {0.001, 1e6}, "Add this many per cent of a resource");
   options->output.add_to(*verb);
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return explain(*options); }; });

@@ -291,14 +291,17 @@ std::string problem_text(const Problem& problem, const ProblemExplanation& expla
                        printable(problem.name()));
   }
   if (conflict.verdict == Verdict::unknown) {
-    return fmt::format("{}: no plan was found in this time, and no proof that there is none\n",
-                       printable(problem.name()));
+    return fmt::format(
+        "{}: the planner found no plan in this time, and no proof that there is none\n",
+        printable(problem.name()));
   }
-  std::string text =
-      fmt::format("{}: {}\n\nThese cannot hold together{}:\n", printable(problem.name()),
-                  coloured("infeasible", Colour::red),
-                  conflict.minimal ? ", and without any one of them the others can"
-                                   : " (perhaps not all of them are needed: the time was up)");
+  std::string text = fmt::format(
+      "{}: {}\n"
+      "\n"
+      "These constraints cannot all hold{}:\n",
+      printable(problem.name()), coloured("infeasible", Colour::red),
+      conflict.minimal ? "; without any one of them the others can hold"
+                       : " (perhaps fewer of them already contradict each other; the time was up)");
   for (const Constraint& constraint : conflict.members) {
     text += fmt::format("  {:<13} {}\n", name_of(constraint.kind),
                         printable(text_of(problem, constraint)));
@@ -307,8 +310,9 @@ std::string problem_text(const Problem& problem, const ProblemExplanation& expla
   if (!explanation.memory) return text + "More memory alone does not help.\n";
   const LeastMemory& memory = *explanation.memory;
   text += fmt::format(
-      "The least memory that would do, all of it scaled alike: x {:.6g}\n"
-      "  (a plan shows that it is enough; x {:.6g} is proved too little)\n\n",
+      "Least memory that is enough, if all memories grow by one factor: x {:.6g}\n"
+      "  (a plan shows that this is enough; x {:.6g} is proved too little)\n"
+      "\n",
       memory.factor, memory.not_enough);
   TextTable table({{problem.has_shared_spaces() ? "memory space" : "device"},
                    {"memory", Align::right},

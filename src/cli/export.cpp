@@ -288,16 +288,17 @@ void add_export(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("export", "Write a plan for another program");
   const auto options = std::make_shared<ExportOptions>();
   options->plan.add_to(*verb);
-  verb->add_option("--to", options->target,
-                   fmt::format("{}; of training plans: {}", fmt::join(target_names(), ", "),
-                               fmt::join(training_target_names(), ", ")))
+  verb->add_option(
+          "--to", options->target,
+          fmt::format("The target: {}; for training plans: {}", fmt::join(target_names(), ", "),
+                      fmt::join(training_target_names(), ", ")))
       ->required()
       ->type_name("TARGET");
   verb->add_option("-o,--output", options->path,
-                   "Write it here; - is standard output; parts: a folder")
+                   "Write to this file; - is standard output; for 'parts' a folder")
       ->capture_default_str()
       ->type_name("FILE");
-  verb->add_flag("-q,--quiet", options->output.quiet, "Print no warning");
+  verb->add_flag("-q,--quiet", options->output.quiet, "Print no warnings");
   verb->footer(kExamples);
   verb->callback([&action, verb, options] {
     action = [verb, options] { return export_plan(*verb, *options); };

@@ -42,8 +42,8 @@ ProblemDraft generated(const GenerateVerbOptions& options) {
   const std::size_t devices = generated_device_count(options.generate);
   if (devices > kMostDevices) {
     throw UsageError(fmt::format(
-        "{} devices are asked for, streams and sets of cores included; expected at most {}",
-        devices, kMostDevices));
+        "the options ask for {} devices, with streams and sets of cores; the most is {}", devices,
+        kMostDevices));
   }
   try {
     return generate(options.generate);
@@ -68,20 +68,23 @@ void add_graph_options(CLI::App& verb, GenerateOptions& options) {
     add_number(verb, flag, value, range, help)->group("Graph");
   };
   const NumberRange<std::size_t> counts{1, kMostGeneratedOps};
-  number("--ops", options.ops, counts, "Ops of all models together, backward ops included");
-  number("--models", options.models, counts, "Number of graphs, arriving one after the other");
+  number("--ops", options.ops, counts,
+         "Number of ops of all models together, backward ops included");
+  number("--models", options.models, counts, "Number of graphs, which arrive one after the other");
   verb.add_flag("--training", options.training, "Add a backward op for each forward op")
       ->group("Graph");
   number("--layers", options.layers, {0, kMostGeneratedOps},
-         "layered: layers (0: the square root of the ops)");
+         "layered: number of layers (0: the square root of the number of ops)");
   number("--edges", options.edges, {0, 100 * kMostGeneratedOps},
-         "layered: edges of the forward graphs (0: as --density says)");
-  number("--density", options.density, {0, 1e6}, "layered: edges for each op");
-  number("--communication", options.communication, {0, 1e6}, "Multiplies the size of every tensor");
-  number(
-      "--variation", options.variation, {0, 1},
-      "How far op times are from the mean of their role; 0: all layers of a transformer are equal");
-  number("--unsupported", options.unsupported, {0, 1}, "Share of ops that some kinds cannot run");
+         "layered: edges of the forward graphs (0: use --density)");
+  number("--density", options.density, {0, 1e6}, "layered: edges per op");
+  number("--communication", options.communication, {0, 1e6},
+         "Multiply the size of every tensor by this");
+  number("--variation", options.variation, {0, 1},
+         "How far op times differ from the mean of their role; 0 makes all layers of a transformer "
+         "equal");
+  number("--unsupported", options.unsupported, {0, 1},
+         "Share of ops that some kinds of device cannot run");
   number("--seed", options.seed, kAnySeed, "Seed of every random choice");
 }
 
@@ -90,24 +93,25 @@ void add_cluster_options(CLI::App& verb, GenerateOptions& options) {
                          const char* help) {
     return add_number(verb, flag, value, {least, kMostDevices}, help)->group("Cluster");
   };
-  CLI::Option* const devices = count("--devices", options.devices, 1, "Devices, joined by links");
+  CLI::Option* const devices =
+      count("--devices", options.devices, 1, "Number of devices, joined by links");
   CLI::Option* const kinds =
-      count("--kinds", options.kinds, 1, "Kinds of devices, each with its own speeds");
+      count("--kinds", options.kinds, 1, "Number of kinds of devices, each with its own speeds");
   CLI::Option* const others[] = {
       count("--accelerators", options.accelerators, 0,
-            "A host interconnect with this many accelerators"),
-      count("--cores", options.cores, 0, "... and this many CPU cores"),
+            "Make a host interconnect with this many accelerators"),
+      count("--cores", options.cores, 0, "Add this many CPU cores to the host interconnect"),
       count("--shared-cores", options.shared_cores, 0,
-            "Sets of this many cores, alone, by two, by four, …, all, that share one memory")};
+            "Make sets of this many cores (one, two, four, …, all) that share one memory")};
   // Those say which devices there are: a number of devices or kinds beside them would be ignored.
   for (CLI::Option* const other : others) other->excludes(devices, kinds);
   count("--sockets", options.sockets, 1,
-        "The shared cores are in this many memories, joined by links");
-  count("--streams", options.streams, 0,
-        "Each device or accelerator is a GPU of this many streams, which share its multiprocessors "
-        "and memory");
+        "Split the shared cores among this many memories, joined by links");
+  count(
+      "--streams", options.streams, 0,
+      "Make each device a GPU with this many streams, which share its multiprocessors and memory");
   add_number(verb, "--memory-pressure", options.memory_pressure, {0, 1e6},
-             "Bytes of all weights / memory of all devices (0: no limit)")
+             "Bytes of all weights divided by the memory of all devices (0: no limit)")
       ->group("Cluster");
 }
 
@@ -122,9 +126,9 @@ void add_generate(CLI::App& program, Action& action) {
       ->default_str("");
   add_graph_options(*verb, options->generate);
   add_cluster_options(*verb, options->generate);
-  add_choice(*verb, "--objective", options->generate.objective, "What is to be minimised");
+  add_choice(*verb, "--objective", options->generate.objective, "What plans minimise");
   options->output.add_to(*verb);
-  add_written(*verb, "-o,--output", options->path, "Where to write it; - is standard output")
+  add_written(*verb, "-o,--output", options->path, "Write to this file; - is standard output")
       ->capture_default_str();
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return generate_problem(*options); }; });

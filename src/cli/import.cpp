@@ -26,13 +26,14 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  placewright import examples/moirai/GoogLeNet.json -o googlenet.json\n"
     "  placewright import graph.json --format msr --objective call-latency -o -\n"
-    "  placewright import model.onnx --shape image=1x3x224x224 --device cpu:0 --device cpu:1 "
-    "-o model.json\n"
-    "  placewright import PROFILES --format sailor --model OPT-350 --batch 1024 --node GH-96=8 "
-    "-o cluster.json\n"
+    "  placewright import model.onnx --shape image=1x3x224x224 --device cpu:0 --device cpu:1 -o "
+    "model.json\n"
+    "  placewright import PROFILES --format sailor --model OPT-350 --batch 1024 --node GH-96=8 -o "
+    "cluster.json\n"
     "\n"
-    "A model (.xml, .onnx, .pb, .tflite, .pdmodel) gets estimated times, for --device or for the\n"
-    "devices of --cluster; 'placewright profile' measures.";
+    "For a model (.xml, .onnx, .pb, .tflite, .pdmodel) the times are estimates, for the devices "
+    "of\n"
+    "--device or --cluster; 'placewright profile' measures them instead.";
 
 constexpr const char* kSailor = "sailor";
 
@@ -116,12 +117,13 @@ ExitCode import(const ImportOptions& options) {
 }  // namespace
 
 void add_import(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("import", "Convert a model or problem to our own format");
+  CLI::App* verb =
+      program.add_subcommand("import", "Convert a model or problem to Placewright's own format");
   const auto options = std::make_shared<ImportOptions>();
   options->problem.add_argument_to(*verb);
   options->sailor.add_to(*verb);
   options->output.add_to(*verb);
-  add_written(*verb, "-o,--output", options->path, "Where to write it; - is standard output")
+  add_written(*verb, "-o,--output", options->path, "Write to this file; - is standard output")
       ->capture_default_str();
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return import(*options); }; });

@@ -231,7 +231,7 @@ ExitCode info(const InfoOptions& options) {
 
 void add_info(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand(
-      "info", "What is in a problem (sizes, devices, bounds) or a model (inputs, outputs)");
+      "info", "Show what a problem (sizes, devices, bounds) or a model (inputs, outputs) holds");
   const auto options = std::make_shared<InfoOptions>();
   options->problem.add_argument_to(*verb);
   options->output.add_to(*verb);

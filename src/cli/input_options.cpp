@@ -25,8 +25,8 @@ NamedArrays arrays_in(const std::string& text) {
 
 void InputOptions::add_to(CLI::App& verb) {
   add_repeated(verb, "--input", texts, "[MODEL:][INPUT=]FILE",
-               "Values of an input, from a .npy or .npz file or an image: image=cat.png; of "
-               "several models, MODEL:image=cat.png; may be given again; default: random")
+               "Read an input from a .npy or .npz file or an image: image=cat.png, or "
+               "MODEL:image=cat.png with several models; repeatable; default: random values")
       ->group("Run");
 }
 
@@ -36,7 +36,7 @@ std::vector<NamedArrays> InputOptions::read(
   for (const std::string& text : texts) {
     for (auto& [name, array] : arrays_in(text)) {
       if (!given.emplace(name, std::move(array)).second) {
-        throw UsageError(fmt::format("--input: '{}' is given twice", name));
+        throw UsageError(fmt::format("--input gives '{}' twice", name));
       }
     }
   }

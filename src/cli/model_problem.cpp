@@ -66,7 +66,7 @@ std::optional<ProblemDraft> kept_profile(const std::string& path,
       if (same) source->path = fs::absolute(files[i].path).lexically_normal().string();
     }
     if (same) return draft;
-    say(quiet, fmt::format("{} holds the times of another model: they are not used", path));
+    say(quiet, fmt::format("{} holds the times of another model and is not used", path));
     return std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;
@@ -81,12 +81,14 @@ bool still_holds(const ProblemDraft& kept, ProfileRequest request, const std::st
   try {
     const Recheck check = recheck(kept, request);
     if (!check.holds()) {
-      say(quiet, fmt::format("{} takes {:.0f} % more or less than was measured earlier: measuring "
-                             "again",
-                             check.what, 100 * check.drift));
+      say(quiet,
+          fmt::format("{}: its time has changed by {:.0f} % since it was measured; measuring again",
+                      check.what, 100 * check.drift));
     } else {
-      say(quiet, fmt::format("{}{}", what,
-                             check.disturbed ? "; other work did not let them be checked" : ""));
+      say(quiet,
+          fmt::format(
+              "{}{}", what,
+              check.disturbed ? "; other programs were busy, so these times are not checked" : ""));
     }
     return check.holds();
   } catch (const Stopped&) {
@@ -143,11 +145,11 @@ std::vector<PeakRates> rates_by_kind(const ClusterFile& cluster) {
   for (const DeviceKind& kind : cluster.cluster.kinds) {
     const std::optional<PeakRates> known = rates_of(cluster, kind.name);
     if (!known) {
-      throw InputError(cluster.file, "/rates",
-                       fmt::format("the times of a model on the kind '{}' cannot be estimated: it "
-                                   "is not in the catalogue ('placewright devices --catalogue') "
-                                   "and has no rates here",
-                                   kind.name));
+      throw InputError(
+          cluster.file, "/rates",
+          fmt::format("cannot estimate times for the kind '{}': it is not in the catalogue "
+                      "('placewright devices --catalogue'), and the file states no rates for it",
+                      kind.name));
     }
     rates.push_back(*known);
   }
@@ -192,8 +194,8 @@ ProblemFile measured_problem(const std::vector<ModelFile>& given, const DeviceOp
   }
   ProblemDraft draft = profiled(std::move(request), quiet);
   if (cost_source(draft) == CostSource::disturbed) {
-    say(quiet, fmt::format("times measured now on {}; other work disturbed this, so they are not "
-                           "kept",
+    say(quiet, fmt::format("times measured now on {}; other programs disturbed the measurement, so "
+                           "the times are not kept",
                            where));
   } else if (kept.empty()) {
     say(quiet, fmt::format("times measured now on {}", where));

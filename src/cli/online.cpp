@@ -54,7 +54,8 @@ PlayedTrace played_trace(const OnlineVerbOptions& options) {
   const std::string& path = options.paths.front();
   const std::string text = read_whole(path);
   if (options.paths.size() > 1 || !is_trace(text, input_name(path))) {
-    throw UsageError("model files need --poisson, the number of arrivals; or give one trace file");
+    throw UsageError(
+        "model files need --poisson (the number of arrivals); otherwise give one trace file");
   }
   return read_trace(text, path, options.cluster, options.output);
 }
@@ -178,23 +179,24 @@ ExitCode online(const OnlineVerbOptions& options) {
 }  // namespace
 
 void add_online(CLI::App& program, Action& action) {
-  CLI::App* verb =
-      program.add_subcommand("online", "Plan while models arrive: decisions and their latency");
+  CLI::App* verb = program.add_subcommand(
+      "online", "Plan while models arrive, and show how long each decision takes");
   const auto options = std::make_shared<OnlineVerbOptions>();
-  verb->add_option("trace", options->paths, "A trace file; with --poisson, the models' files")
+  verb->add_option("trace", options->paths, "A trace file, or model files with --poisson")
       ->required()
       ->type_name("FILE");
   add_number(*verb, "--poisson", options->poisson, {1, 1000000},
-             "Number of arrivals, of the files' models at random");
+             "Make this many arrivals of the files' models at random");
   add_number(*verb, "--gap", options->gap, {0, kLargestReal},
-             "Mean time between arrivals (default: a model's mean time alone)");
+             "Mean time between arrivals; default: the mean time of a model alone");
   add_number(*verb, "--seed", options->seed, kAnySeed, "Seed of the arrivals");
-  verb->add_option("--cluster", options->cluster, "The devices, where the model files have none")
+  verb->add_option("--cluster", options->cluster,
+                   "Take the devices from this file, where the model files have none")
       ->type_name("FILE");
   add_number(*verb, "--pack-speedup", options->pack_speedup, {1, kLargestReal},
-             "Packing: speed-ups within this ratio (1: none)");
+             "Pack ops whose speed-ups are within this ratio (1: pack none)");
   add_number(*verb, "--pack-time", options->pack_time, {0, kLargestReal},
-             "Packing: until a group takes this many ms on the CPU (0: none)");
+             "Pack until a group takes this many ms on the CPU (0: pack none)");
   options->output.add_to(*verb);
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return online(*options); }; });

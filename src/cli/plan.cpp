@@ -134,13 +134,15 @@ void add_plan(CLI::App& program, Action& action) {
   options->problem.add_argument_to(*verb);
   options->budget.add_to(*verb);
   options->coarsening.add_to(*verb);
-  verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
+  verb->add_option("--planner", options->planner,
+                   "Use this planner; 'placewright planners' lists them")
       ->capture_default_str()
       ->type_name("NAME");
   add_repeated(*verb, "--option", options->planner_options, "NAME=VALUE",
-               "An option of the planner; may be repeated");
+               "Set an option of the planner; repeatable");
   options->output.add_to(*verb);
-  add_written(*verb, "-o,--output", options->path, "Write the plan here; - is standard output");
+  add_written(*verb, "-o,--output", options->path,
+              "Write the plan to this file; - is standard output");
   verb->add_flag("--embed", options->embed, "Put the problem into the plan file")->group("Output");
   verb->footer(kExamples);
   verb->callback(

@@ -20,7 +20,8 @@ OpenedPlan PlanOptions::read(const OutputOptions& output) const {
   problem.check();
   if (path != "-" && backend_reading(path) != nullptr) {
     throw UsageError(fmt::format(
-        "{} is a model, not a plan; 'placewright plan {} -o plan.json' makes one", path, path));
+        "{} is a model, not a plan; 'placewright plan {} -o plan.json' makes a plan from it", path,
+        path));
   }
   OpenedPlan opened =
       open_plan(path, {.problem = problem.path,

@@ -46,7 +46,7 @@ std::string planner_text(const PlanOutcome& outcome) {
 std::string coarsening_text(const CoarseningSummary& coarsening) {
   return fmt::format("{}: {} of {} ops{}", name_of(coarsening.method), coarsening.ops_after,
                      coarsening.ops_before,
-                     coarsening.lossless ? ", nothing lost" : ", its bounds do not count");
+                     coarsening.lossless ? ", nothing lost" : ", its bounds are not used");
 }
 
 // What the plan means for each of several models.
@@ -89,9 +89,9 @@ std::string completion_text(const Problem& problem, const Plan& plan, bool verbo
   text += '\n' + idle_table(problem, report);
   if (verbose) {
     text += fmt::format(
-        "\n{} of {} ops left after packing chains (Talos's NOD), {} not on the device where they "
-        "gain "
-        "most (NRO)\n",
+        "\n"
+        "Packing chains leaves {} of {} ops (Talos's NOD); {} are not on the device where they "
+        "gain most (NRO).\n",
         report.packed_ops, problem.op_count(), report.moved_ops);
   }
   return text;

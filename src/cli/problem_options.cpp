@@ -76,10 +76,10 @@ void require_op_and_device(const char* flag, const std::vector<std::string>& tex
 }  // namespace
 
 void ProblemOptions::add_argument_to(CLI::App& verb) {
-  verb.add_option("problem", path, "The problem or model file; - is standard input")
+  verb.add_option("problem", path, "A problem or model file; - is standard input")
       ->required()
       ->type_name("FILE");
-  verb.add_option("more", more, "Further models for the same devices, planned together")
+  verb.add_option("more", more, "More models to plan together for the same devices")
       ->type_name("FILE");
   add_flags_to(verb);
   models.add_to(verb);
@@ -88,7 +88,7 @@ void ProblemOptions::add_argument_to(CLI::App& verb) {
 }
 
 void ProblemOptions::add_option_to(CLI::App& verb) {
-  verb.add_option("--problem", path, "The problem, where the plan does not lead to it")
+  verb.add_option("--problem", path, "The problem file, where the plan does not name one")
       ->group("Problem")
       ->type_name("FILE");
   add_flags_to(verb);
@@ -104,37 +104,40 @@ void ProblemOptions::add_flags_to(CLI::App& verb) {
       verb, "--format", formats, [this](const std::string& name) { format = name; },
       "Read the file as this format instead of recognising it")
       ->group("Problem");
-  verb.add_option("--cluster", cluster, "The devices, where the model file has none")
+  verb.add_option("--cluster", cluster,
+                  "Take the devices from this file, where the model or problem has none")
       ->group("Problem")
       ->type_name("FILE");
-  choice("--objective", objective, "What is minimised");
-  choice("--contiguity", contiguity, "throughput: which sets of ops a device may have");
-  choice("--transfers", transfers, "throughput: how they share a device's time with compute");
+  choice("--objective", objective, "What plans minimise");
+  choice("--contiguity", contiguity, "throughput: which sets of ops a device may run");
+  choice("--transfers", transfers, "throughput: how transfers share a device's time with compute");
   choice("--training", training, "throughput: how forward and backward passes add up");
-  choice("--memory", memory, "What must fit: weights, or tensors too");
-  choice("--schedule", schedule, "throughput: how many micro-batches a stage in training holds");
+  choice("--memory", memory, "What must fit into memory: weights, or tensors too");
+  choice("--schedule", schedule,
+         "throughput: the training schedule, which sets how many micro-batches a stage holds");
   add_number(verb, "--micro-batches", micro_batches, {1, 1000000},
-             "throughput: micro-batches of a step, which bound what a stage holds")
+             "throughput: micro-batches of a training step, which limit what a stage holds")
       ->group("Problem");
   // A flag bound to an optional would be set to false when it is absent.
   verb.add_flag_callback(
           "--congestion", [this] { congestion = true; },
-          "Transfers wait for each other at a device's ports (the default)")
+          "Let transfers wait for each other at a device's ports (the default)")
       ->group("Problem");
   verb.add_flag_callback(
-          "--no-congestion", [this] { congestion = false; }, "Transfers never wait")
+          "--no-congestion", [this] { congestion = false; },
+          "Let transfers never wait for each other")
       ->group("Problem");
-  add_number(verb, "--calls", calls, {1, 1000000}, "call-latency: calls of each accelerator")
+  add_number(verb, "--calls", calls, {1, 1000000},
+             "call-latency: how often each accelerator may be called")
       ->group("Problem");
   add_number(verb, "--replicas", replicas, {1, 1000000},
-             "throughput: devices that may share a stage")
+             "throughput: how many devices may share a stage")
       ->group("Problem");
-  add_repeated(
-      verb, "--pin", pins, "OP=DEVICE",
-      "These ops run on this device; OP may be a pattern (layer.[0-5].*); may be given again")
+  add_repeated(verb, "--pin", pins, "OP=DEVICE",
+               "Run these ops on this device; OP may be a pattern (layer.[0-5].*); repeatable")
       ->group("Problem");
   add_repeated(verb, "--forbid", forbids, "OP=DEVICE",
-               "These ops do not run on this device; as --pin")
+               "Keep these ops off this device; OP may be a pattern; repeatable")
       ->group("Problem");
 }
 
@@ -159,7 +162,7 @@ void ProblemOptions::check() const {
   // The cluster is read once for each model.
   for (std::size_t i = 0; i <= more.size(); ++i) files.push_back(cluster);
   if (std::count(files.begin(), files.end(), "-") > 1) {
-    throw UsageError("-: standard input can be read only once");
+    throw UsageError("-: only one file can be standard input");
   }
   Rules unused;
   apply_rules_to(unused);
@@ -177,8 +180,8 @@ ProblemFile ProblemOptions::read(const OutputOptions& output) const {
 ProblemFile ProblemOptions::read_models(bool quiet) const {
   if (!cluster.empty() && !devices.names.empty()) {
     throw UsageError(
-        "--device and --cluster: a model is measured on devices of this machine, or "
-        "estimated for those of a cluster, not both");
+        "give --device or --cluster, not both: --device measures the model on this machine, "
+        "--cluster estimates its times");
   }
   ProblemFile file = cluster.empty() ? measured_problem(model_files(), devices, measuring, quiet)
                                      : estimated_problem(model_files(), cluster, quiet);
@@ -188,7 +191,8 @@ ProblemFile ProblemOptions::read_models(bool quiet) const {
 
 ProblemFile ProblemOptions::read_problems() const {
   if (!devices.names.empty() || models.given()) {
-    throw UsageError("--device, --shape and --precision are for models; a problem states its own");
+    throw UsageError(
+        "--device, --shape and --precision are for models; a problem file states its own");
   }
   const ReadOptions options = read_options();
   ProblemFile file = read_problem(path, options);

@@ -29,8 +29,8 @@ constexpr const char* kExamples =
     "  placewright profile alexnet.xml bert.onnx --shape bert:ids=1x128 -o both.json\n"
     "  placewright profile alexnet.xml bert.xml resnet.xml --whole -o three.json\n"
     "\n"
-    "Nothing else should run on the machine. Where a measurement was disturbed the table, the\n"
-    "file's origin and a warning say so; with --strict the exit code is 1 and nothing is written.";
+    "Stop other programs before you measure. If one disturbs a measurement, the table, the file\n"
+    "and a warning say so. With --strict the exit code is then 1, and nothing is written.";
 
 struct ProfileOptions {
   std::vector<std::string> models;
@@ -78,7 +78,7 @@ ExitCode profile_models(const ProfileOptions& options) {
     profile = profile_models(request);
   }
   if (!profile) {
-    tell("placewright: interrupted, nothing is written\n");
+    tell("placewright: interrupted; nothing is written\n");
     return ExitCode::no;
   }
   if (options.objective) {
@@ -103,21 +103,21 @@ ExitCode profile_models(const ProfileOptions& options) {
 
 void add_profile(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand(
-      "profile", "Measure models on these devices, and write a problem from it");
+      "profile", "Measure models on this machine's devices, and write a problem file");
   const auto options = std::make_shared<ProfileOptions>();
-  verb->add_option("models", options->models, "Models that a backend reads")
+  verb->add_option("models", options->models, "Model files that a backend reads")
       ->required()
       ->type_name("FILE");
   options->devices.add_to(*verb);
   options->model_options.add_to(*verb);
   options->measuring.add_time_to(*verb);
   add_number(*verb, "--repeat", options->repeat, {1, 1000000},
-             "Undisturbed runs of each measurement");
+             "Take this many undisturbed runs for each measurement");
   add_choice(*verb, "--objective", options->objective,
-             "What is minimised; default: latency, of several models total-completion");
+             "What plans minimise; default: latency, or total-completion with several models");
   verb->add_flag(
       "--whole", options->whole,
-      "Leave models whole: measures no cuts, for plans that say which cores a model gets");
+      "Measure whole models and no cuts, for plans that choose which cores a model gets");
   verb->add_flag("--strict", options->strict, "Write nothing where a measurement is not valid");
   options->output.add_to(*verb);
   add_written(*verb, "-o,--output", options->path, "Write the problem here; - is standard output");

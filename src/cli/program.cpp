@@ -35,16 +35,16 @@ constexpr const char* kDescription =
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  placewright compare examples/moirai/GoogLeNet.json\n"
-    "  placewright plan examples/moirai/GoogLeNet.json -o plan.json\n"
-    "  placewright check plan.json\n"
-    "  placewright simulate plan.json --gantt\n"
-    "  placewright report plan.json -o report.html\n"
-    "  placewright explain plan.json\n"
+    "  placewright plan model.onnx -o plan.json                     measure a model here, and "
+    "plan\n"
+    "  placewright run plan.json                                    run the plan, check its "
+    "outputs\n"
+    "  placewright serve squeezenet.xml resnet50.xml                serve several models\n"
+    "  placewright compare examples/moirai/GoogLeNet.json           all planners on one problem\n"
+    "  placewright report plan.json -o report.html                  everything on one page\n"
     "\n"
-    "'placewright help VERB' explains a verb. Exit codes: 0 a plan or a clean answer, 1 the "
-    "answer\n"
-    "is no, 2 wrong usage, 3 bad input, 4 internal error.";
+    "'placewright help VERB' explains a verb. Exit codes: 0 success, 1 the answer is no (no plan,\n"
+    "not valid, not faster), 2 wrong usage, 3 bad input, 4 internal error.";
 
 void build_command_line(CLI::App& program, Action& action) {
   program.set_version_flag("--version", "placewright " PLACEWRIGHT_VERSION);
@@ -128,7 +128,7 @@ ExitCode usage_error(const CLI::App& program, const CLI::ParseError& error) {
       !word.empty() &&
       (chosen.empty() || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError));
   fail(ExitCode::usage, unexpected ? unexpected_word(program, word) : error.what());
-  tell(fmt::format("'placewright {}--help' shows what there is.\n",
+  tell(fmt::format("'placewright {}--help' shows the usage.\n",
                    chosen.empty() ? "" : chosen.front()->get_name() + " "));
   return ExitCode::usage;
 }
@@ -204,7 +204,7 @@ ExitCode run(int argc, char** argv) {
   if (const std::string verb = unknown_verb(program, words); !verb.empty()) {
     fail(ExitCode::usage,
          fmt::format("unknown verb '{}'{}", verb, did_you_mean(verb, verb_names(program))));
-    tell("'placewright --help' shows what there is.\n");
+    tell("'placewright --help' lists the verbs.\n");
     return ExitCode::usage;
   }
   try {

@@ -28,8 +28,9 @@ constexpr const char* kExamples =
     "  placewright report heft.json exact.json -o report.html      two plans of one problem\n"
     "  placewright report plan.json --run run.json -o report.html  with what 'run -o' measured\n"
     "\n"
-    "The page is one file: it opens from disk and fetches nothing. Exit code 1 when a plan is not\n"
-    "valid.";
+    "The page is one file. It opens from disk and loads nothing from the network. The exit code "
+    "is\n"
+    "1 if a plan is not valid.";
 
 struct ReportOptions {
   std::vector<std::string> plans;
@@ -110,11 +111,12 @@ void add_runs(const ReportOptions& options, std::vector<ReportedPlan>& plans) {
       continue;
     }
     const std::string reason = mismatch(run, *plans.front().problem, plans.front().file.plan);
-    throw InputError(input_name(path), "",
-                     reason.empty() ? "the plan has a run already"
-                     : plans.size() > 1
-                         ? fmt::format("not a run of one of these plans (of the first: {})", reason)
-                         : fmt::format("not a run of this plan: {}", reason));
+    throw InputError(
+        input_name(path), "",
+        reason.empty() ? "two --run files belong to this plan"
+        : plans.size() > 1
+            ? fmt::format("this run belongs to none of these plans (the first plan: {})", reason)
+            : fmt::format("this run does not belong to the plan: {}", reason));
   }
 }
 
@@ -124,8 +126,9 @@ ExitCode write_report(const ReportOptions& options) {
     loaded.push_back(read_plan(options, path));
     if (!valid(loaded.back(), path)) return ExitCode::no;
     if (same_graph_and_devices(loaded.back().problem, loaded.front().problem)) continue;
-    throw UsageError(fmt::format("{} and {} are plans of different problems; a report shows one",
-                                 input_name(options.plans.front()), input_name(path)));
+    throw UsageError(fmt::format(
+        "{} and {} are plans of different problems; a report shows plans of one problem",
+        input_name(options.plans.front()), input_name(path)));
   }
   const std::vector<std::string> labels = labels_of(loaded, options.plans);
   std::vector<ReportedPlan> plans;
@@ -146,17 +149,18 @@ ExitCode write_report(const ReportOptions& options) {
 }  // namespace
 
 void add_report(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("report", "One HTML page about plans of one problem");
+  CLI::App* verb =
+      program.add_subcommand("report", "Write one HTML page about plans of one problem");
   const auto options = std::make_shared<ReportOptions>();
   verb->add_option("plans", options->plans, "The plan files; - is standard input")
       ->required()
       ->type_name("PLAN");
   options->problem.add_option_to(*verb);
   add_repeated(*verb, "--run", options->runs, "FILE",
-               "What 'placewright run -o' wrote for one of the plans; may be repeated");
-  verb->add_flag("-q,--quiet", options->quiet, "Print no summary and no warning")->group("Output");
+               "A file that 'placewright run -o' wrote for one of the plans; repeatable");
+  verb->add_flag("-q,--quiet", options->quiet, "Print no summary and no warnings")->group("Output");
   add_written(*verb, "-o,--output", options->output,
-              "Where to write the page; - is standard output")
+              "Write the page to this file; - is standard output")
       ->required();
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return write_report(*options); }; });

@@ -89,7 +89,7 @@ std::string headline(const Report& report) {
   if (report.run.baselines.empty()) return text;
   const RunBaseline* best = report.run.best_baseline();
   if (best == nullptr || !own.valid() || !report.run.rival(*best).valid()) {
-    return text + fmt::format("; not compared with {}, since one of them is not valid",
+    return text + fmt::format("; not compared with {}: one of the two measurements is not valid",
                               best != nullptr ? best->name : "what there is without a plan");
   }
   if (best->is_plan) {
@@ -227,7 +227,8 @@ void print_text(const Report& report) {
              run.measured.rejected);
   fmt::print("{}", time_table().text(compared_times(report)));
   if (!run.measured.watched) {
-    fmt::print("a device cannot tell whether others used it: the times may be disturbed\n");
+    fmt::print(
+        "a device cannot report whether other programs used it; the times may be disturbed\n");
   }
   fmt::print("\n{}", device_times_table().text(run.devices));
   if (run.segments.size() <= kMostSegmentsShown) {
@@ -271,9 +272,9 @@ void require_writable_results(const std::string& plan,
       try {
         (void)npy_of_result({.element = element, .shape = {0}, .bytes = {}});
       } catch (const std::invalid_argument& error) {
-        throw InputError(input_name(plan), "",
-                         fmt::format("the output '{}' cannot be written for --outputs: {}",
-                                     output.name, error.what()));
+        throw InputError(
+            input_name(plan), "",
+            fmt::format("--outputs: cannot write the output '{}': {}", output.name, error.what()));
       }
     }
   }
@@ -321,12 +322,13 @@ ExitCode run_arrivals_of(const RunVerbOptions& options) {
 ExitCode run(const RunVerbOptions& options) {
   if (!options.trace.empty()) return run_arrivals_of(options);
   if (options.plan.path.empty()) {
-    throw UsageError("give a plan, or a trace of arrivals with --trace");
+    throw UsageError("'run' needs a plan, or a trace of arrivals with --trace");
   }
   const OpenedPlan loaded = options.plan.read(options.output);
   const Problem& problem = loaded.problem;
   if (problem.objective() == Objective::call_latency) {
-    throw UsageError("plans for call-latency cannot be run; plan for latency or throughput");
+    throw UsageError(
+        "a plan for call-latency cannot be run; plan with --objective latency or throughput");
   }
   const auto violations = loaded.violations();
   if (!violations.empty()) {
@@ -378,43 +380,45 @@ ExitCode run(const RunVerbOptions& options) {
 }  // namespace
 
 void add_run(CLI::App& program, Action& action) {
-  CLI::App* verb =
-      program.add_subcommand("run", "Run a plan on the real devices, predicted beside measured");
+  CLI::App* verb = program.add_subcommand(
+      "run", "Run a plan on the real devices, and show predicted beside measured times");
   const auto options = std::make_shared<RunVerbOptions>();
   options->plan.add_to(*verb);
   CLI::Option* plan = verb->get_option("plan")->required(false);
   options->output.add_to(*verb);
-  add_number(*verb, "--repeat", options->run.repeat, {1, 1000000}, "Samples that count")
+  add_number(*verb, "--repeat", options->run.repeat, {1, 1000000}, "Measure this many samples")
       ->group("Run");
-  add_number(*verb, "--warm-up", options->run.warm_up, {0, 1000000}, "Samples before them")
+  add_number(*verb, "--warm-up", options->run.warm_up, {0, 1000000},
+             "Run this many samples first, without measuring them")
       ->group("Run");
   add_number(*verb, "--duration", options->run.duration, {0.01, 86400},
-             "Run for this many seconds instead")
+             "Measure for this many seconds instead")
       ->group("Run")
       ->default_str("");
   add_number(*verb, "--slots", options->run.slots, {1, 1000},
-             "Samples on their way in a pipeline (two for each segment)")
+             "Samples in a pipeline at a time; default: two for each segment")
       ->group("Run")
       ->default_str("");
-  add_number(*verb, "--seed", options->run.seed, kAnySeed, "Seed of the inputs that are not given")
+  add_number(*verb, "--seed", options->run.seed, kAnySeed, "Seed of the random inputs")
       ->group("Run");
   add_choice(*verb, "--precision", options->precision,
-             "What the models compute in, in place of what the plan was made for")
+             "Compute in this precision, in place of the plan's")
       ->group("Run");
   options->inputs.add_to(*verb);
   verb->add_flag("--no-compare", options->no_compare,
                  "Do not compare the outputs with those of the unsplit model")
       ->group("Run");
   verb->add_flag("--no-baselines", options->no_baselines,
-                 "Do not measure what the backend gives without a plan")
+                 "Do not measure the backend without a plan")
       ->group("Run");
   add_written(*verb, "-o,--output", options->path,
-              "Write what was measured, for 'placewright report'");
+              "Write the measurements, for 'placewright report --run'");
   add_written(*verb, "--outputs", options->outputs,
-              "Write what the models computed into this folder, as OUTPUT.npy", "FOLDER");
-  add_written(*verb, "--timeline", options->timeline, "Write both time lines for ui.perfetto.dev");
+              "Write the models' outputs into this folder, as OUTPUT.npy", "FOLDER");
+  add_written(*verb, "--timeline", options->timeline,
+              "Write the predicted and the measured time line, for ui.perfetto.dev");
   verb->add_option("--trace", options->trace,
-                   "In place of a plan: models that arrive over time, planned as they come")
+                   "Run models that arrive over time, planned as they come, in place of a plan")
       ->type_name("FILE")
       ->excludes(plan)
       ->group("Run");

@@ -347,7 +347,8 @@ std::string headline(const TraceReport& report) {
   const Method& own = report.methods.front();
   const std::string text = "total completion: " + measured_text(own.measured);
   if (!own.measured.valid() || !best.measured.valid()) {
-    return text + fmt::format("; not compared with {}, since one of them is not valid", best.name);
+    return text + fmt::format("; not compared with {}: one of the two measurements is not valid",
+                              best.name);
   }
   return text + "; " +
          comparison_text(best.measured.median / own.measured.median,
@@ -361,10 +362,11 @@ std::string practice_text(const std::vector<PractisedTime>& practice) {
   for (const PractisedTime& time : practice) {
     if (time.stated > 0) ratios.push_back(time.measured / time.stated);
   }
-  if (ratios.empty()) return "nothing was practised";
+  if (ratios.empty()) return "no model was practised";
   const auto [least, most] = std::ranges::minmax(ratios);
   return fmt::format(
-      "in practice, beside each other, models took {:.2f} to {:.2f} times what their profiles say",
+      "in practice, beside other models, each model took {:.2f} to {:.2f} times as long as its "
+      "profile says",
       least, most);
 }
 

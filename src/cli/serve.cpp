@@ -30,23 +30,27 @@ ExitCode serve(const ServeOptions& options) {
 }  // namespace
 
 void add_serve(CLI::App& program, Action& action) {
-  CLI::App* verb =
-      program.add_subcommand("serve", "Several models on one machine, with a latency that holds");
+  CLI::App* verb = program.add_subcommand(
+      "serve", "Serve several models on one machine within their latency objectives");
   const auto options = std::make_shared<ServeOptions>();
   ServeSimulationOptions& simulation = options->simulation;
   verb->add_option("models", simulation.models,
-                   "Model files; to simulate, problem files that state the models' times")
+                   "Model files; to predict (--rate, --simulate) also problem files, which state "
+                   "the models' times")
       ->type_name("FILE");
   options->start.add_to(*verb);
   simulation.service.add_to(*verb);
-  verb->add_option("--simulate", simulation.trace,
-                   "Predict what these arrivals meet with: a trace, or CSV with time and model")
+  verb->add_option(
+          "--simulate", simulation.trace,
+          "Predict latencies for these arrivals: a trace, or CSV with the columns time and model")
       ->type_name("FILE");
   add_repeated(*verb, "--rate", simulation.rates, "[MODEL=]N",
-               "Predict what so many requests a second meet with");
-  add_number(*verb, "--requests", simulation.requests, {1, 10'000'000}, "How many, with --rate");
-  add_number(*verb, "--seed", simulation.seed, kAnySeed, "Seed of the arrivals, with --rate");
-  add_written(*verb, "--chart", simulation.chart, "Draw latency against load (SVG)");
+               "Predict latencies for this many requests per second");
+  add_number(*verb, "--requests", simulation.requests, {1, 10'000'000},
+             "--rate: number of requests to predict");
+  add_number(*verb, "--seed", simulation.seed, kAnySeed, "--rate: seed of the arrivals");
+  add_written(*verb, "--chart", simulation.chart,
+              "Draw predicted latency against load into this SVG file");
   simulation.output.add_to(*verb);
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return serve(*options); }; });

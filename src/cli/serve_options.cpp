@@ -26,18 +26,21 @@ void set_each(std::vector<ServedModel>& models, std::string_view option,
 }  // namespace
 
 void ServiceOptions::add_to(CLI::App& verb) {
-  add_choice(verb, "--policy", scheduler.policy, "Which request computes next");
-  add_choice(verb, "--late", scheduler.late, "What becomes of a request that cannot be in time");
+  add_choice(verb, "--policy", scheduler.policy, "How the server chooses the next request");
+  add_choice(verb, "--late", scheduler.late,
+             "Refuse a request that would miss its objective, or serve it after the others");
   add_number(verb, "--ageing", scheduler.ageing, {1, kLargestReal},
-             "A request is aged after so many times its own time");
+             "A request is aged when it has waited for this many times its own time");
   add_number(verb, "--share", scheduler.share, {0.001, 1},
-             "The share of the time that aged requests get");
+             "Give aged requests at least this share of the time");
   add_repeated(verb, "--objective", objectives, "[MODEL=]TIME",
-               "Latency objective: '30ms'; later requests are refused (--late)");
-  add_repeated(verb, "--priority", priorities, "[MODEL=]N", "The larger one first (0)");
+               "Latency objective, such as 30ms; --late says what happens to later requests");
+  add_repeated(verb, "--priority", priorities, "[MODEL=]N",
+               "Serve the model with the larger number first (0)");
   add_repeated(verb, "--weight", weights, "[MODEL=]X",
-               "A model of twice the weight counts as half as long (1)");
-  add_repeated(verb, "--queue", queues, "[MODEL=]N", "Requests of a model that may wait (1000)");
+               "Count a model of weight 2 as half as long (1)");
+  add_repeated(verb, "--queue", queues, "[MODEL=]N",
+               "Let at most this many requests of a model wait (1000)");
 }
 
 void ServiceOptions::apply(std::vector<ServedModel>& models) const {

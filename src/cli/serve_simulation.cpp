@@ -42,7 +42,8 @@ std::vector<ServedModel> models_from(const Problem& problem, const std::string& 
 }
 
 std::vector<ServedModel> models_of_files(const ServeSimulationOptions& options) {
-  if (options.models.empty()) throw UsageError("name the models whose requests come");
+  if (options.models.empty())
+    throw UsageError("--rate and --simulate need the files of the models");
   return models_from(read_catalogue(options.models, "", options.output), options.models.front());
 }
 
@@ -75,7 +76,7 @@ ServedLoad load_of_trace(const ServeSimulationOptions& options) {
     return load;
   }
   if (!options.models.empty()) {
-    throw UsageError("--simulate: a trace in JSON names its models itself: leave them out");
+    throw UsageError("--simulate: a trace in JSON names its models, so leave out the model files");
   }
   const PlayedTrace played = read_trace(text, options.trace, "", options.output);
   load.models = models_from(played.catalogue, name);
@@ -150,8 +151,9 @@ Json sweep_json(const LoadSweep& sweep, bool deadlines) {
 
 std::string largest_load_text(const LoadSweep& sweep) {
   if (!sweep.largest_load) return "";
-  if (*sweep.largest_load <= 0) return "the objectives are met at no load from 0.1 on\n";
-  return fmt::format("the objectives are met up to a load of {:g}\n", *sweep.largest_load);
+  if (*sweep.largest_load <= 0)
+    return "the latency objectives are not met at any load of 0.1 or more\n";
+  return fmt::format("the latency objectives are met up to a load of {:g}\n", *sweep.largest_load);
 }
 
 }  // namespace

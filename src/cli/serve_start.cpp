@@ -45,7 +45,8 @@ void require_guarded(const ServerSettings& settings, bool insecure) {
   if (is_loopback(settings.http) && is_loopback(settings.grpc)) return;
   if (insecure || !settings.token.empty() || !settings.client_authority.empty()) return;
   throw UsageError(
-      "other machines could send requests: give --token or --tls-clients, or say --insecure");
+      "at this address other machines can send requests: give --token or --tls-clients, or allow "
+      "it with --insecure");
 }
 
 std::string token_in(const std::string& path) {
@@ -86,13 +87,14 @@ void require_models(const std::vector<std::string>& models, const std::string& f
     throw UsageError("name the models to serve, or a folder of models with --folder");
   }
   if (!folder.empty() && !std::filesystem::is_directory(folder)) {
-    throw InputError(folder, "", "is no folder");
+    throw InputError(folder, "", "is not a folder");
   }
   std::vector<std::string> names;
   for (const std::string& model : models) {
     if (!std::filesystem::exists(model)) throw InputError(model, "", "there is no such file");
     if (backend_reading(model) == nullptr) {
-      throw InputError(model, "", "is no model; a problem file can be simulated (--rate)");
+      throw InputError(model, "",
+                       "is not a model; 'serve --rate' can predict latencies from a problem file");
     }
     names.push_back(model_name_of(model));
     if (std::ranges::count(names, names.back()) > 1) {
@@ -117,8 +119,7 @@ void require_known(const ServerSettings& settings) {
 int file_in_memory(const std::string& text) {
   const int file = memfd_create("settings", 0);
   if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw RuntimeError(
-        fmt::format("the server's settings cannot be kept: {}", std::strerror(errno)));
+    throw RuntimeError(fmt::format("cannot keep the server's settings: {}", std::strerror(errno)));
   }
   return file;
 }
@@ -126,7 +127,7 @@ int file_in_memory(const std::string& text) {
 }  // namespace
 
 void ServeStartOptions::add_to(CLI::App& verb) {
-  verb.add_option("--folder", folder, "Serve the models in this folder, and watch it")
+  verb.add_option("--folder", folder, "Serve the models in this folder, and watch it for changes")
       ->type_name("FOLDER");
   model.add_to(verb);
   verb.add_option("--http", http, "Where HTTP listens, or 'none'")
@@ -135,17 +136,20 @@ void ServeStartOptions::add_to(CLI::App& verb) {
   verb.add_option("--grpc", grpc, "Where gRPC listens, or 'none'")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  verb.add_option("--token", token_file, "Clients must send the token in this file")
+  verb.add_option("--token", token_file, "Ask clients for the token in this file")
       ->type_name("FILE");
-  verb.add_option("--tls-certificate", certificate, "TLS: the server's certificate (PEM)")
+  verb.add_option("--tls-certificate", certificate, "TLS: certificate of the server (PEM)")
       ->type_name("FILE");
-  verb.add_option("--tls-key", key, "TLS: its private key (PEM)")->type_name("FILE");
+  verb.add_option("--tls-key", key, "TLS: private key of the server (PEM)")->type_name("FILE");
   verb.add_option("--tls-clients", client_authority,
-                  "TLS: clients need a certificate that this authority signed (PEM)")
+                  "TLS: ask clients for a certificate that this authority signed (PEM)")
       ->type_name("FILE");
-  verb.add_flag("--insecure", insecure, "Serve other machines without a token and client TLS");
-  add_number(verb, "--largest-body", largest_body, {0.001, 2000}, "Limit of a request, in MB");
-  add_number(verb, "--connections", connections, {1, 10000}, "Limit of HTTP connections");
+  verb.add_flag("--insecure", insecure,
+                "Serve other machines without a token or client certificates");
+  add_number(verb, "--largest-body", largest_body, {0.001, 2000},
+             "Refuse requests with more than this many MB");
+  add_number(verb, "--connections", connections, {1, 10000},
+             "Accept at most this many HTTP connections");
 }
 
 ExitCode start_serving(const std::vector<std::string>& models, const ServiceOptions& service,
@@ -187,7 +191,7 @@ ExitCode start_serving(const std::vector<std::string>& models, const ServiceOpti
   const auto servers = plugin_files("PLACEWRIGHT_SERVER", "placewright-server");
   if (servers.empty()) {
     throw RuntimeError(
-        "placewright-server is not there: it is built where gRPC is (scripts/setup serving)");
+        "placewright-server is not built; run 'scripts/setup serving' and build again");
   }
   const std::string program = servers.front().string();
   const std::string file = fmt::format("/proc/self/fd/{}", file_in_memory(settings_text(settings)));

@@ -250,14 +250,14 @@ ExitCode simulate(const CLI::App& verb, const SimulateOptions& options) {
 }  // namespace
 
 void add_simulate(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("simulate", "What happens when, device by device");
+  CLI::App* verb = program.add_subcommand("simulate", "Show what happens when, device by device");
   const auto options = std::make_shared<SimulateOptions>();
   options->plan.add_to(*verb);
   options->output.add_to(*verb);
   verb->add_flag("--gantt", options->gantt, "Draw the time line instead of listing it")
       ->group("Output");
   add_number(*verb, "--width", options->width, {40, 10000},
-             "Columns of the picture (the terminal's, else 100)")
+             "Columns of the picture; default: those of the terminal, else 100")
       ->group("Output");
   verb->footer(kExamples);
   verb->callback(

@@ -38,9 +38,8 @@ constexpr const char* kExamples =
     "  placewright train *.json -o policy.pw --resume        after a stop or a crash\n"
     "  placewright plan bert.json --planner hsdag --option policy=policy.pw\n"
     "\n"
-    "Every --checkpoint seconds the state goes to FILE.checkpoint, written whole; --resume goes "
-    "on\n"
-    "from there. Ctrl-C ends the training and writes the policy as it is.";
+    "The state is written to FILE.checkpoint every --checkpoint seconds; --resume continues from\n"
+    "there. Ctrl-C ends the training and writes the policy as it is.";
 
 struct TrainOptions {
   std::vector<std::string> paths;
@@ -72,7 +71,8 @@ void generate_family(const std::string& text, const TrainOptions& options,
   }
   if (!family || count == 0) {
     throw UsageError(fmt::format(
-        "--generate: '{}' is not FAMILY=COUNT with a family of 'placewright generate'", text));
+        "--generate: expected FAMILY=COUNT with a family of 'placewright generate', found '{}'",
+        text));
   }
   for (std::size_t i = 0; i < count; ++i) {
     GenerateOptions made;
@@ -94,7 +94,8 @@ std::vector<Problem> problems_of(const TrainOptions& options) {
     problems.push_back(build_problem(std::move(file)));
   }
   for (const std::string& family : options.families) generate_family(family, options, problems);
-  if (problems.empty()) throw UsageError("nothing to train on: give problem files or --generate");
+  if (problems.empty())
+    throw UsageError("no problem to train on: give problem files or --generate");
   return problems;
 }
 
@@ -243,33 +244,36 @@ ExitCode train(const TrainOptions& options) {
 
 void add_train(CLI::App& program, Action& action) {
   CLI::App* verb =
-      program.add_subcommand("train", "Train a policy for the planner hsdag on many problems");
+      program.add_subcommand("train", "Train a policy for the planner 'hsdag' on many problems");
   const auto options = std::make_shared<TrainOptions>();
   verb->add_option("problems", options->paths, "Problems to train on")->type_name("FILE");
-  verb->add_option("--generate", options->families, "So many generated problems: FAMILY=COUNT")
+  verb->add_option("--generate", options->families,
+                   "Train on this many generated problems of this family; repeatable")
       ->type_name("FAMILY=COUNT");
   add_number(*verb, "--ops", options->ops, {4, 1'000'000},
-             "Size of generated problems, in the mean");
-  add_number(*verb, "--devices", options->devices, {2, 1024}, "Most devices of generated problems");
+             "Mean number of ops of generated problems");
+  add_number(*verb, "--devices", options->devices, {2, 1024},
+             "Largest number of devices of generated problems");
   add_number(*verb, "--episodes", options->training.episodes, {1, 1'000'000'000},
-             "Length of the training");
-  add_number(*verb, "--samples", options->samples, {1, 1'000'000}, "Placements of each episode");
+             "Number of episodes");
+  add_number(*verb, "--samples", options->samples, {1, 1'000'000}, "Placements in each episode");
   add_number(*verb, "--channels", options->channels, {1, 4096}, "Width of the network");
   add_number(*verb, "--learning-rate", options->training.learner.learning_rate, {1e-9, 10},
-             "Of the optimiser Adam");
+             "Learning rate of the optimiser Adam");
   add_number(*verb, "--imitation", options->training.learner.imitation, {0, 10},
-             "Weight of the best placement known of a problem, beside the rewards");
+             "Weight of imitating a problem's best known placement, beside the rewards");
   add_number(*verb, "--seed", options->training.learner.seed, kAnySeed,
              "Seed of every random choice");
   add_number(*verb, "--threads", options->threads, {1, 1024}, "Threads");
   add_number(*verb, "--checkpoint", options->checkpoint_seconds, {0, kLargestReal},
              "Seconds between two checkpoints");
-  verb->add_flag("--resume", options->resume, "Go on from the checkpoint, where there is one");
+  verb->add_flag("--resume", options->resume, "Continue from the checkpoint, if there is one");
   options->output.add_to(*verb);
-  add_written(*verb, "-o,--output", options->path, "Where to write the policy")->required();
-  add_written(*verb, "--log", options->log, "The curves as CSV");
-  add_written(*verb, "--events", options->events, "The curves for TensorBoard, in this folder");
-  add_written(*verb, "--page", options->page, "The curves as a page");
+  add_written(*verb, "-o,--output", options->path, "Write the policy to this file")->required();
+  add_written(*verb, "--log", options->log, "Write the curves as CSV");
+  add_written(*verb, "--events", options->events,
+              "Write the curves for TensorBoard into this folder");
+  add_written(*verb, "--page", options->page, "Write the curves as an HTML page");
   verb->footer(kExamples);
   verb->callback([&action, options] {
     options->training.learner.samples = static_cast<std::int64_t>(options->samples);

@@ -197,7 +197,7 @@ SailorRequest request_of(const SailorOptions& options) {
     throw UsageError("--format sailor: give --plan, or --model, --batch and --node");
   }
   if (!options.plan.empty() && (for_nodes || request.batch != 0)) {
-    throw UsageError("--plan has its own nodes and batch: leave --node and --batch out");
+    throw UsageError("--plan states nodes and batch itself: leave out --node and --batch");
   }
   return request;
 }
@@ -274,7 +274,7 @@ std::vector<LineChart> price_charts(const TrainingProblem& problem,
   }
   std::ranges::sort(line.points, {}, &ChartPoint::x);
   return {{.title = problem.name,
-           .subtitle = "clusters that no other beats in both",
+           .subtitle = "clusters that no other beats in time and price",
            .x_title = "seconds of a step",
            .y_title = "price of a step",
            .lines = {std::move(line)}}};
@@ -348,9 +348,10 @@ std::optional<ExitCode> plan_training_problem(const CLI::App& verb, const std::s
       plan_training(problem, {.seconds = seconds, .stop = interruption.flag()});
   const TrainingAnswer& answer = outcome.answer;
   if (answer.plan.stages.empty()) {
-    tell(fmt::format("placewright: {}\n", outcome.proved_infeasible
-                                              ? "infeasible: no plan fits the memory of the GPUs"
-                                              : "no plan was found"));
+    tell(fmt::format("placewright: {}\n",
+                     outcome.proved_infeasible
+                         ? "infeasible: no plan fits into the memory of the GPUs"
+                         : "no plan was found"));
     return ExitCode::no;
   }
   const TrainingVerdict verdict = verify_training(problem, answer);
@@ -414,19 +415,22 @@ std::optional<ExitCode> export_training(const CLI::App& verb, const std::string&
 }
 
 void SailorOptions::add_to(CLI::App& verb) {
-  verb.add_option("--plan", plan, "A published plan, to be written as ours")
+  verb.add_option("--plan", plan, "Convert this published plan to a plan of ours")
       ->type_name("FILE")
       ->group(kGroup);
-  verb.add_option("--model", model, "Which model of the profiles")
+  verb.add_option("--model", model, "Take this model of the profiles")
       ->type_name("NAME")
       ->group(kGroup);
-  add_repeated(verb, "--node", nodes, "KIND=COUNT", "Nodes of the cluster; KIND@ZONE too")
+  add_repeated(
+      verb, "--node", nodes, "KIND=COUNT",
+      "Nodes of the cluster: this many of this kind; KIND@ZONE=COUNT names a zone; repeatable")
       ->group(kGroup);
-  add_repeated(verb, "--price", prices, "KIND=PRICE", "What a GPU costs for an hour")
+  add_repeated(verb, "--price", prices, "KIND=PRICE",
+               "Price of one GPU of this kind for an hour; repeatable")
       ->group(kGroup);
-  add_choice(verb, "--minimise", minimise, "What plans of the problem minimise")->group(kGroup);
-  add_number(verb, "--batch", batch, {1, 1000000}, "Samples of a step")->group(kGroup);
-  verb.add_option("--constants", constants, "Constants fitted to real runs, by kind of GPU")
+  add_choice(verb, "--minimise", minimise, "What plans minimise")->group(kGroup);
+  add_number(verb, "--batch", batch, {1, 1000000}, "Samples in a training step")->group(kGroup);
+  verb.add_option("--constants", constants, "Read constants fitted to real runs, by kind of GPU")
       ->type_name("FILE")
       ->group(kGroup);
 }
@@ -437,8 +441,8 @@ ExitCode import_sailor(const std::string& folder, const SailorOptions& options,
   TrainingFile file = options.plan.empty() ? read_sailor_problem(folder, request)
                                            : read_sailor_plan(folder, options.plan, request);
   if (!options.constants.empty() && !apply_constants(options.constants, file.problem)) {
-    file.warnings.push_back(fmt::format(
-        "{} has no constants for these GPUs: taken as if nothing was learnt", options.constants));
+    file.warnings.push_back(
+        fmt::format("{} has no constants for these GPUs; predictions use none", options.constants));
   }
   apply_prices(options, file.problem);
   if (options.minimise) file.problem.objective = *options.minimise;

@@ -35,12 +35,11 @@ constexpr const char* kExamples =
     "  placewright tune inceptionv3.xml -o plan.json\n"
     "  placewright tune problem.json --objective throughput --rounds 3 --corrected better.json\n"
     "\n"
-    "Each round plans, runs the plan and corrects the costs by what its segments took. It ends\n"
-    "when predicted and measured agree within 5 %, when the same placement has come three\n"
-    "times, or after --rounds. Then the best plan and the model uncut (several: one after the "
-    "other) run in "
-    "turns,\n"
-    "and the plan is kept only if it is faster.";
+    "Each round plans, runs the plan, and corrects the costs by the measured times. The rounds "
+    "end\n"
+    "when prediction and measurement agree within 5 %, when the same placement has come three\n"
+    "times, or after --rounds. Then the best plan and the uncut model take turns on the devices.\n"
+    "'tune' keeps the plan only if it is faster.";
 
 struct TuneOptions {
   ProblemOptions problem;
@@ -74,14 +73,14 @@ std::string headline(const Tuning& tuning) {
     return value_text(round.measured(), round.problem.unit());
   };
   if (!best.valid()) {
-    return fmt::format("kept: {}, {}; the final is not valid: {}",
+    return fmt::format("kept: {}, {}; the final measurement is not valid: {}",
                        best.uncut ? uncut_text : other_text, text(best),
                        doubt_of(best.result.value));
   }
   if (best.uncut) {
     const bool alone = std::ranges::all_of(tuning.finalists, &TuningRound::uncut);
     return fmt::format("kept: {} on {}, {}: {}", uncut_text, devices_text(best), text(best),
-                       alone ? several ? "no plan was another one" : "no plan cuts it"
+                       alone ? several ? "no round made another plan" : "no plan cuts it"
                              : fmt::format("{} is not faster", other_text));
   }
   if (uncut == nullptr) return fmt::format("kept: {}", text(best));
@@ -194,7 +193,7 @@ Tuning tuned(const TuneOptions& options) {
 ExitCode tune_problem(const TuneOptions& options) {
   const Tuning tuning = tuned(options);
   if (tuning.rounds.empty()) {
-    tell(fmt::format("placewright: {}, nothing is written\n", tuning.ending));
+    tell(fmt::format("placewright: {}; nothing is written\n", tuning.ending));
     return ExitCode::no;
   }
   if (options.output.json) {
@@ -208,13 +207,13 @@ ExitCode tune_problem(const TuneOptions& options) {
   }
   const TuningRound* best = tuning.best();
   if (best == nullptr) {
-    tell("placewright: interrupted before the final, so no plan is kept\n");
+    tell("placewright: interrupted before the final measurement; no plan is kept\n");
     return ExitCode::no;
   }
   if (!best->valid()) {
     options.output.warn(
-        {fmt::format("the final is not valid: {}, which is no reason to cut anything; stop other "
-                     "programs, or measure longer with --repeat",
+        {fmt::format("the final measurement is not valid ({}), so the uncut model is kept; stop "
+                     "other programs, or measure longer with --repeat",
                      doubt_of(best->result.value))});
   }
   if (!options.path.empty()) {
@@ -228,21 +227,22 @@ ExitCode tune_problem(const TuneOptions& options) {
 
 void add_tune(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand(
-      "tune", "Plan, run, correct the costs by what was measured, and plan again");
+      "tune", "Plan, run the plan, correct the costs by the measured times, and plan again");
   const auto options = std::make_shared<TuneOptions>();
   options->budget.time_limit = "3s";
   options->problem.add_argument_to(*verb);
   options->budget.add_to(*verb, BudgetOptions::Start::none);
-  verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
+  verb->add_option("--planner", options->planner,
+                   "Use this planner; 'placewright planners' lists them")
       ->capture_default_str()
       ->type_name("NAME");
-  add_number(*verb, "--rounds", options->rounds, {1, 1000}, "The most plans that are run");
+  add_number(*verb, "--rounds", options->rounds, {1, 1000}, "Run at most this many plans");
   add_number(*verb, "--repeat", options->repeat, {1, 1000000},
-             "Runs of each measurement that count");
+             "Take this many undisturbed runs for each measurement");
   options->output.add_to(*verb);
-  add_written(*verb, "-o,--output", options->path, "Write the best measured plan here");
+  add_written(*verb, "-o,--output", options->path, "Write the best measured plan to this file");
   add_written(*verb, "--corrected", options->corrected,
-              "Write the problem with corrected costs here");
+              "Write the problem with corrected costs to this file");
   verb->footer(kExamples);
   verb->callback([&action, options] { action = [options] { return tune_problem(*options); }; });
 }

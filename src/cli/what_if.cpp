@@ -44,8 +44,10 @@ constexpr const char* kExamples =
     "  placewright whatif model.json --add A100-80GB --link NVLink-3=0.4    what to buy\n"
     "  placewright whatif cluster.json --chart prices.svg   training: other clusters, price, time\n"
     "\n"
-    "Values are separated by commas; 1-4 stands for 1,2,3,4. --devices counts devices (of a host\n"
-    "interconnect: accelerators), the others are factors. --time-limit is for each point.";
+    "Commas separate values; 1-4 stands for 1,2,3,4. --devices counts devices (accelerators, if "
+    "the\n"
+    "problem has a host interconnect); the other values are factors. --time-limit is the limit of\n"
+    "each point.";
 
 constexpr std::size_t kMostPoints = 10000;
 constexpr std::size_t kMostReasons = 5;  // why points have no plan
@@ -152,17 +154,17 @@ void require_few_points(const WhatIfGrid& grid) {
 WhatIfGrid grid_of(const WhatIfOptions& options) {
   const bool sets = options.device_sets || !options.without.empty();
   if (options.device_sets && !options.without.empty()) {
-    throw UsageError("--device-sets has all sets already: leave out --without");
+    throw UsageError("--device-sets tries all sets already: leave out --without");
   }
   if (sets && !options.devices.empty()) {
-    throw UsageError("--devices: give a number of devices or sets of them, not both");
+    throw UsageError("give --devices or --device-sets, not both");
   }
   const bool purchases = !options.add.empty() || !options.links.empty();
   if ((sets || purchases) && !options.chart.empty()) {
     throw UsageError("--chart draws numbers: leave out --without, --device-sets, --add and --link");
   }
   if (sets && purchases) {
-    throw UsageError("--add and --link: buy something or leave devices out, not both");
+    throw UsageError("--add and --link cannot be combined with options that leave devices out");
   }
   WhatIfGrid grid;
   const NumberRange<double> counts{1, static_cast<double>(kMostDevices)};
@@ -180,7 +182,7 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
       std::ranges::any_of(values_of<Axis>(), [&](Axis axis) { return !grid.values(axis).empty(); });
   if (!any && !sets && !purchases) {
     throw UsageError(
-        "nothing to vary: give --devices, --without, --device-sets, --add, --link, "
+        "'whatif' needs something to vary: --devices, --without, --device-sets, --add, --link, "
         "--memory-factor, --bandwidth, --speed or --batch");
   }
   require_few_points(grid);
@@ -197,8 +199,8 @@ BatchGrowth growth_of(const WhatIfOptions& options, const ProblemDraft& draft) {
   for (const DeviceKind& kind : draft.cluster.kinds) {
     if (rates_of(cluster, kind.name)) continue;
     warnings.push_back(
-        fmt::format("--batch: the peaks of the kind '{}' are not in the catalogue, so its times "
-                    "grow in proportion (--cluster FILE gives its rates)",
+        fmt::format("--batch: the catalogue has no rates of the kind '{}', so its times grow in "
+                    "proportion to the batch (a --cluster FILE can state rates)",
                     kind.name));
   }
   options.output.warn(warnings);
@@ -370,7 +372,7 @@ ExitCode what_if_verb(const CLI::App& verb, const WhatIfOptions& options) {
 
 void add_what_if(CLI::App& program, Action& action) {
   CLI::App* verb =
-      program.add_subcommand("whatif", "Plan again with more devices, memory, faster links");
+      program.add_subcommand("whatif", "Plan again with more devices, more memory or faster links");
   const auto options = std::make_shared<WhatIfOptions>();
   options->budget.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   options->problem.add_argument_to(*verb);
@@ -378,40 +380,43 @@ void add_what_if(CLI::App& program, Action& action) {
     verb->add_option(flag, values, help)->group("Grid")->type_name("VALUES");
   };
   axis("--devices", options->devices,
-       "How many devices: the first of the cluster; of sets of cores: how many cores");
+       "Plan for the first so many devices of the cluster, or for so many cores");
   verb->add_option("--without", options->without,
-                   "All devices, and all but this one or those of this kind; may be given again")
+                   "Plan for all devices, and without this one or without this kind; repeatable")
       ->group("Grid")
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->take_all();
   verb->add_option("--add", options->add,
-                   "As it is, and with one more device like this one or of this kind; may be "
-                   "given again")
+                   "Plan for the cluster, and with one more device like this one or of this kind; "
+                   "repeatable")
       ->group("Grid")
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->take_all();
   verb->add_option("--link", options->links,
-                   "As it is, and with all links (of nodes: all inside) as this one of the "
-                   "catalogue, for so much an hour; may be given again")
+                   "Plan for the cluster, and with all links (or all links inside nodes) replaced "
+                   "by this one of the catalogue, at this price an hour; repeatable")
       ->group("Grid")
       ->type_name("NAME[=PRICE]")
       ->allow_extra_args(false)
       ->take_all();
   verb->add_flag("--device-sets", options->device_sets,
-                 "Every set of devices: which are worth having")
+                 "Plan for every set of devices, to see which devices help")
       ->group("Grid");
-  axis("--memory-factor", options->memory, "Every device's memory times this");
-  axis("--bandwidth", options->bandwidth, "Every link's bandwidth times this");
-  axis("--speed", options->speed, "Every device's speed times this");
-  axis("--batch", options->batch, "Samples at a time; estimates pay launches and weights once");
+  axis("--memory-factor", options->memory, "Multiply every device's memory by these factors");
+  axis("--bandwidth", options->bandwidth, "Multiply every link's bandwidth by these factors");
+  axis("--speed", options->speed, "Multiply every device's speed by these factors");
+  axis("--batch", options->batch,
+       "Compute this many samples at a time; estimated times pay launches and weights once");
   options->budget.add_to(*verb, BudgetOptions::Start::none);
-  verb->add_option("--planner", options->planner, "The planner; see 'placewright planners'")
+  verb->add_option("--planner", options->planner,
+                   "Use this planner; 'placewright planners' lists them")
       ->capture_default_str()
       ->type_name("NAME");
   options->output.add_to(*verb);
-  verb->add_option("--csv", options->csv, "Write the points here; - is standard output")
+  verb->add_option("--csv", options->csv,
+                   "Write the points as CSV to this file; - is standard output")
       ->group("Output")
       ->type_name("FILE");
   verb->add_option("--chart", options->chart, "Draw the curves into this SVG file")

@@ -18,9 +18,10 @@ namespace placewright::cli {
 namespace {
 
 constexpr const char* kExamples =
-    "'list' shows the models, 'make NAME...' writes NAME.xml and NAME.bin, which OpenVINO reads.\n"
-    "The graphs are those of the published models; the weights come from the seed, so that times\n"
-    "and memory are real and outputs mean nothing.\n"
+    "'list' shows the models. 'make NAME...' writes NAME.xml and NAME.bin, which OpenVINO reads.\n"
+    "The graphs are those of the published models. The weights are random, so times and memory "
+    "are\n"
+    "real and outputs mean nothing.\n"
     "\n"
     "Examples:\n"
     "  placewright zoo list\n"
@@ -139,7 +140,7 @@ void add_zoo(CLI::App& program, Action& action) {
   const auto options = std::make_shared<ZooOptions>();
   verb->add_option("task", options->task, "list or make")->required()->type_name("TASK");
   verb->add_option("names", options->names, "make: the models")->type_name("NAME");
-  add_written(*verb, "-o,--output", options->folder, "make: the folder that receives the files",
+  add_written(*verb, "-o,--output", options->folder, "make: write the files into this folder",
               "FOLDER")
       ->capture_default_str();
   add_number(*verb, "--seed", options->seed, kAnySeed, "make: seed of the weights");

@@ -35,7 +35,7 @@ std::optional<std::string> proof_from_group(const Problem& problem, const Memory
     if (!largest || memory_of(device) > memory_of(*largest)) largest = device;
   }
   if (!largest) {
-    return fmt::format("{} can all run on no single device", group_text(problem, group));
+    return fmt::format("{} can run on no single device", group_text(problem, group));
   }
   const double bytes = empty.growth(group, DeviceId{0});  // the same on every device
   if (within_memory(bytes, memory_of(*largest))) return std::nullopt;

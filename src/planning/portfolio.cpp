@@ -241,7 +241,7 @@ PlannerEntry portfolio(const Registry& members) {
     if (served) entry.objectives.push_back(objective);
   }
   entry.refuses = [own](const Problem& problem) {
-    return own->fitting(problem).empty() ? std::string{"no other planner fits this problem"}
+    return own->fitting(problem).empty() ? std::string{"no other planner supports this problem"}
                                          : std::string{};
   };
   entry.plan = [own](const Problem& problem, const Settings&, Control& control) {

@@ -41,13 +41,14 @@ const PlannerEntry& chosen_planner(const Problem& problem, const Registry& regis
     throw RequestError(fmt::format("unknown planner '{}'{}", name, did_you_mean(name, names)));
   }
   if (!entry->serves(problem.objective())) {
-    throw RequestError(fmt::format("planner '{}' does not serve the objective '{}' (these do: {})",
-                                   name, name_of(problem.objective()),
-                                   fmt::join(names_of(registry.fitting(problem)), ", ")));
+    throw RequestError(fmt::format(
+        "planner '{}' does not support the objective '{}' (these do: {})", name,
+        name_of(problem.objective()), fmt::join(names_of(registry.fitting(problem)), ", ")));
   }
   const std::string refusal = entry->refusal(problem);
   if (!refusal.empty()) {
-    throw RequestError(fmt::format("planner '{}' cannot serve this problem: {}", name, refusal));
+    throw RequestError(
+        fmt::format("planner '{}' does not support this problem: {}", name, refusal));
   }
   return *entry;
 }
@@ -131,7 +132,7 @@ void expand_answer(PlanOutcome& outcome, const Run& run) {
   if (!answer.proved_infeasible) return;
   answer.proved_infeasible = false;
   answer.reason =
-      fmt::format("nothing fits after coarsening, without it something may: {}", answer.reason);
+      fmt::format("no plan fits after coarsening; without --coarsen one may: {}", answer.reason);
 }
 
 // "Improve this one": what the planner found, or the start itself where that is better.
@@ -150,7 +151,7 @@ void join_bound(PlanOutcome& outcome, const Certificate& bound) {
   const double value = outcome.value();
   if (own.lower_bound > value && own.lower_bound - value > kBoundTolerance * value) {
     outcome.fault =
-        fmt::format("planner '{}' made a plan of value {} below the lower bound {} ({})",
+        fmt::format("planner '{}' made a plan of value {}, below the lower bound {} ({})",
                     outcome.planner, value, own.lower_bound, own.method);
     outcome.answer.plan.reset();
     return;

@@ -33,7 +33,7 @@ std::vector<std::byte> packed_contents(const std::string& name, const std::strin
   if (datatype == "FP32") return packed<float>(contents.fp32_contents());
   if (datatype == "FP64") return packed<double>(contents.fp64_contents());
   throw BadInference(
-      fmt::format("the input '{}': {} can be sent as raw contents only", name, datatype));
+      fmt::format("the input '{}': {} must be sent as raw contents", name, datatype));
 }
 
 // Microseconds, as milliseconds.
@@ -44,7 +44,7 @@ double timeout_of(const inference::InferParameter& parameter) {
     case inference::InferParameter::kUint64Param:
       return static_cast<double>(parameter.uint64_param()) / 1000;
     default:
-      throw BadInference("the parameter 'timeout' is no whole number of microseconds");
+      throw BadInference("the parameter 'timeout' is not a whole number of microseconds");
   }
 }
 
@@ -57,8 +57,8 @@ InferenceCall call_of(const inference::ModelInferRequest& request) {
                      .binary_outputs = true};
   const bool raw = request.raw_input_contents_size() > 0;
   if (raw && request.raw_input_contents_size() != request.inputs_size()) {
-    throw BadInference(fmt::format("there are {} inputs and {} raw contents", request.inputs_size(),
-                                   request.raw_input_contents_size()));
+    throw BadInference(fmt::format("the request has {} inputs and {} raw contents",
+                                   request.inputs_size(), request.raw_input_contents_size()));
   }
   for (int i = 0; i < request.inputs_size(); ++i) {
     const auto& given = request.inputs(i);

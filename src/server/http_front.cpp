@@ -59,7 +59,7 @@ std::optional<std::size_t> header_length(const httplib::Request& request) {
   std::size_t length = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
   if (error != std::errc{} || end != text.data() + text.size()) {
-    throw BadInference("Inference-Header-Content-Length is no number");
+    throw BadInference("Inference-Header-Content-Length is not a number");
   }
   return length;
 }
@@ -132,7 +132,8 @@ class HttpFront final : public Front {
     if (empty) return true;  // the library would wait for the end of the connection
     if (request.is_multipart_form_data()) {
       reader([](const auto&) { return true; }, [](const char*, std::size_t) { return true; });
-      set_error(response, kBadRequest, "a form is no inference request, send JSON or binary data");
+      set_error(response, kBadRequest,
+                "a form is not an inference request; send JSON or binary data");
       return false;
     }
     const auto limit = static_cast<std::size_t>(settings_.largest_body);
@@ -149,7 +150,7 @@ class HttpFront final : public Front {
   void attempt(const httplib::Request& request, httplib::Response& response, Handler handler) {
     // Many ranges would make an answer of any size.
     if (!request.ranges.empty()) {
-      return set_error(response, kBadRequest, "ranges of an answer cannot be asked for");
+      return set_error(response, kBadRequest, "an answer has no ranges");
     }
     const bool health = request.path.starts_with("/v2/health/");
     if (!settings_.token.empty() && !health &&
@@ -187,7 +188,7 @@ class HttpFront final : public Front {
     } else if (words.size() >= 3 && words[0] == "v2" && words[1] == "models") {
       get_model(response, words);
     } else {
-      set_error(response, kNotFound, "there is nothing at this path");
+      set_error(response, kNotFound, "nothing is served at this path");
     }
   }
 
@@ -196,7 +197,7 @@ class HttpFront final : public Front {
     const bool ready = words.back() == "ready" && words.size() > 3;
     if (ready) words.pop_back();
     const auto version = named(words);
-    if (!version) return set_error(response, kNotFound, "there is nothing at this path");
+    if (!version) return set_error(response, kNotFound, "nothing is served at this path");
     if (ready) return set_json(response, {{"ready", true}});
     const ModelGraph& graph = (*version)->model->graph();
     Json inputs = Json::array();
@@ -232,7 +233,7 @@ class HttpFront final : public Front {
     const bool repository = words.size() == 5 && words[1] == "repository" && words[2] == "models";
     if (repository && words[4] == "load") return service_.load(words[3]);
     if (repository && words[4] == "unload") return service_.unload(words[3]);
-    set_error(response, kNotFound, "there is nothing at this path");
+    set_error(response, kNotFound, "nothing is served at this path");
   }
 
   void index(httplib::Response& response) {

@@ -97,13 +97,13 @@ int run(const std::string& path) {
   });
   int signal = 0;
   sigwait(&signals, &signal);
-  log_line("draining: no new requests, those that were accepted are answered");
+  log_line("draining: new requests are refused, accepted requests are answered");
   loader.request_stop();
   service.drain();
   // Neither a slow client nor one that loads a model holds the end.
   std::thread([] {
     std::this_thread::sleep_for(kFarewell);
-    log_line("clients that have not read their answers are left");
+    log_line("some clients have not read their answers; the server does not wait longer");
     std::_Exit(0);
   }).detach();
   for (const auto& front : fronts) front->close();

@@ -38,7 +38,7 @@ Engine::~Engine() {
   changed_.notify_all();
   workers_.clear();
   while (!pending_.empty()) {
-    settle(pending_.begin()->first, AnswerKind::cancelled, "the server ends", told);
+    settle(pending_.begin()->first, AnswerKind::cancelled, "the server is stopping", told);
   }
   tell(told);
 }
@@ -68,7 +68,7 @@ std::optional<RequestId> Engine::submit(InferenceJob job) {
     const double moment = now();
     if (draining_ || closed_) {
       answer.kind = AnswerKind::refused;
-      answer.message = "the server ends: it takes no requests any more";
+      answer.message = "the server is stopping and takes no more requests";
     } else if (job.deadline && *job.deadline <= 0) {
       answer.kind = AnswerKind::late;
       answer.message = "the deadline of the request has passed";

@@ -81,7 +81,8 @@ std::vector<std::span<const std::byte>> fitted_call(const ModelGraph& graph,
                                      fmt::join(names_of_ports(graph.inputs), ", ")));
     }
     const auto number = static_cast<std::size_t>(found - graph.inputs.begin());
-    if (seen[number]) throw BadInference(fmt::format("the input '{}' is there twice", given.name));
+    if (seen[number])
+      throw BadInference(fmt::format("the request has the input '{}' twice", given.name));
     check_input(*found, given);
     seen[number] = true;
     fitted[number] = given.data;
@@ -110,7 +111,7 @@ std::vector<ChosenOutput> chosen_outputs(const ModelGraph& graph, const Inferenc
     const auto number = static_cast<std::size_t>(found - graph.outputs.begin());
     // Else a small request could have an answer of any size.
     if (std::ranges::find(chosen, number, &ChosenOutput::number) != chosen.end()) {
-      throw BadInference(fmt::format("the output '{}' is there twice", wanted.name));
+      throw BadInference(fmt::format("the request has the output '{}' twice", wanted.name));
     }
     chosen.push_back({number, wanted.binary});
   }

@@ -193,7 +193,7 @@ ModelFile ModelService::file_of(const FoundModel& found) const {
 
 std::shared_ptr<LoadedModel> ModelService::loaded(const FoundModel& found) const {
   const BackendEntry* backend = backend_reading(found.path);
-  if (backend == nullptr) throw InputError(found.path, "", "is no model that a backend reads");
+  if (backend == nullptr) throw InputError(found.path, "", "no backend reads this file");
   const Runtime& runtime = runtime_named(backend->name);
   const ModelFile file = file_of(found);
   const std::shared_ptr<const NeuralModel> model = read_model(runtime, file);

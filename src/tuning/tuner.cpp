@@ -115,7 +115,7 @@ class Tuner {
   void tell_turn(int turn) const {
     const std::string most =
         turn < kTurns ? fmt::to_string(kTurns) : fmt::format("at most {}", kMostTurns);
-    tell(fmt::format("the final: turn {} of {}", turn + 1, most));
+    tell(fmt::format("final measurement: turn {} of {}", turn + 1, most));
   }
 
   // False: interrupted.
@@ -188,7 +188,7 @@ class Tuner {
       tuning_.ending =
           fmt::format("predicted and measured agree within {:.0f} %", 100 * kAgreement);
     } else if (repeats()) {
-      tuning_.ending = "the same placement has come three times";
+      tuning_.ending = "three rounds made the same placement";
     } else if (request_.stop != nullptr && request_.stop->load()) {
       interrupt();
     } else if (tuning_.rounds.size() >= request_.rounds) {

@@ -77,7 +77,7 @@ TEST_F(ClusterDigest, StandardInputIsReadOnce) {
         {"plan", "-", "-"}}) {
     const auto result = run(command, cluster_with("1e6"));
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.err, HasSubstr("only once"));
+    EXPECT_THAT(result.err, HasSubstr("only one file can be standard input"));
   }
 }
 

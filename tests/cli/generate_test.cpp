@@ -60,7 +60,7 @@ TEST(GenerateVerb, MoreDevicesThanAreReadAreWrongUsage) {
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     const auto result = run(arguments);
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_NE(result.err.find("expected at most 2048"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("the most is 2048"), std::string::npos) << result.err;
   }
 }
 

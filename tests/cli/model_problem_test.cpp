@@ -53,7 +53,7 @@ TEST_F(ModelAsProblem, IsEstimatedForTheDevicesOfACluster) {
       "version": 1, "devices": [{"name": "a", "kind": "abacus"}],
       "interconnect": {"kind": "host"}})")});
   EXPECT_EQ(unknown.exit_code, 3);
-  EXPECT_THAT(unknown.err, HasSubstr("the kind 'abacus' cannot be estimated"));
+  EXPECT_THAT(unknown.err, HasSubstr("cannot estimate times for the kind 'abacus'"));
   const auto twins =
       run({"plan", model_, "--cluster", folder_.write("cluster.json", R"({"placewright": "cluster",
       "version": 2, "devices": [{"name": "a", "kind": "T4"}], "interconnect": {"kind": "links"},
@@ -89,11 +89,11 @@ TEST_F(ModelAsProblem, IsMeasuredHere) {
   EXPECT_EQ(run({"check", plan}).exit_code, 0);
   const auto ran = run({"run", plan, "--repeat", "3"});
   // What there is without a plan is this plan. A busy machine disturbs it.
-  EXPECT_THAT(ran.out,
-              HasSubstr(ran.exit_code == 0 ? "; the plan is the same as " + core_ +
-                                                 " alone, the fastest setting without a plan\n"
-                                           : "; not compared with " + core_ +
-                                                 " alone, since one of them is not valid\n"));
+  EXPECT_THAT(ran.out, HasSubstr(ran.exit_code == 0
+                                     ? "; the plan is the same as " + core_ +
+                                           " alone, the fastest setting without a plan\n"
+                                     : "; not compared with " + core_ +
+                                           " alone: one of the two measurements is not valid\n"));
   EXPECT_THAT(ran.out, HasSubstr("\nlatency: "));
   // A busy machine disturbs a measurement, which is then not kept.
   const auto again = planned_here();
@@ -120,14 +120,14 @@ TEST_F(ModelAsProblem, IsPlannedAlsoIfItsTimesCannotBeKept) {
   CacheFolder::use(folder_.write("file", "no folder"));
   const auto result = planned_here();
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, AnyOf(HasSubstr(", not kept: "), HasSubstr("so they are not kept")));
+  EXPECT_THAT(result.err, AnyOf(HasSubstr(", not kept: "), HasSubstr("so the times are not kept")));
 }
 
 TEST_F(ModelAsProblem, IsMeasuredOrEstimatedNotBoth) {
   const auto result = run({"plan", model_, "--device", core_, "--cluster",
                            example_path("clusters/two-a100-t4-cpu.json")});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("--device and --cluster"));
+  EXPECT_THAT(result.err, HasSubstr("give --device or --cluster, not both"));
 }
 
 TEST_F(ModelAsProblem, SeveralAreImportedTogether) {

@@ -27,7 +27,7 @@ TEST(SeveralFiles, AreOneProblemThatThePlanHolds) {
   EXPECT_THAT(result.out, HasSubstr("slow-down"));
   EXPECT_THAT(result.out, ::testing::Not(HasSubstr("NOD")));
   const auto verbose = run({"plan", kSixOps, kSixOps, "--planner", "tsam", "--verbose"});
-  EXPECT_THAT(verbose.out, HasSubstr("12 of 12 ops left after packing"));
+  EXPECT_THAT(verbose.out, HasSubstr("Packing chains leaves 12 of 12 ops"));
   EXPECT_EQ(run({"check", path}).exit_code, 0);
 }
 

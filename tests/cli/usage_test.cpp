@@ -121,7 +121,7 @@ TEST(Usage, APlannerThatDoesNotServeTheObjectiveIsRefused) {
   const auto result = run({"plan", example_path("msr/throughput/LayerGraphs/bert24_inference.json"),
                            "--planner", "heft"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("does not serve the objective 'throughput'"));
+  EXPECT_THAT(result.err, HasSubstr("does not support the objective 'throughput'"));
 }
 
 }  // namespace

@@ -231,7 +231,7 @@ def test_an_output_is_answered_once(server: placewright.Server, module: Any) -> 
     asked = client(server, module)
     given, output = random_input(module, asked)
     twice = [module.InferRequestedOutput(output)] * 2
-    with pytest.raises(Exception, match="is there twice"):
+    with pytest.raises(Exception, match="twice"):
         asked.infer(MODEL, [given], outputs=twice)
 
 
@@ -326,7 +326,7 @@ def test_what_cannot_start_says_why(tmp_path: Path, server: placewright.Server) 
     model = made(tmp_path)
     with pytest.raises(RuntimeError, match="the port is in use"):
         placewright.Server([model], http=server.http).start()
-    with pytest.raises(RuntimeError, match="give --token or --tls-clients, or say --insecure"):
+    with pytest.raises(RuntimeError, match="give --token or --tls-clients, or allow it with --insecure"):
         placewright.Server([model], http="0.0.0.0:0").start()
     with pytest.raises(RuntimeError, match="no model is called 'nothing'"):
         placewright.Server([model], objective={"nothing": "5ms"}).start()

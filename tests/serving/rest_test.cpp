@@ -78,7 +78,7 @@ TEST(Rest, SaysWhatIsWrongInOneSentence) {
   EXPECT_EQ(complaint(graph,
                       "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[2],"
                       "\"data\":[1,2]}],\"outputs\":[{\"name\":\"y\"},{\"name\":\"y\"}]}"),
-            "the output 'y' is there twice");
+            "the request has the output 'y' twice");
   EXPECT_THAT(complaint(graph,
                         "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"BYTES\",\"shape\":[2],"
                         "\"data\":[\"a\",\"b\"]}]}"),

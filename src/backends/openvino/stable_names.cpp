@@ -20,7 +20,7 @@ std::vector<std::string> names_of(const ov::Model& model) {
 void replace_made_up_names(ov::Model& model, const std::vector<std::string>& first) {
   const auto nodes = model.get_ordered_ops();
   if (nodes.size() != first.size()) {
-    throw RuntimeError("OpenVINO reads different graphs from the same file");
+    throw RuntimeError("OpenVINO read two different graphs from the same file");
   }
   std::unordered_map<const ov::Node*, std::size_t> position;
   for (std::size_t i = 0; i < nodes.size(); ++i) position.emplace(nodes[i].get(), i);
