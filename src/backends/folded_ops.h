@@ -1,5 +1,5 @@
-// Ops of a model that no runtime runs by themselves, so that an estimate gives them no place of their
-// own. Three sorts:
+// Ops of a model that no runtime runs by themselves, so that an estimate gives them no place of
+// their own. Three sorts:
 //
 //   shapes       what is computed from shapes alone, which are known before the model runs
 //   forms        reshapes, transposes, conversions, slices: another look at a tensor, or part of the
@@ -18,7 +18,8 @@
 
 namespace placewright {
 
-// By op: whether it takes no time, being computed from shapes alone or only another shape of its input.
+// By op: whether it takes no time, being computed from shapes alone or only another shape of its
+// input.
 std::vector<bool> takes_no_time(const ModelGraph& graph);
 
 // Groups of ops that share a device, each with at least two ops. O(ops + edges).

@@ -1,9 +1,9 @@
 // A model's graph as a problem: ops, tensors, weights, and times where nothing was measured.
 //
-// Estimated times follow the roofline of a device kind (formats/catalogue.h). A gather reads what it
-// gathers, not the whole table. Ops that runtimes fold have no place of their own (folded_ops.h).
-// Estimates serve until `profile` has measured; the problem's `origin`
-// says that they are estimates.
+// Estimated times follow the roofline of a device kind (formats/catalogue.h). A gather reads what
+// it gathers, not the whole table. Ops that runtimes fold have no place of their own
+// (folded_ops.h). Estimates serve until `profile` has measured; the problem's `origin` says that
+// they are estimates.
 
 #pragma once
 
@@ -37,7 +37,8 @@ PeakRates usual_rates(const Target& target);
 void estimate_times(ProblemDraft& draft, const ModelGraph& graph, const Cluster& cluster,
                     const std::vector<PeakRates>& kinds);
 
-// Ops that runtimes fold into others stay with them (folded_ops.h): for problems that are estimated.
+// Ops that runtimes fold into others stay with them (folded_ops.h): for problems that are
+// estimated.
 void keep_folded_together(ProblemDraft& draft, const ModelGraph& graph);
 
 }  // namespace placewright

@@ -30,9 +30,9 @@ std::vector<NamedArrays> by_model(std::span<const std::string> models, const Nam
 NamedArrays with_model_names(std::span<const std::string> models,
                              const std::vector<NamedArrays>& arrays);
 
-// The arrays as inputs of the model, converted where that loses nothing (formats/array_files.h). The
-// name "" is the only input. Throws std::invalid_argument naming an input that the model does not have,
-// that takes something else, or that is given twice.
+// The arrays as inputs of the model, converted where that loses nothing (formats/array_files.h).
+// The name "" is the only input. Throws std::invalid_argument naming an input that the model does
+// not have, that takes something else, or that is given twice.
 NamedArrays fitted_inputs(const ModelGraph& graph, const NamedArrays& given);
 
 // The largest difference, relative to the largest value of `expected` (whole numbers: 0 or 1).

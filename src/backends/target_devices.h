@@ -1,7 +1,8 @@
 // Names of devices as targets, and what a target is on this machine.
 //
-// `cpu:0-1` and `cpu:0-1:pinned` are sets of cores, run by the default backend. Any other name belongs to the backend
-// that serves names which begin like it; a name that no backend serves is refused.
+// `cpu:0-1` and `cpu:0-1:pinned` are sets of cores, run by the default backend. Any other name
+// belongs to the backend that serves names which begin like it; a name that no backend serves is
+// refused.
 
 #pragma once
 

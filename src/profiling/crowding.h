@@ -1,5 +1,5 @@
-// What other work does to a model that is measured: devices share caches, memory and clock rates, and models
-// that take turns on a device find the weights of the others in its caches.
+// What other work does to a model that is measured: devices share caches, memory and clock rates,
+// and models that take turns on a device find the weights of the others in its caches.
 
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace placewright {
 
-// As many targets without a core in common as fit beside the first one, which is in front: those of its
-// size before others.
+// As many targets without a core in common as fit beside the first one, which is in front: those of
+// its size before others.
 std::vector<Target> side_by_side(const std::vector<Target>& targets, std::size_t first);
 
 // A whole model compiled for a device, with inputs.
@@ -27,9 +27,9 @@ struct CompiledWhole {
   std::unique_ptr<Request> request;  // gone before the part
 };
 
-// Devices that run whole models again and again while another one is measured. The models are dealt out
-// to them like cards, so that all of them run somewhere and each device has at least one: more copies
-// of the weights than that would not fit where there are many cores.
+// Devices that run whole models again and again while another one is measured. The models are dealt
+// out to them like cards, so that all of them run somewhere and each device has at least one: more
+// copies of the weights than that would not fit where there are many cores.
 class BusyDevices {
  public:
   BusyDevices() = default;  // none
@@ -37,8 +37,8 @@ class BusyDevices {
   BusyDevices(std::span<const NeuralModel* const> models, std::vector<Target> targets,
               const MeasureOptions& options);
 
-  // Calls `work` in a thread of the target, which shares no core with the busy devices, and keeps them
-  // busy until it returns.
+  // Calls `work` in a thread of the target, which shares no core with the busy devices, and keeps
+  // them busy until it returns.
   void beside(const Target& target, const std::function<void()>& work,
               const MeasureOptions& options);
 

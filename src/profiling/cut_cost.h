@@ -1,5 +1,5 @@
-// What a cut costs: layouts that change at a border, what the backend can no longer do in place, one
-// more call of the backend.
+// What a cut costs: layouts that change at a border, what the backend can no longer do in place,
+// one more call of the backend.
 //
 // Segments of the model run one after the other in one thread, in turn with the whole model:
 //
@@ -13,14 +13,14 @@
 //             up first. If these trials take longer by so much for each segment (a robust line), that is
 //             what it takes. How well calls and entries then predict the trials is the error.
 //
-// Differences of whole runs would not do: a model compiled once more is 1 % faster or slower, which is as
-// much as thirty cuts.
+// Differences of whole runs would not do: a model compiled once more is 1 % faster or slower, which
+// is as much as thirty cuts.
 //
 // In a plan a tensor that is handed over ends a segment of who sends it, which goes on with another
-// one, and begins a segment of who receives it: a call for both. The receiver's segment begins with a
-// group that reads the tensor, so all that the group reads crosses a border, and the tensor bears the
-// entry: all of it if it is half of what the group reads or more, else twice its part, as if half of
-// the inputs came from elsewhere.
+// one, and begins a segment of who receives it: a call for both. The receiver's segment begins with
+// a group that reads the tensor, so all that the group reads crosses a border, and the tensor bears
+// the entry: all of it if it is half of what the group reads or more, else twice its part, as if
+// half of the inputs came from elsewhere.
 
 #pragma once
 
@@ -88,7 +88,8 @@ struct GroupTime {
 
 GroupEntries entries_of(const std::vector<GroupTime>& groups);
 
-// By tensor, what it bears of the entries of the groups (by their places in `ordered`) that read it.
+// By tensor, what it bears of the entries of the groups (by their places in `ordered`) that read
+// it.
 using EntriesOfReaders = std::map<TensorKey, std::map<std::size_t, double>>;
 EntriesOfReaders entries_of_readers(const ModelGraph& graph, const std::vector<OpGroup>& ordered,
                                     const std::vector<double>& entries);

@@ -1,10 +1,10 @@
 // What cuts cost on sets of cores of several sizes.
 //
-// To run every fused group by itself is most of what a profile takes, for each size again. So that is done
-// for the smallest and the largest set; between them calls and entries are interpolated, linearly in the
-// logarithm of the number of cores. Two trials on each set tell whether that is safe: where they are
-// predicted worse than by what was measured for the ends (and by more than a little), or were
-// disturbed, this size is measured as well.
+// To run every fused group by itself is most of what a profile takes, for each size again. So that
+// is done for the smallest and the largest set; between them calls and entries are interpolated,
+// linearly in the logarithm of the number of cores. Two trials on each set tell whether that is
+// safe: where they are predicted worse than by what was measured for the ends (and by more than a
+// little), or were disturbed, this size is measured as well.
 
 #pragma once
 

@@ -185,8 +185,8 @@ std::vector<std::vector<std::size_t>> read_nodes(const std::vector<ExecutedNode>
   return read;
 }
 
-// The nodes that feed a node directly or through nodes that stand for no op: constants, and what the
-// backend put between.
+// The nodes that feed a node directly or through nodes that stand for no op: constants, and what
+// the backend put between.
 std::vector<std::size_t> sources_of(std::size_t node, const std::vector<OpGroup>& ops,
                                     const std::vector<std::vector<std::size_t>>& read) {
   std::vector<std::size_t> sources;
@@ -204,8 +204,8 @@ std::vector<std::size_t> sources_of(std::size_t node, const std::vector<OpGroup>
   return sources;
 }
 
-// A node may not name all ops that it stands for: a product with a bias is called after the addition. It
-// is known by the weights that the node reads.
+// A node may not name all ops that it stands for: a product with a bias is called after the
+// addition. It is known by the weights that the node reads.
 void add_by_weights(const ModelGraph& graph, const std::vector<ExecutedNode>& nodes,
                     std::vector<OpGroup>& ops) {
   const std::vector<bool> without_node = removed(ops, graph.ops.size());
@@ -243,9 +243,9 @@ void add_between(const ModelGraph& graph, std::vector<OpGroup>& ops) {
   }
 }
 
-// Whether the node makes fewer or more numbers than its last op does in the model. What reads it was
-// changed with it: strides of a convolution are moved to the convolutions before it, which then make
-// only what it reads.
+// Whether the node makes fewer or more numbers than its last op does in the model. What reads it
+// was changed with it: strides of a convolution are moved to the convolutions before it, which then
+// make only what it reads.
 bool is_resized(const ModelGraph& graph, const ExecutedNode& node, const OpGroup& ops) {
   if (node.elements == 0 || ops.empty()) return false;
   const GraphOp& last = graph.ops[ops.back()];

@@ -1,9 +1,8 @@
 // What the backend's executed nodes say about the ops of the model.
 //
-// An executed node stands for one op, for several that were fused, or for none (layout reorders): for
-// those that it names, and of those that nobody names for the ones whose weights it reads, and for what
-// lies between its ops.
-// Times and groups of ops follow:
+// An executed node stands for one op, for several that were fused, or for none (layout reorders):
+// for those that it names, and of those that nobody names for the ones whose weights it reads, and
+// for what lies between its ops. Times and groups of ops follow:
 //
 //   time   An executed node can start when the last of its inputs is there. So its whole time goes
 //          to the last of its ops, in topological order, that reads something from outside of it;
@@ -41,8 +40,8 @@ std::vector<double> times_of_ops(const ModelGraph& graph, const std::vector<Exec
 std::vector<OpGroup> fused_groups(const ModelGraph& graph,
                                   const std::vector<std::vector<ExecutedNode>>& kinds);
 
-// By group: the op that bears its time. Nothing leaves a group before all of it has run, so that is the
-// last op that all that leaves the group depends on; nullopt where there is none.
+// By group: the op that bears its time. Nothing leaves a group before all of it has run, so that is
+// the last op that all that leaves the group depends on; nullopt where there is none.
 std::vector<std::optional<std::size_t>> gates_of(const ModelGraph& graph,
                                                  const std::vector<OpGroup>& groups);
 

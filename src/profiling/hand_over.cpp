@@ -34,8 +34,8 @@ void drop_warm_up(std::vector<TimedRun>& runs, const MeasureOptions& options) {
   runs.erase(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(options.warm_up));
 }
 
-// Into a block that stays in the nearest cache, by the widest loads that there are: adding the words up
-// would take longer than fetching them.
+// Into a block that stays in the nearest cache, by the widest loads that there are: adding the
+// words up would take longer than fetching them.
 std::uint64_t read_all(const HostBuffer& memory) {
   std::array<std::byte, kSmallest> block;
   std::uint64_t sum = 0;

@@ -5,7 +5,8 @@
 //                 beyond what reading takes on the core that wrote.
 //   two memories  The copy between them, as a run makes it.
 //
-// Measured over sizes from 4 KiB to 4 MiB and fitted as latency + bytes / bandwidth (robust_line.h).
+// Measured over sizes from 4 KiB to 4 MiB and fitted as latency + bytes / bandwidth
+// (robust_line.h).
 
 #pragma once
 
@@ -40,9 +41,9 @@ HandOver fitted(std::vector<HandOverPoint> points);
 
 HandOver measure_hand_over(const Target& from, const Target& to, const MeasureOptions& options);
 
-// How long it takes from the end of a segment until a thread runs that slept meanwhile, since the segment
-// had its cores: sets of cores that overlap take turns so (machine/workers.h). `all` has the cores of
-// `woken` and more.
+// How long it takes from the end of a segment until a thread runs that slept meanwhile, since the
+// segment had its cores: sets of cores that overlap take turns so (machine/workers.h). `all` has
+// the cores of `woken` and more.
 Measured measure_wake_up(const Target& all, const Target& woken, const MeasureOptions& options);
 
 }  // namespace placewright

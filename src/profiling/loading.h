@@ -1,11 +1,11 @@
 // How much longer ops take while other devices are busy.
 //
-// The counters of a model beside busy devices, against those of the same compiled model alone, give each
-// op a factor of its own. That is worth having where ops differ, as those that wait for memory do from
-// those that compute; where they do not, it only adds the noise of the counters (whole microseconds), and
-// one factor for all ops, of the latencies, is better. So a trial decides: the model in segments, each
-// of which is timed alone and beside the busy devices, says which of the two predicts better, and
-// how far it is off.
+// The counters of a model beside busy devices, against those of the same compiled model alone, give
+// each op a factor of its own. That is worth having where ops differ, as those that wait for memory
+// do from those that compute; where they do not, it only adds the noise of the counters (whole
+// microseconds), and one factor for all ops, of the latencies, is better. So a trial decides: the
+// model in segments, each of which is timed alone and beside the busy devices, says which of the
+// two predicts better, and how far it is off.
 
 #pragma once
 
@@ -21,8 +21,9 @@
 
 namespace placewright {
 
-// By op: of its group, drawn to `factor` where the group is so small that its counters say little, at
-// least 1, and such that the times of all ops are `factor` times as long as alone. `groups`: all ops.
+// By op: of its group, drawn to `factor` where the group is so small that its counters say little,
+// at least 1, and such that the times of all ops are `factor` times as long as alone. `groups`: all
+// ops.
 std::vector<double> factors_of_groups(const std::vector<OpGroup>& groups,
                                       const std::vector<double>& alone,
                                       const std::vector<double>& loaded, double factor);
@@ -35,8 +36,8 @@ struct SegmentLoading {
   double ops_loaded = 0;
 };
 
-// How far predictions for the segments are off: the sum of the differences over what all took beside busy
-// devices.
+// How far predictions for the segments are off: the sum of the differences over what all took
+// beside busy devices.
 double error_of_one_factor(const std::vector<SegmentLoading>& trial, double factor);
 double error_of_own_factors(const std::vector<SegmentLoading>& trial);
 

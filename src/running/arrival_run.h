@@ -1,19 +1,20 @@
-// Models that arrive while others run, for real: each inference is a whole model on one device, in a
-// thread that is bound to the device's cores.
+// Models that arrive while others run, for real: each inference is a whole model on one device, in
+// a thread that is bound to the device's cores.
 //
 // A rule decides at every event (an arrival, a cancellation, an end) which of the waiting models
 // start, and where. It may start a model on a device that is busy: they then share its cores as the
-// operating system likes, as many inferences of one model as there are copies of it, each compiled for
-// itself; a further one follows. A cancelled model that waits never starts, and an inference that has
-// begun is stopped: its cores are free as soon as the op ends that it is at. It does not count.
+// operating system likes, as many inferences of one model as there are copies of it, each compiled
+// for itself; a further one follows. A cancelled model that waits never starts, and an inference
+// that has begun is stopped: its cores are free as soon as the op ends that it is at. It does not
+// count.
 //
 // Every model is compiled for every place that it may have before the first arrival, and run once
 // there, so that no rule pays for what another one finds ready.
 //
-// A round is disturbed if threads of ours were ready to run and had no core for more than kDisturbed of
-// the time of its inferences. Where inferences share cores they wait for each other too, which is what
-// the rule wanted, and where they have sets of different sizes idle helpers of the larger one wait: then
-// nobody can tell.
+// A round is disturbed if threads of ours were ready to run and had no core for more than
+// kDisturbed of the time of its inferences. Where inferences share cores they wait for each other
+// too, which is what the rule wanted, and where they have sets of different sizes idle helpers of
+// the larger one wait: then nobody can tell.
 
 #pragma once
 
@@ -67,8 +68,8 @@ struct ArrivalStart {
   DeviceId device;
 };
 
-// Asked at every event; called by one thread at a time, of an end by the thread whose inference ended, so
-// that what follows does not wait for another one to wake up.
+// Asked at every event; called by one thread at a time, of an end by the thread whose inference
+// ended, so that what follows does not wait for another one to wake up.
 using ArrivalRule =
     std::function<std::vector<ArrivalStart>(double now, std::span<const ArrivalState> states)>;
 
@@ -122,8 +123,9 @@ struct ArrivalRuns {
   bool interrupted = false;  // then the last repetitions are missing
 };
 
-// `repeat` runs of each rule, in turns that go forth and back (running/turns.h). `rule` makes a fresh
-// rule of a number below `rules` for each of its runs; `progress` is told which share is done.
+// `repeat` runs of each rule, in turns that go forth and back (running/turns.h). `rule` makes a
+// fresh rule of a number below `rules` for each of its runs; `progress` is told which share is
+// done.
 ArrivalRuns run_arrivals(ArrivalRunner& runner, std::size_t rules,
                          const std::function<ArrivalRule(std::size_t rule)>& rule,
                          std::size_t repeat, const std::function<void(double done)>& progress = {});

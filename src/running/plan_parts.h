@@ -1,10 +1,11 @@
-// A plan as sub-models that any runtime can execute: one for each segment, and who gives what to whom.
+// A plan as sub-models that any runtime can execute: one for each segment, and who gives what to
+// whom.
 //
-// A model that came from an ONNX file is cut in that file: its nodes go where the op goes that makes
-// their output, nodes that no longer exist as ops (folded, or merged into others) go to the first part
-// that reads them, and constants go to every part that does. Parts then exchange tensors of the file,
-// by their names there. Other models are written in the backend's own format, and their tensors are
-// called after the op that makes them (backends/runtime.h, name_of_tensor).
+// A model that came from an ONNX file is cut in that file: its nodes go where the op goes that
+// makes their output, nodes that no longer exist as ops (folded, or merged into others) go to the
+// first part that reads them, and constants go to every part that does. Parts then exchange tensors
+// of the file, by their names there. Other models are written in the backend's own format, and
+// their tensors are called after the op that makes them (backends/runtime.h, name_of_tensor).
 //
 // Parts are in an order in which they can run one after the other.
 
@@ -46,8 +47,9 @@ struct PlanPart {
 std::vector<PlanPart> plan_parts(const Problem& problem, const Plan& plan,
                                  const std::vector<std::unique_ptr<NeuralModel>>& models);
 
-// The ONNX file that the plan's one model came from, each node with a metadata entry `key` that says
-// what `label_of` gives for its device; nodes that only make constants have none. Throws InputError.
+// The ONNX file that the plan's one model came from, each node with a metadata entry `key` that
+// says what `label_of` gives for its device; nodes that only make constants have none. Throws
+// InputError.
 struct AnnotatedOnnx {
   std::string bytes;
   bool has_files_beside;  // weights lie in files beside the model

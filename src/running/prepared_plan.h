@@ -17,10 +17,10 @@
 // With replicas the devices of a segment take samples in turn, so that what is copied depends on
 // the slot; the number of slots is a multiple of the numbers of replicas.
 //
-// A pipeline of one stage with replicas on equal sets of cores is compiled once, with a stream for each
-// replica: streams have the backend's packed weights in memory, and in the caches, once. The threads
-// that compute are then the backend's own, on whichever of the cores the system gives them; where the
-// sets are pinned, the backend binds them. One worker hands them the samples.
+// A pipeline of one stage with replicas on equal sets of cores is compiled once, with a stream for
+// each replica: streams have the backend's packed weights in memory, and in the caches, once. The
+// threads that compute are then the backend's own, on whichever of the cores the system gives them;
+// where the sets are pinned, the backend binds them. One worker hands them the samples.
 
 #pragma once
 
@@ -114,8 +114,8 @@ class PreparedPlan {
   // Throws RuntimeError naming the step.
   void run(std::size_t step, std::size_t slot);
 
-  // Whether the replicas of the one segment are streams of one part. Their samples are started, as many
-  // as there are replicas, and waited for.
+  // Whether the replicas of the one segment are streams of one part. Their samples are started, as
+  // many as there are replicas, and waited for.
   [[nodiscard]] bool has_streams() const { return joined_.has_value(); }
   void start(std::size_t slot);
   void wait(std::size_t slot);

@@ -132,8 +132,8 @@ struct Piece {
 };
 
 // Joins pieces that follow each other on a device, as long as the end does not come later when each
-// piece waits for all of its producers. An attempt looks at pieces and the links between them, never
-// at ops: O(pieces + links).
+// piece waits for all of its producers. An attempt looks at pieces and the links between them,
+// never at ops: O(pieces + links).
 class Joining {
  public:
   // In an order in which they can run one after the other.
@@ -447,8 +447,8 @@ class Cutting {
   std::vector<std::size_t> segment_of_;
 };
 
-// When it starts, when it ends, its rank. At one moment what takes no time goes first: the last reshape
-// of a model must not wait for the model that follows it.
+// When it starts, when it ends, its rank. At one moment what takes no time goes first: the last
+// reshape of a model must not wait for the model that follows it.
 using StartKey = std::tuple<double, double, std::size_t>;
 
 // A fused unit starts when the op that bears its time does.

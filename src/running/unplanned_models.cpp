@@ -115,7 +115,8 @@ std::vector<double> UnplannedModels::times_on(DeviceId place) {
 }
 
 UnplannedModels::Sample UnplannedModels::sample_of(const ArrivalRound& round) const {
-  // The workers of a plan are awake when a sample begins: nor does it count here that the first to start wakes up.
+  // The workers of a plan are awake when a sample begins: nor does it count here that the first to
+  // start wakes up.
   double origin = kInfinity;
   for (std::size_t i = 0; i < arrivals_.size(); ++i) {
     origin = std::min(origin, round.states[i].start - arrivals_[i].time);

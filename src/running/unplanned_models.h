@@ -1,6 +1,7 @@
-// Several models without a plan, as whoever has a backend and nothing else runs them, on all cores (or on a
-// device that is no set of cores): one after the other, the shortest first, and all at once, each with all
-// threads. Both are rules of running/arrival_run.h, and every sample is a run of all arrivals.
+// Several models without a plan, as whoever has a backend and nothing else runs them, on all cores
+// (or on a device that is no set of cores): one after the other, the shortest first, and all at
+// once, each with all threads. Both are rules of running/arrival_run.h, and every sample is a run
+// of all arrivals.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // Served models for real: run by the scheduler's decisions, step by step.
 //
-// Two threads run the steps that the scheduler hands out, since two halves of the cores may compute at once; under
-// ServingPolicy::together there is one for each model, up to kMostWorkers. Outputs are lent to whoever asked until
-// it has been told. Everything here may be called by any thread.
+// Two threads run the steps that the scheduler hands out, since two halves of the cores may compute
+// at once; under ServingPolicy::together there is one for each model, up to kMostWorkers. Outputs
+// are lent to whoever asked until it has been told. Everything here may be called by any thread.
 
 #pragma once
 
@@ -66,8 +66,8 @@ class Engine {
   // The model takes no requests any more; those that it has are answered.
   void remove(ModelNumber model);
 
-  // The number by which it is cancelled; nullopt: it has been told already. Throws std::invalid_argument for a
-  // model that has been removed, and then never tells.
+  // The number by which it is cancelled; nullopt: it has been told already. Throws
+  // std::invalid_argument for a model that has been removed, and then never tells.
   std::optional<RequestId> submit(InferenceJob job);
   // Does nothing once it has been told.
   void cancel(RequestId request);

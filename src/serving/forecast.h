@@ -1,8 +1,10 @@
-// What a server's requests should meet with: the same requests, as they come, in a simulated service beside it.
+// What a server's requests should meet with: the same requests, as they come, in a simulated
+// service beside it.
 //
-// Its latencies stand beside the measured ones. Where they differ, the cores did not compute as they did when
-// the models were measured: something else uses them, or the processor is slower now.
-// A request costs about as much as in the scheduler itself, some microseconds. Not for two threads at once.
+// Its latencies stand beside the measured ones. Where they differ, the cores did not compute as
+// they did when the models were measured: something else uses them, or the processor is slower now.
+// A request costs about as much as in the scheduler itself, some microseconds. Not for two threads
+// at once.
 
 #pragma once
 

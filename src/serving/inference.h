@@ -49,13 +49,13 @@ struct InferenceCall {
   std::vector<std::vector<std::byte>> storage;  // of data that did not come as bytes
 };
 
-// By input of the model, the client's bytes. Throws BadInference for a name, type, shape or size that is not the
-// model's, and for an input that is missing or there twice.
+// By input of the model, the client's bytes. Throws BadInference for a name, type, shape or size
+// that is not the model's, and for an input that is missing or there twice.
 std::vector<std::span<const std::byte>> fitted_call(const ModelGraph& graph,
                                                     const InferenceCall& call);
 
-// Which outputs of the model are wanted, in which order. Throws BadInference for one that there is not, and for
-// one that is there twice.
+// Which outputs of the model are wanted, in which order. Throws BadInference for one that there is
+// not, and for one that is there twice.
 struct ChosenOutput {
   std::size_t number = 0;
   bool binary = false;

@@ -1,4 +1,5 @@
-// Latencies of requests, as they are counted for Prometheus and as a person asks for them: of those of late.
+// Latencies of requests, as they are counted for Prometheus and as a person asks for them: of those
+// of late.
 
 #pragma once
 

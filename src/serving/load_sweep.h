@@ -1,5 +1,5 @@
-// Latency against load: the same arrivals, closer and closer to each other, and how much load still meets what
-// users were promised.
+// Latency against load: the same arrivals, closer and closer to each other, and how much load still
+// meets what users were promised.
 
 #pragma once
 
@@ -18,8 +18,8 @@ struct LoadPoint {
 
 struct LoadSweep {
   std::vector<LoadPoint> points;
-  // The largest load of these at which nothing is refused and 99 % of the requests that have a deadline meet it;
-  // 0: none. Nullopt: no request has a deadline.
+  // The largest load of these at which nothing is refused and 99 % of the requests that have a
+  // deadline meet it; 0: none. Nullopt: no request has a deadline.
   std::optional<double> largest_load;
 };
 

@@ -1,8 +1,8 @@
-// A served model, compiled in every form in which the scheduler runs it: whole, in segments, for batches, and on
-// each half of the cores.
+// A served model, compiled in every form in which the scheduler runs it: whole, in segments, for
+// batches, and on each half of the cores.
 //
-// What a client sends is bound as it is, without a copy; only a batch is copied together. Of each form one thread
-// at a time runs a step.
+// What a client sends is bound as it is, without a copy; only a batch is copied together. Of each
+// form one thread at a time runs a step.
 
 #pragma once
 
@@ -36,10 +36,11 @@ class LoadedModel {
   [[nodiscard]] const ModelGraph& graph() const { return model_->graph(); }
   [[nodiscard]] const ModelCuts& cuts() const { return cuts_; }
 
-  // `inputs`: of each request of the step where it is their first one, of the right sizes; they must stay
-  // until the requests have ended. Else empty.
+  // `inputs`: of each request of the step where it is their first one, of the right sizes; they
+  // must stay until the requests have ended. Else empty.
   void run(const Step& step, const std::vector<const RequestInputs*>& inputs);
-  // Of one request of a step, by its place there; by output of the model, until the next run of this form.
+  // Of one request of a step, by its place there; by output of the model, until the next run of
+  // this form.
   [[nodiscard]] std::vector<Bytes> outputs(const Step& step, std::size_t place) const;
 
  private:

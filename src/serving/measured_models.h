@@ -1,12 +1,13 @@
-// How a model is served: where it is cut, and what it and its segments take on the cores that serve.
+// How a model is served: where it is cut, and what it and its segments take on the cores that
+// serve.
 //
-// The whole model is measured first. It is cut where the quantum (stated_models.h) asks for it: at borders of
-// fused groups that are about equally far apart, each the one near there that the fewest tensors cross. The cut
-// model and the whole one then run in turns. If the cuts cost more than kCutShare of the time, there are
-// fewer of them.
+// The whole model is measured first. It is cut where the quantum (stated_models.h) asks for it: at
+// borders of fused groups that are about equally far apart, each the one near there that the fewest
+// tensors cross. The cut model and the whole one then run in turns. If the cuts cost more than
+// kCutShare of the time, there are fewer of them.
 //
-// Measurements are kept under the digest of what they depend on, so that a server that starts again measures
-// nothing.
+// Measurements are kept under the digest of what they depend on, so that a server that starts again
+// measures nothing.
 
 #pragma once
 

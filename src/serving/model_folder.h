@@ -1,7 +1,7 @@
 // The model files that a server may read: those that it was started with, and those of its folder.
 //
-// A folder holds NAME.onnx (version 1) and NAME/VERSION/FILE. No path comes from a client, and no link is
-// followed out of the folder.
+// A folder holds NAME.onnx (version 1) and NAME/VERSION/FILE. No path comes from a client, and no
+// link is followed out of the folder.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// The models that a server has, by name and version, over one engine: loaded, unloaded, described, asked.
+// The models that a server has, by name and version, over one engine: loaded, unloaded, described,
+// asked.
 //
 // Models come from files that the server was started with, and from a folder (model_folder.h).
 
@@ -53,10 +54,11 @@ class ModelService {
 
   ModelService(const ServerSettings& settings, Log log);
 
-  // All models that there are. A file that the server was started with must load, or this throws; one
-  // of the folder that cannot be loaded is said in the log, and not ready.
+  // All models that there are. A file that the server was started with must load, or this throws;
+  // one of the folder that cannot be loaded is said in the log, and not ready.
   void load_all();
-  // From the folder or the files that the server was started with. Throws UnknownModel, InputError, RuntimeError.
+  // From the folder or the files that the server was started with. Throws UnknownModel, InputError,
+  // RuntimeError.
   void load(const std::string& name);
   void unload(const std::string& name);
   // Loads what is new or has changed in the folder, and unloads what is gone.
@@ -71,7 +73,8 @@ class ModelService {
 
   // With the version that has computed it. Called once, by any thread.
   using Tell = std::function<void(const ServedVersion& version, const InferenceAnswer& answer)>;
-  // The call must stay until it has been told. Throws UnknownModel and BadInference, and then never tells.
+  // The call must stay until it has been told. Throws UnknownModel and BadInference, and then never
+  // tells.
   std::optional<RequestId> infer(const InferenceCall& call, Tell tell);
   void cancel(RequestId request) { engine_.cancel(request); }
   void drain();

@@ -1,9 +1,10 @@
 // Which request computes next, on cores that serve several models.
 //
-// A request is a model's segments, one after the other, or the model uncut where no other model is served.
-// At every border (the end of a segment) the scheduler says what runs next, so that a short request waits
-// for one segment of a long one and not for all of it. There is no clock in here: every call says what time
-// it is, in milliseconds, so that the server and the simulator (simulation.h) run the same code.
+// A request is a model's segments, one after the other, or the model uncut where no other model is
+// served. At every border (the end of a segment) the scheduler says what runs next, so that a short
+// request waits for one segment of a long one and not for all of it. There is no clock in here:
+// every call says what time it is, in milliseconds, so that the server and the simulator
+// (simulation.h) run the same code.
 //
 //   order     The higher priority first. Of one priority, requests with a deadline before the others, the
 //             earliest deadline first; the others by policy (ServingPolicy). A request that has begun is
@@ -22,13 +23,14 @@
 //             comes next takes the half that is free if it ends no later there than by waiting for the
 //             other one. While a request is aged, all cores compute together.
 //
-// Bound of the wait. Let a request be aged at a decision at time t. Let W be the work left at t of it, of all
-// that arrived before it, and of one request of each model (which may have begun); with batches each counts as
-// the longest of them. Let s be the longest step on all cores, h the longest one on half of them. Then it ends by
-// t + h + (W + s) / share. Proof: By t + h no half computes, and none does while a request is aged. From then
-// on `owed_` grows by the share of the time and falls by the service to the first aged request, but not below
-// -(1 - share) s. A decision with owed_ >= 0 serves that request, so owed_ <= share x s. In time T it gets at
-// least share x T - s. All of that service goes to work in W, so share x T - s < W until the request has ended.
+// Bound of the wait. Let a request be aged at a decision at time t. Let W be the work left at t of
+// it, of all that arrived before it, and of one request of each model (which may have begun); with
+// batches each counts as the longest of them. Let s be the longest step on all cores, h the longest
+// one on half of them. Then it ends by t + h + (W + s) / share. Proof: By t + h no half computes,
+// and none does while a request is aged. From then on `owed_` grows by the share of the time and
+// falls by the service to the first aged request, but not below -(1 - share) s. A decision with
+// owed_ >= 0 serves that request, so owed_ <= share x s. In time T it gets at least share x T - s.
+// All of that service goes to work in W, so share x T - s < W until the request has ended.
 //
 // A decision takes O(models), a deadline's admission O(requests with deadlines).
 
@@ -128,10 +130,12 @@ class Scheduler {
 
   // Throws std::invalid_argument for a model that is not served.
   Admission submit(const NewRequest& request, double now);
-  // Whether the request left at once; one that has begun leaves at its next border, and `finish` says so.
+  // Whether the request left at once; one that has begun leaves at its next border, and `finish`
+  // says so.
   bool cancel(RequestId request);
 
-  // What runs next; nullopt: nothing waits, or the cores are busy. The caller runs it and calls `finish`.
+  // What runs next; nullopt: nothing waits, or the cores are busy. The caller runs it and calls
+  // `finish`.
   std::optional<Step> next(double now);
   struct Finished {
     std::vector<RequestId> completed;
@@ -154,7 +158,8 @@ class Scheduler {
   }
   // Milliseconds of work that was accepted and is not done.
   [[nodiscard]] double backlog() const;
-  // The moment by which an aged request has ended; nullopt: it is not aged, or unknown. At a decision.
+  // The moment by which an aged request has ended; nullopt: it is not aged, or unknown. At a
+  // decision.
   [[nodiscard]] std::optional<double> bound(RequestId request, double now) const;
 
  private:

@@ -1,6 +1,7 @@
 // A model as the scheduler sees it: how long its parts take, and what its users were promised.
 //
-// Times are milliseconds on all cores that serve, measured at the precision that the backend chooses.
+// Times are milliseconds on all cores that serve, measured at the precision that the backend
+// chooses.
 
 #pragma once
 

@@ -1,10 +1,12 @@
-// A service in simulated time: the scheduler (scheduler.h), and steps that take the times of their models.
+// A service in simulated time: the scheduler (scheduler.h), and steps that take the times of their
+// models.
 //
-// Whoever has it hands in what happens and when. `simulate_service` (simulation.h) does so with a trace, and the
-// engine beside its own requests as they come: so the running server knows what was to be expected of them.
+// Whoever has it hands in what happens and when. `simulate_service` (simulation.h) does so with a
+// trace, and the engine beside its own requests as they come: so the running server knows what was
+// to be expected of them.
 //
-// Under ServingPolicy::together the requests that compute share the cores in equal parts, which is what they
-// do at best: really they also disturb each other's caches.
+// Under ServingPolicy::together the requests that compute share the cores in equal parts, which is
+// what they do at best: really they also disturb each other's caches.
 
 #pragma once
 

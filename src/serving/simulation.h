@@ -1,5 +1,5 @@
-// What a server of some models will do under some load, from the code that it runs (scheduler.h) and the times
-// that it measured, with a clock that only counts.
+// What a server of some models will do under some load, from the code that it runs (scheduler.h)
+// and the times that it measured, with a clock that only counts.
 //
 // Steps take the times of their models, and each request what receiving and answering costs beside
 // (`overhead`); see simulated_service.h.
@@ -43,7 +43,8 @@ ServiceSimulation simulate_service(std::span<const ServedModel> models,
                                    const SchedulerOptions& options,
                                    std::span<const RequestArrival> arrivals, double overhead = 0);
 
-// `rates`: requests a second, by model; until there are `count` of them. Independent exponential gaps.
+// `rates`: requests a second, by model; until there are `count` of them. Independent exponential
+// gaps.
 std::vector<RequestArrival> poisson_arrivals(std::span<const double> rates, std::size_t count,
                                              std::uint64_t seed);
 

@@ -1,7 +1,9 @@
-// Served models from a problem file, so that a load can be simulated where there is no such machine.
+// Served models from a problem file, so that a load can be simulated where there is no such
+// machine.
 //
-// A model's time is that of all of its ops on the device that is fastest for it. A problem does not say what a
-// cut into segments costs, so the cuts are supposed: as many as the quantum asks for, each for kSupposedCut.
+// A model's time is that of all of its ops on the device that is fastest for it. A problem does not
+// say what a cut into segments costs, so the cuts are supposed: as many as the quantum asks for,
+// each for kSupposedCut.
 
 #pragma once
 
@@ -16,7 +18,8 @@ namespace placewright {
 inline constexpr double kSupposedCut = 0.1;  // milliseconds, as measured on a few machines
 inline constexpr double kCutShare = 0.03;    // of a segment: what a cut may cost
 
-// Throws std::invalid_argument for a problem whose times have no unit, and a model that no device can run.
+// Throws std::invalid_argument for a problem whose times have no unit, and a model that no device
+// can run.
 std::vector<ServedModel> stated_models(const Problem& problem);
 
 // No segment should be longer, in milliseconds: the own time of the shortest model, from 2 to 10.

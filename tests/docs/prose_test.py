@@ -21,7 +21,7 @@ MEDIAN_MEAN_WORDS = 16  # of all pages: the median of their means
 COMMENT_COLUMNS = 100
 SUFFIXES = {".h", ".cpp", ".py", ".ts", ".mjs", ".cmake", ".sh"}
 # Rooms whose comments are still wider.
-WIDE_ROOMS = {"planners", "running", "profiling", "evaluate", "serving", "backends", "verify", "problem", "tuning"}
+WIDE_ROOMS = {"planners", "evaluate", "verify", "problem"}
 
 # What readers stumbled over, and what to write instead.
 DIALECT = {

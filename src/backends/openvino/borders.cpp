@@ -68,8 +68,8 @@ ov::Output<ov::Node> unchanged(const ov::Output<ov::Node>& image) {
                "unchanged");
 }
 
-// Whether two images are added here, or before what is done with each value by itself: a convolution
-// then adds its result to the other image, in the memory of that.
+// Whether two images are added here, or before what is done with each value by itself: a
+// convolution then adds its result to the other image, in the memory of that.
 bool is_sum(const ov::Output<ov::Node>& image) {
   const ov::Node* node = image.get_node();
   while (node->get_input_size() == 1) node = node->get_input_node_ptr(0);

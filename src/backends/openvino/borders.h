@@ -1,12 +1,12 @@
 // How a tensor looks at a border between parts of a model.
 //
-// Where a processor has vectors of 16 numbers, convolutions and pools keep images with their channels
-// last, whatever the model says (NCHW). A part whose inputs and outputs are as the model says has to
-// change the layout of each of them: that was most of what a cut cost. So images cross a border with
-// their channels last, behind a Transpose that OpenVINO finds to be no work. It does so only between an
-// op that has this layout and nobody else to read its result, and one that asks for it, a convolution;
-// in the other cases a convolution comes between, of ones, each channel by itself: it has the layout
-// and asks for it, and changes no value.
+// Where a processor has vectors of 16 numbers, convolutions and pools keep images with their
+// channels last, whatever the model says (NCHW). A part whose inputs and outputs are as the model
+// says has to change the layout of each of them: that was most of what a cut cost. So images cross
+// a border with their channels last, behind a Transpose that OpenVINO finds to be no work. It does
+// so only between an op that has this layout and nobody else to read its result, and one that asks
+// for it, a convolution; in the other cases a convolution comes between, of ones, each channel by
+// itself: it has the layout and asks for it, and changes no value.
 
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace placewright::openvino {
 
-// Whether convolutions on this machine's cores do keep channels last: not on all processors. Found out
-// once, by a small one.
+// Whether convolutions on this machine's cores do keep channels last: not on all processors. Found
+// out once, by a small one.
 bool keeps_channels_last(ov::Core& core);
 
 // The tensors that convolutions, pools and what comes with them make and read, and nobody else.
