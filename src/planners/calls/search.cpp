@@ -50,8 +50,7 @@ std::optional<Plan> first_plan(const Problem& problem, Control& control) {
 class Search {
  public:
   Search(const Problem& problem, Control& control, Plan start)
-      : problem_(problem),
-        control_(control),
+      : control_(control),
         evaluator_(problem),
         bound_(bound_of_problem(problem, control)),
         best_(std::move(start)) {
@@ -91,7 +90,6 @@ class Search {
     control_.report(best_, bound_.lower_bound);
   }
 
-  const Problem& problem_;
   Control& control_;
   CallEvaluator evaluator_;
   Certificate bound_;

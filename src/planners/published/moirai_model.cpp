@@ -390,7 +390,7 @@ void MoiraiModel::State::add_links(TensorId tensor, const std::vector<OpId>& rea
         program_.add_row(-1, kUnbounded, row);
       }
       if (!reachable) continue;
-      derived_.emplace_back(taken, [=, this, from = from](const Placement& placement) {
+      derived_.emplace_back(taken, [=, from = from](const Placement& placement) {
         const bool read = std::any_of(readers.begin(), readers.end(),
                                       [&](OpId reader) { return placement[reader] == to; });
         return read && placement[producer] == from ? 1.0 : 0.0;

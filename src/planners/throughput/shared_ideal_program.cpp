@@ -25,9 +25,10 @@ double crew_count(const Problem& problem) {
   Table<KindId, std::size_t> devices(problem.kind_count(), 0);
   for (const DeviceId device : problem.devices()) ++devices[problem.kind_of(device)];
   double count = 0;
+  const auto most = static_cast<std::size_t>(problem.rules().max_replicas);
   for (const std::size_t all : devices) {
     double choices = 1;
-    for (std::size_t r = 1; r <= std::min<std::size_t>(all, problem.rules().max_replicas); ++r) {
+    for (std::size_t r = 1; r <= std::min(all, most); ++r) {
       choices *= static_cast<double>(all - r + 1) / static_cast<double>(r);
       count += choices;
     }
