@@ -63,12 +63,13 @@ bench-check:
 	@cmake --build build/release -j $(JOBS) --target placewright_program
 	@bench/recorded.py --only "$(ONLY)"
 
-# Random problems, seed after seed (tests/soak.py); fills docs/results/trust.md.
+# Random problems, seed after seed (tests/soak.py); fills its part of docs/results/trust.md.
 MINUTES ?= 60
 soak: setup
 	@cmake --preset release --log-level=WARNING
 	@cmake --build build/release -j $(JOBS) --target evaluate_full_tests bounds_full_tests planning_full_tests planners_full_tests
-	@tests/soak.py --minutes $(MINUTES) --jobs $(JOBS) --json build/soak.json --page docs/results/trust.md
+	@tests/soak.py --minutes $(MINUTES) --jobs $(JOBS) --json build/soak.json
+	@scripts/trust-page build/soak.json
 
 format: setup
 	@clang-format -i $(FORMATTED)
