@@ -6,6 +6,7 @@
 #include "bounds/completion_order.h"
 #include "bounds/contiguous_work.h"
 #include "bounds/critical_path.h"
+#include "bounds/forced_company.h"
 #include "bounds/rounding.h"
 #include "bounds/segments.h"
 #include "bounds/work.h"
@@ -25,6 +26,11 @@ class BoundList {
     if (bounds_.empty() || !stop_()) bounds_.push_back({name, compute()});
   }
 
+  [[nodiscard]] double best() const {
+    double best = 0;
+    for (const Bound& bound : bounds_) best = std::max(best, bound.value);
+    return best;
+  }
   [[nodiscard]] std::vector<Bound> take() { return std::move(bounds_); }
 
  private:
@@ -58,6 +64,10 @@ std::vector<Bound> latency_bounds(const Problem& problem, const StopBounds& stop
   bounds.add("work", [&] { return first_arrival + work_bound(problem, WorkScope::all, stop); });
   if (const double hubs = stop() ? 0 : hub_bound(problem, stop); hubs > 0) {
     bounds.add("path and work between hubs, some ops left out", [&] { return hubs; });
+  }
+  if (refuses_forced_company(problem).empty()) {
+    bounds.add("ops that are forced onto one device",
+               [&] { return forced_company_bound(problem, bounds.best(), stop); });
   }
   return bounds.take();
 }
