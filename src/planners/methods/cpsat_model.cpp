@@ -48,6 +48,8 @@ ScheduleModel::State::State(const Problem& problem, ScheduleScope scope, double 
   }
   add_horizon(at_most);
   add_choices();
+  add_symmetries();
+  add_company(at_most);
   add_heads();
   add_starts();
   add_objective();

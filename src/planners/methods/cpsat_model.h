@@ -7,10 +7,10 @@
 // Method. A literal for each group and device; one start variable per op with an optional interval
 // per device (no overlap where a device has one lane, cumulative otherwise); per tensor a literal
 // for each pair of memory spaces it may travel between, with intervals on the sender's out-port and
-// the receiver's in-port under congestion (host: one `out`, one `in` per space of accelerators). Cut
-// overheads make lengths depend on those literals and, inside a space, on who reads beside the
-// producer. Memory rows count shared weights once. Resources that
-// devices share are cumulative over the intervals of all their devices. The rows
+// the receiver's in-port under congestion (host: one `out`, one `in` per space of accelerators).
+// Cut overheads make lengths depend on those literals and, inside a space, on who reads beside the
+// producer. Memory rows count shared weights once. Resources that devices share are cumulative over
+// the intervals of all their devices. The rows
 //
 //   start(v) >= sum over d of head(v, d) x[v, d]
 //   makespan >= start(v) + sum over d of tail(v, d) x[v, d]
@@ -18,6 +18,10 @@
 // (shortest way to, and from, an op on a device, unavoidable transfers included) and the work of
 // each device are implied; they make the linear relaxation as strong as the simple bounds from the
 // outset.
+//
+// Where a transfer takes the same between any two spaces, and ports and overheads do not count, one
+// literal for each edge says whether it is paid. Of devices that differ in name only, each is first
+// used by an op before the first op of the next one, so that one of all equal solutions is left.
 //
 // Numbers. CP-SAT counts in integers. Times are multiplied by a scale and rounded down, so every
 // real schedule is a schedule of the model and the model's bound is a true bound. The scale keeps

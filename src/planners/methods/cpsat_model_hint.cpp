@@ -189,6 +189,21 @@ void ScheduleModel::State::time_activities(Values& values, const Schedule& sched
 }
 
 void ScheduleModel::State::hint(const Placement& placement, const Schedule& schedule) {
+  if (alike_.empty()) return hint_as_it_is(placement, schedule);
+  const Table<DeviceId, DeviceId> names = renamed(placement);
+  Placement other = placement;
+  for (const OpId op : problem_.ops()) {
+    if (other[op].valid()) other[op] = names[other[op]];
+  }
+  Schedule same = schedule;
+  for (Transfer& transfer : same.transfers) {
+    if (transfer.from.valid()) transfer.from = names[transfer.from];
+    if (transfer.to.valid()) transfer.to = names[transfer.to];
+  }
+  hint_as_it_is(other, same);
+}
+
+void ScheduleModel::State::hint_as_it_is(const Placement& placement, const Schedule& schedule) {
   Values values(static_cast<std::size_t>(model_.variables()), 0);
   values[static_cast<std::size_t>(yes_.code())] = 1;
   for (const OpId op : order_) {

@@ -173,10 +173,18 @@ void ScheduleModel::State::add_heads() {
         }
         head = std::max(head, std::min(arrives, kNever));
       }
+      if (facts_) head = std::max(head, units_or_never(facts_->start, op, choice.device));
       if (head >= kNever) add_clause({!choice.here});
       heads_[op].push_back(std::min(head, horizon_));
     }
   }
+}
+
+// What the bound says of the op on the device.
+Units ScheduleModel::State::units_or_never(const std::vector<double>& times, OpId op,
+                                           DeviceId device) const {
+  const double time = times[op.index() * problem_.device_count() + device.index()];
+  return facts_->around.may(op, device) && time < kInfinity ? grid_.units(time) : kCpMaximum / 4;
 }
 
 void ScheduleModel::State::add_starts() {
@@ -248,6 +256,7 @@ void ScheduleModel::State::add_tails() {
           tail = std::max(tail, rest);
         }
       }
+      if (facts_) tail = std::max(tail, units_or_never(facts_->rest, op, choice.device));
       if (tail >= kNever) add_clause({!choice.here});
       tail = std::min(tail, horizon_);
       tails_[op].push_back(tail + grid_.units(problem_.time(op, choice.device)));
@@ -427,8 +436,8 @@ Units ScheduleModel::State::pool_demand(OpId op, DeviceId device) const {
       std::floor(part * problem_.share(op, device) * static_cast<double>(kPoolUnits) + kRounding));
 }
 
-// What follows from all resources together, and no single one tells: ops on any of many equal sets of
-// cores take their part of the pool. With it a proof need not look at every set by itself.
+// What follows from all resources together, and no single one tells: ops on any of many equal sets
+// of cores take their part of the pool. With it a proof need not look at every set by itself.
 void ScheduleModel::State::add_pool() {
   if (problem_.resource_count() < 2) return;
   const Units capacity = kPoolUnits * static_cast<Units>(problem_.resource_count());
@@ -447,9 +456,9 @@ void ScheduleModel::State::add_pool() {
   if (latency_) add_pool_work(capacity);
 }
 
-// The pool is not done before it has done all ops and paid all overheads. A group has some device: the
-// least that it takes anywhere is stated without a literal, since the solver's propagation takes
-// literals one by one.
+// The pool is not done before it has done all ops and paid all overheads. A group has some device:
+// the least that it takes anywhere is stated without a literal, since the solver's propagation
+// takes literals one by one.
 void ScheduleModel::State::add_pool_work(Units capacity) {
   CpExpression spare;
   spare.terms.push_back({completions_.front(), capacity});

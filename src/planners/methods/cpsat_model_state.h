@@ -3,6 +3,7 @@
 //   cpsat_model.cpp            literals, precedence, solving
 //   cpsat_model_ops.cpp        devices, lengths, resources, memory, objective
 //   cpsat_model_transfers.cpp  the ways that tensors take
+//   cpsat_model_symmetries.cpp equal devices, and what follows from a known value
 //   cpsat_model_hint.cpp       a schedule as a point of the model
 
 #pragma once
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "bounds/forced_company.h"
 #include "planners/methods/cpsat_model.h"
 #include "planners/methods/time_grid.h"
 #include "solvers/cp_sat.h"
@@ -139,6 +141,16 @@ class ScheduleModel::State {
   void add_receive_overhead(TensorId tensor, std::vector<OpId> readers, DeviceId device);
   void add_links(TensorId tensor, std::span<const OpId> readers);
   void add_link_edge(TensorId tensor, OpId reader);
+  [[nodiscard]] std::optional<Units> time_anywhere(TensorId tensor, OpId reader) const;
+  CpLiteral share_a_space(OpId a, OpId b);
+  void add_paid_edge(TensorId tensor, OpId reader, Units time);
+  void add_symmetries();
+  [[nodiscard]] bool is_whole() const;
+  void add_company(double at_most);
+  [[nodiscard]] Units units_or_never(const std::vector<double>& times, OpId op,
+                                     DeviceId device) const;
+  void hint_as_it_is(const Placement& placement, const Schedule& schedule);
+  [[nodiscard]] Table<DeviceId, DeviceId> renamed(const Placement& placement) const;
   void add_host(TensorId tensor, std::span<const OpId> readers);
   void add_lengths();
   void add_compute();
@@ -207,7 +219,10 @@ class ScheduleModel::State {
   Table<OpId, std::vector<Units>> heads_;  // by choice
   Table<OpId, std::vector<Units>> tails_;
   std::map<std::pair<GroupId, GroupId>, std::vector<CpLiteral>> pairs_;
-  std::vector<TensorId> tensors_;  // that touch the scope
+  std::map<std::pair<GroupId, GroupId>, CpLiteral> same_;
+  std::optional<CompanyFacts> facts_;         // of all ops, about what is not above `at_most`
+  std::vector<std::vector<DeviceId>> alike_;  // devices of which any two may be exchanged
+  std::vector<TensorId> tensors_;             // that touch the scope
   Table<TensorId, std::vector<Route>> routes_;
   std::vector<Sending> sendings_;
   Table<DeviceId, std::vector<CpInterval>> compute_;

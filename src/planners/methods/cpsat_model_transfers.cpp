@@ -19,7 +19,13 @@ void ScheduleModel::State::add_routes(TensorId tensor) {
   if (readers.empty()) return;
   const bool alone = !congestion_ && !overheads_;
   if (alone) {
-    for (const OpId reader : readers) add_link_edge(tensor, reader);
+    for (const OpId reader : readers) {
+      if (const auto time = time_anywhere(tensor, reader)) {
+        add_paid_edge(tensor, reader, *time);
+      } else {
+        add_link_edge(tensor, reader);
+      }
+    }
   } else if (problem_.interconnect() == InterconnectKind::host) {
     add_host(tensor, readers);
   } else if (readers.size() == 1) {
@@ -38,8 +44,8 @@ void ScheduleModel::State::pay(OpId op, const Overhead& overhead) {
   ops_[op].overheads.push_back(overhead);
 }
 
-// The producer pays for each way that the tensor leaves its space, and once more if anybody beside it
-// in the space reads the tensor.
+// The producer pays for each way that the tensor leaves its space, and once more if anybody beside
+// it in the space reads the tensor.
 void ScheduleModel::State::add_send_overheads(TensorId tensor, std::span<const OpId> readers) {
   const OpId producer = problem_.producer(tensor);
   if (!inside(producer)) return;
@@ -128,6 +134,52 @@ void ScheduleModel::State::add_link_edge(TensorId tensor, OpId reader) {
   }
 }
 
+// What a transfer takes between any two spaces where producer and reader may be; nullopt: not
+// always the same, or one of them has no choice.
+std::optional<Units> ScheduleModel::State::time_anywhere(TensorId tensor, OpId reader) const {
+  const OpId producer = problem_.producer(tensor);
+  if (places(producer).size() < 2 || places(reader).size() < 2) return std::nullopt;
+  std::optional<Units> time;
+  for (const Place& from : places(producer)) {
+    for (const Place& to : places(reader)) {
+      if (from.space == to.space) continue;
+      if (!reachable(tensor, from.space, to.space)) return std::nullopt;
+      const Units here = move(tensor, member_[from.space], member_[to.space]);
+      if (time.value_or(here) != here) return std::nullopt;
+      time = here;
+    }
+  }
+  return time;
+}
+
+// One literal for each pair of groups: whether they share a space. The transfer is paid or not.
+CpLiteral ScheduleModel::State::share_a_space(OpId a, OpId b) {
+  const auto [known, fresh] = same_.try_emplace({problem_.group(a), problem_.group(b)}, yes_);
+  if (!fresh) return known->second;
+  const CpVariable same = model_.add_bool();
+  std::vector<std::pair<CpLiteral, CpLiteral>> pairs;
+  for (const SpaceId space : problem_.spaces()) {
+    const CpLiteral first = in(a, space);
+    const CpLiteral second = in(b, space);
+    if (is_false(first) && is_false(second)) continue;
+    add_clause({!CpLiteral(same), !first, second});
+    add_clause({!CpLiteral(same), first, !second});
+    add_clause({CpLiteral(same), !first, !second});
+    pairs.emplace_back(first, second);
+  }
+  derived_.emplace_back(same, [pairs](const Values& values) {
+    return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
+      return value(values, pair.first) != 0 && value(values, pair.second) != 0;
+    });
+  });
+  return known->second = same;
+}
+
+void ScheduleModel::State::add_paid_edge(TensorId tensor, OpId reader, Units time) {
+  const CpLiteral same = share_a_space(problem_.producer(tensor), reader);
+  routes_[tensor].push_back({tensor, Leg::direct, SpaceId{}, SpaceId{}, !same, time});
+}
+
 void ScheduleModel::State::add_direct(TensorId tensor, SpaceId from, SpaceId to, CpLiteral taken) {
   routes_[tensor].push_back(
       {tensor, Leg::direct, from, to, taken, move(tensor, member_[from], member_[to])});
@@ -193,6 +245,12 @@ void ScheduleModel::State::add_movements() {
       std::size_t next = 0;
       for (const OpId reader : readers) {
         CpExpression arrival = end_of(producer);
+        if (time_anywhere(tensor, reader)) {
+          const Route& route = routes_[tensor][next++];
+          add_term(arrival, route.taken, route.length);
+          reach(reader, arrival);
+          continue;
+        }
         for (const Place& from : places(producer)) {
           for (const Place& to : places(reader)) {
             if (from.space == to.space || !reachable(tensor, from.space, to.space)) continue;
