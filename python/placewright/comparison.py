@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from placewright import _native
-from placewright.planning import Plan, Problem
+from placewright.planning import Plan, Problem, _threads
 from placewright.planning import planners as planners_here
 
 Placement = Mapping[str, str] | ArrayLike
@@ -59,7 +59,7 @@ def compare(
     methods: Sequence[Method] | Mapping[str, Method] | None = None,
     *,
     time_limit: float = 10.0,
-    threads: int = 1,
+    threads: int | None = None,
     seed: int = 1,
 ) -> Comparison:
     """Several methods on one problem; by default all planners that serve its objective. A mapping gives methods a name.
@@ -72,7 +72,8 @@ def compare(
     planners = [method for method in named.values() if isinstance(method, str)]
     made = [_own_plan(problem, name, method) for name, method in own.items()]
     if methods is None or planners:
-        results, bound, proof = _native.compare(problem._native, planners, float(time_limit), threads, seed)
+        number = _threads(threads, None)
+        results, bound, proof = _native.compare(problem._native, planners, float(time_limit), number, seed)
     else:
         results, (bound, proof) = [], _native.lower_bound(problem._native, float(time_limit))
     plans = [Plan(problem, result) for result in results]
@@ -220,7 +221,7 @@ def bench(
     name: str = "",
     planners: Sequence[str] | None = None,
     time_limit: float = 10.0,
-    threads: int = 1,
+    threads: int | None = None,
     seed: int = 1,
     progress: Callable[[str], object] | None = None,
 ) -> Bench:

@@ -351,19 +351,30 @@ def plan(
     *,
     time_limit: float = 10.0,
     steps: int | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     seed: int = 1,
     start: Plan | None = None,
     progress: Progress | None = None,
     **options: object,
 ) -> Plan:
     """Makes a plan. `steps` limits the work instead of the time, so that runs can be repeated; `start` is a plan to
-    improve; `progress(planner, seconds, value, lower_bound)` is called as the search advances, from another thread;
-    further keywords are options of the planner. Ctrl-C ends the search with the best plan so far."""
+    improve; `threads` defaults to the cores of the process, and to one with `steps`; `progress(planner, seconds, value,
+    lower_bound)` is called as the search advances, from another thread; further keywords are options of the planner.
+    Ctrl-C ends the search with the best plan so far."""
     texts = {name.replace("_", "-"): _text(value) for name, value in options.items()}
     begin = None if start is None else start._found()
-    result = _native.solve(problem._native, planner, texts, float(time_limit), steps, threads, seed, begin, progress)
+    number = _threads(threads, steps)
+    result = _native.solve(problem._native, planner, texts, float(time_limit), steps, number, seed, begin, progress)
     return Plan(problem, result)
+
+
+def _threads(asked: int | None, steps: int | None) -> int:
+    """As `--threads`: what is asked for, else what the environment says, else a thread for each core of the process."""
+    if asked is not None:
+        return asked
+    if "PLACEWRIGHT_THREADS" in os.environ:
+        return int(os.environ["PLACEWRIGHT_THREADS"])
+    return 1 if steps is not None else len(os.sched_getaffinity(0))
 
 
 def _text(value: object) -> str:

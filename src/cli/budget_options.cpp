@@ -1,5 +1,6 @@
 #include "cli/budget_options.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "cli/number_option.h"
@@ -24,7 +25,11 @@ void BudgetOptions::add_to(CLI::App& verb, Start from) {
       verb, "--steps", steps, {0, std::numeric_limits<std::uint64_t>::max()},
       "Stop after this many steps of work instead; this gives the same plan on every machine")
       ->group(group);
-  add_number(verb, "--threads", threads, {1, 1024}, "Use at most this many threads")->group(group);
+  add_number(verb, "--threads", threads, {1, 1024},
+             "Use at most this many threads; default: one for each core of the process, and one "
+             "with --steps")
+      ->envname("PLACEWRIGHT_THREADS")
+      ->group(group);
   add_number(verb, "--memory-limit", memory_megabytes, {1, 1e9},
              "Let a planner take this many megabytes beside the problem; default: half of the "
              "machine's memory")
@@ -43,7 +48,11 @@ Budget BudgetOptions::budget() const {
     budget.steps = *steps;
     if (time_limit_option->empty()) budget.seconds = kSecondsWithSteps;
   }
-  budget.threads = threads;
+  if (threads) {
+    budget.threads = *threads;
+  } else if (!steps) {
+    budget.threads = std::max(1, static_cast<int>(allowed_cores().size()));
+  }
   if (memory_megabytes) {
     budget.memory = *memory_megabytes * 1e6;
   } else if (steps) {

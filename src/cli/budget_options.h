@@ -16,7 +16,7 @@ struct BudgetOptions {
   std::string time_limit = "10s";
   const CLI::Option* time_limit_option = nullptr;  // whether it was given
   std::optional<std::uint64_t> steps;
-  int threads = 1;
+  std::optional<int> threads;  // none: the cores of the process, and with `steps` 1
   std::optional<double> memory_megabytes;
   std::uint64_t seed = 1;
   std::string start;  // a plan file; empty: none

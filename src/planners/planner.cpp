@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "planners/exchange.h"
 #include "planners/progress_relay.h"
 
 namespace placewright {
@@ -153,6 +154,7 @@ std::string Control::stop_reason() const {
 }
 
 void Control::report(double value, double lower_bound) {
+  if (exchange) exchange->raise_bound(lower_bound);
   if (relay_) relay_->report(Progress{planner_, elapsed(), value, lower_bound, steps_});
 }
 
@@ -162,6 +164,7 @@ void Control::deliver_reports() {
 
 void Control::report(const Plan& incumbent, double lower_bound) {
   if (check_incumbent) check_incumbent(incumbent);
+  if (exchange) exchange->offer_in_passing(planner_, incumbent);
   report(incumbent.value, lower_bound);
 }
 
@@ -169,6 +172,13 @@ Control Control::part(std::string planner, double seconds) const {
   Budget budget = budget_;
   budget.seconds = std::max(0.0, std::min(seconds, remaining()));
   Control control{std::move(planner), budget, interrupted_, relay_};
+  control.check_incumbent = check_incumbent;
+  return control;
+}
+
+Control Control::beside(std::string planner, Budget budget,
+                        const std::atomic<bool>* interrupted) const {
+  Control control{std::move(planner), budget, interrupted, relay_};
   control.check_incumbent = check_incumbent;
   return control;
 }

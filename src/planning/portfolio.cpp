@@ -1,213 +1,80 @@
 #include "planning/portfolio.h"
 
 #include <algorithm>
-#include <chrono>
-#include <exception>
+#include <limits>
 #include <memory>
-#include <new>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "planners/bound_of_problem.h"
-#include "planning/checked_plan.h"
-#include "planning/peak_memory.h"
+#include "planning/members.h"
+#include "planning/side_by_side.h"
+#include "planning/time_shares.h"
 
 namespace placewright {
 namespace {
 
-// A quick planner ends by itself; one that needs this much of what is left is stopped.
-constexpr double kQuickShare = 0.25;
-// The same where one of our own has found a plan: another of our own may take a fifth, or eight
-// times what all before have taken, up to half; one that is here for comparison less, since it
-// hardly ever finds a better plan; a yardstick has its claim only.
-constexpr double kOwnQuickShare = 0.2;
-constexpr double kMostOwnQuickShare = 0.5;
-constexpr double kPatience = 8;
-constexpr double kComparisonShare = 0.1;
-// Beyond so many ops exact planners prove little: their claim on the time falls with the size.
-// Those that cannot begin at all hand it on at once.
-constexpr double kProvableOps = 8000;
-// Up to so many ops they prove most plans in a second, and what improves plans has little left to
-// improve: each gets this much of what is left, since a proof that is cut short is worth nothing.
-constexpr std::size_t kSmallOps = 32;
-constexpr double kSmallShare = 0.5;
-// Up to so many ops quick and exact members need some milliseconds. All of them together may take
-// this many seconds beyond the limit: on a loaded machine it may be over before one has begun.
-constexpr std::size_t kTinyOps = 8;
-constexpr double kTinySeconds = 1;
-
-// Instant planners first, so that there is a plan whatever the limit; then quick ones, our own
-// before those that are here for comparison; then proofs; then what goes on improving.
-int turn(const PlannerEntry& entry) {
-  if (entry.effort == Effort::portfolio) return 5;
-  if (entry.effort == Effort::instant) return 0;
-  if (entry.strength == Strength::exact) return 3;
-  if (entry.effort == Effort::anytime) return 4;
-  return entry.role == Role::own ? 1 : 2;
-}
-
-bool solves_at_once(const PlannerEntry& member, const Problem& problem) {
-  return problem.op_count() <= kTinyOps &&
-         (member.strength == Strength::exact || member.effort == Effort::quick);
-}
-
-// A part of the time that is left, or of what a tiny problem may take beyond it.
-Control part_of(const Control& whole, const PlannerEntry& member, double seconds, double beyond) {
-  if (seconds >= beyond) return whole.part(member.name, seconds);
-  Budget budget = whole.budget();
-  budget.seconds = beyond;
-  Control part(member.name, budget, whole.interruption());
-  part.check_incumbent = whole.check_incumbent;
-  return part;
-}
-
-double claim(const PlannerEntry& member, const Problem& problem) {
-  if (member.strength != Strength::exact) return member.share;
-  return member.share * std::min(1.0, kProvableOps / static_cast<double>(problem.op_count()));
-}
-
-// Of the time that is left, when a quick planner's turn comes.
-double quick_share(const PlannerEntry& member, bool quick_plan, double elapsed, double left) {
-  const bool own = turn(member) == 1;
-  if (!quick_plan) return own ? 1 : kQuickShare;
-  if (member.role == Role::yardstick) return 0;
-  if (!own) return kComparisonShare;
-  return std::clamp(kPatience * elapsed / left, kOwnQuickShare, kMostOwnQuickShare);
-}
-
-// The best of what the members have answered so far.
-class Best {
+// In turn, in the calling thread.
+class InTurn {
  public:
-  Best(const Problem& problem, Control& control)
-      : problem_(problem), control_(control), longest_check_(seconds_to_check(problem)) {
-    if (control.start != nullptr) best_.plan = *control.start;
-  }
+  InTurn(const Problem& problem, Control& control)
+      : problem_(problem), control_(control), members_(problem, control) {}
 
-  // On large problems it takes longer than an instant planner, so it waits for those.
-  void take_bound_of_problem() {
-    if (std::exchange(bound_taken_, true)) return;
-    best_.certificate = better_bound(best_.certificate, bound_of_problem(problem_, control_));
-  }
-
-  // Takes over a better plan, a better bound, a proof that nothing fits.
-  void add(const PlannerEntry& member, Answer answer) {
-    best_.certificate = better_bound(best_.certificate, answer.certificate);
-    if (answer.plan && answer.value() < best_.value()) {
-      if (is_right(member, *answer.plan)) {
-        best_.plan = std::move(answer.plan);
-        best_.found_by = member.name;
-      }
-    } else if (!answer.plan) {
-      if (answer.proved_infeasible && best_.plan) {
-        return fail(fmt::format("planner '{}' says that no plan exists, and there is one: {}",
-                                member.name, answer.reason));
-      }
-      best_.proved_infeasible |= answer.proved_infeasible;
-      reasons_.push_back(answer.proved_infeasible
-                             ? answer.reason
-                             : fmt::format("{}: {}", member.name, answer.reason));
+  Answer run(const std::vector<const PlannerEntry*>& entries) {
+    for (const PlannerEntry* entry : entries) claims_ += claim(*entry, problem_);
+    for (const PlannerEntry* entry : entries) {
+      if (entry->effort != Effort::instant) members_.take_bound_of_problem();
+      if (members_.settled() || control_.interrupted()) break;
+      take_turn(*entry);
     }
-  }
-
-  // A member made something wrong, or threw: told in a note, and the rest goes on.
-  void fail(const std::string& fault) {
-    if (PLACEWRIGHT_DEBUG_CHECKS) throw WrongPlan(fault);
-    control_.note(fault);
-  }
-
-  [[nodiscard]] bool settled() const {
-    return best_.status() == Status::optimal || best_.proved_infeasible;
-  }
-  [[nodiscard]] const Answer& answer() const { return best_; }
-  // Seconds to keep for the check of the next plan.
-  [[nodiscard]] double longest_check() const { return longest_check_; }
-
-  Answer finish() {
-    take_bound_of_problem();
-    if (best_.plan) return std::move(best_);
-    if (!wrong_plan_.empty() && !best_.proved_infeasible) throw WrongPlan(wrong_plan_);
-    best_.reason = best_.proved_infeasible ? reasons_.back()
-                   : reasons_.empty()      ? "no planner could be run in the time given"
-                                           : fmt::format("{}", fmt::join(reasons_, "; "));
-    return std::move(best_);
+    return members_.finish();
   }
 
  private:
-  bool is_right(const PlannerEntry& member, const Plan& plan) {
-    const auto begin = Control::Clock::now();
-    const std::string fault = fault_of_plan(problem_, member.name, plan);
-    const std::chrono::duration<double> taken = Control::Clock::now() - begin;
-    longest_check_ = std::max(longest_check_, taken.count());
-    if (fault.empty()) return true;
-    fail(fault);
-    if (wrong_plan_.empty()) wrong_plan_ = fault;
-    return false;
+  void take_turn(const PlannerEntry& member) {
+    const bool instant = member.effort == Effort::instant;
+    const double left = control_.remaining() - members_.longest_check();
+    // There is a plan whatever the limit, where an instant planner has one.
+    const bool needed = instant && !members_.exchange()->best();
+    const double beyond = seconds_beyond(member, problem_, left);
+    if (left <= 0 && beyond <= 0 && !needed) return;
+    // They are not interrupted, and the next takes about as long as the last.
+    if (instant && !needed && left < longest_instant_) return;
+    const double begin = control_.elapsed();
+    const Moment moment{begin, left, quick_plan_, claims_};
+    const double seconds = left * share(member, problem_, moment);
+    claims_ -= claim(member, problem_);
+    Budget budget = control_.budget();
+    budget.seconds = std::max({0.0, std::min(seconds, control_.remaining()), beyond});
+    Control part = control_.beside(member.name, budget, control_.interruption());
+    members_.run(member, part);
+    quick_plan_ = quick_plan_ || (turn(member) == Turn::own_quick &&
+                                  members_.exchange()->found_by() == member.name);
+    if (instant) longest_instant_ = std::max(longest_instant_, control_.elapsed() - begin);
+    control_.report(members_.exchange()->value(), members_.exchange()->bound());
   }
 
   const Problem& problem_;
   Control& control_;
-  Answer best_;
-  std::vector<std::string> reasons_;
-  std::string wrong_plan_;  // what was wrong with the first one; empty: none was
-  double longest_check_;
-  bool bound_taken_ = false;
+  Members members_;
+  double claims_ = 0;
+  double longest_instant_ = 0;
+  bool quick_plan_ = false;
 };
 
-// The member's answer; what it throws becomes a note.
-void run_member(const Problem& problem, const PlannerEntry& member, Control& part, Control& whole,
-                Best& best) {
-  try {
-    best.add(member, plan_within_memory(problem, member, Settings{member.options}, part));
-  } catch (const WrongPlan&) {
-    throw;  // debug builds only: `fail` says so
-  } catch (const std::bad_alloc&) {
-    whole.note(fmt::format("planner '{}' ran out of memory", member.name));
-  } catch (const std::exception& error) {
-    best.fail(fmt::format("planner '{}' failed: {}", member.name, error.what()));
-  }
-  for (const std::string& note : part.notes()) whole.note(note);
-}
-
+// One after the other where only one thread is given, or where the answer must not depend on which
+// of two is faster.
 Answer run_all(const Problem& problem, const std::vector<const PlannerEntry*>& members,
                Control& control) {
-  Best best(problem, control);
-  double longest_instant = 0;
-  bool quick_plan = false;  // the best so far was found by a quick planner of our own
-  double claims = 0;
-  for (const PlannerEntry* member : members) claims += claim(*member, problem);
-  for (const PlannerEntry* next : members) {
-    const PlannerEntry& member = *next;
-    const bool instant = member.effort == Effort::instant;
-    if (!instant) best.take_bound_of_problem();
-    const double left = control.remaining() - best.longest_check();
-    // There is a plan whatever the limit, where an instant planner has one.
-    const bool needed = instant && !best.answer().plan;
-    const double beyond = solves_at_once(member, problem)
-                              ? kSmallShare * std::min(kTinySeconds, left + kTinySeconds)
-                              : 0;
-    if (best.settled() || control.interrupted()) break;
-    if (left <= 0 && beyond <= 0 && !needed) continue;
-    // They are not interrupted, and the next takes about as long as the last.
-    if (instant && !needed && left < longest_instant) continue;
-    const double begin = control.elapsed();
-    double share = claim(member, problem) / claims;
-    if (instant) share = 1;
-    if (member.strength == Strength::exact && problem.op_count() <= kSmallOps) {
-      share = std::max(share, kSmallShare);
-    }
-    if (member.effort == Effort::quick) {
-      share = std::max(share, quick_share(member, quick_plan, begin, left));
-    }
-    claims -= claim(member, problem);
-    Control part = part_of(control, member, left * share, beyond);
-    if (best.answer().plan) part.start = &*best.answer().plan;
-    run_member(problem, member, part, control, best);
-    quick_plan = quick_plan || (turn(member) == 1 && best.answer().found_by == member.name);
-    if (instant) longest_instant = std::max(longest_instant, control.elapsed() - begin);
-    control.report(best.answer().value(), best.answer().certificate.lower_bound);
+  const bool repeatable = control.budget().steps < std::numeric_limits<std::uint64_t>::max();
+  if (control.budget().threads > 1 && !repeatable) {
+    return run_side_by_side(problem, members, control);
   }
-  return best.finish();
+  Budget budget = control.budget();
+  budget.threads = 1;
+  Control alone = control.beside("auto", budget, control.interruption());
+  alone.start = control.start;
+  Answer answer = InTurn(problem, alone).run(members);
+  for (const std::string& note : alone.notes()) control.note(note);
+  return answer;
 }
 
 }  // namespace

@@ -17,7 +17,8 @@
 // runs out of memory is told in a note (Control::note) and the rest goes on. Where every plan was
 // wrong, and in debug builds at once, it throws WrongPlan.
 //
-// With a step limit each member has the whole of it, so the answer is repeatable.
+// With several threads the members run side by side (side_by_side.h). With a step limit each has
+// the whole of it and they run in turn on one thread, so that the answer is repeatable.
 
 #pragma once
 

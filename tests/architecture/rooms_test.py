@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "bounds": "problem evaluate solvers coarsen",
     "plugins": "",
     "planners": "problem evaluate solvers coarsen bounds plugins machine",
-    "planning": "problem evaluate verify solvers coarsen bounds planners",
+    "planning": "problem evaluate verify solvers coarsen bounds machine planners",
     "formats": "problem",
     "machine": "problem formats",
     "backends": "problem plugins machine formats",

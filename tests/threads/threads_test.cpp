@@ -76,13 +76,35 @@ INSTANTIATE_TEST_SUITE_P(Threads, PlannersOnThreads,
                          ::testing::Values(Case{"search", Objective::latency},
                                            Case{"search", Objective::total_completion},
                                            Case{"decompose", Objective::latency},
-                                           Case{"calls-search", Objective::call_latency},
-                                           Case{"auto", Objective::latency},
-                                           Case{"auto", Objective::call_latency}),
+                                           Case{"calls-search", Objective::call_latency}),
                          [](const auto& entry) {
                            return test_name(std::string{entry.param.planner} + "_" +
                                             std::string{name_of(entry.param.objective)});
                          });
+
+// Members of `auto` side by side. Steps would have them run in turn.
+TEST(AutoOnThreads, MembersShareWhatTheyFind) {
+  for (const Objective objective : {Objective::latency, Objective::total_completion,
+                                    Objective::throughput, Objective::call_latency}) {
+    RandomProblemOptions options;
+    options.objective = objective;
+    options.interconnect =
+        objective == Objective::call_latency ? InterconnectKind::host : InterconnectKind::links;
+    options.ops = 24;
+    options.models = objective == Objective::total_completion ? 3 : 1;
+    const Problem problem(random_draft(options, 3));
+    const PlanRequest request{.planner = "auto", .budget = {.seconds = 2, .threads = kThreads}};
+    double told = kInfinity;
+    const PlanOutcome outcome =
+        make_plan(problem, planning_registry(), request, nullptr,
+                  [&](const Progress& progress) { told = std::min(told, progress.value); });
+    ASSERT_EQ(outcome.fault, "");
+    ASSERT_TRUE(outcome.answer.plan) << outcome.answer.reason;
+    EXPECT_TRUE(verify(problem, *outcome.answer.plan).empty());
+    EXPECT_GE(outcome.value(), outcome.answer.certificate.lower_bound * (1 - 1e-9));
+    EXPECT_LE(outcome.value(), told);
+  }
+}
 
 // Threads have sections of a large graph, and their work is joined.
 TEST(SearchOnThreads, SharesTheWindowsOfALargeGraph) {

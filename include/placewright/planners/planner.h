@@ -79,6 +79,7 @@ struct Progress {
 };
 
 class ProgressRelay;
+class Exchange;
 
 // A planner's window on the outside: when to stop, and whom to tell. Planners ask `should_stop`
 // often (it costs a few nanoseconds) and then return the best they have.
@@ -119,8 +120,8 @@ class Control {
   // Hands what other threads have reported to the observer.
   void deliver_reports();
 
-  // What the user should know beside the answer, in one sentence: a member of a portfolio that failed
-  // or was left out, for example.
+  // What the user should know beside the answer, in one sentence: a member of a portfolio that
+  // failed or was left out, for example.
   void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
@@ -131,10 +132,18 @@ class Control {
   // A plan to start from, where the planner can use one.
   const Plan* start = nullptr;
 
+  // What planners share that run at the same time on the same problem (planners/exchange.h); null:
+  // this one runs alone. Children do not inherit it: their problem may be another.
+  std::shared_ptr<Exchange> exchange = {};
+
   // A child for a part of the work: at most `seconds`, the same seed, observer, owner and
   // interruption.
   [[nodiscard]] Control part(std::string planner, double seconds) const;
-  // The same for work on another problem, such as a part of this one, of which nobody is told.
+  // A child that runs beside others, in a thread and with a budget and an interruption of its own.
+  [[nodiscard]] Control beside(std::string planner, Budget budget,
+                               const std::atomic<bool>* interrupted) const;
+  // The same as `part` for work on another problem, such as a part of this one, of which nobody is
+  // told.
   [[nodiscard]] Control apart(std::string planner, double seconds) const;
 
  private:
@@ -192,6 +201,8 @@ struct PlannerEntry {
   std::function<bool(const Problem&)> worth_its_time = {};
   // Whether it plans for shared resources and memory spaces.
   bool knows_sharing = false;
+  // Whether it gains from Budget::threads above 1.
+  bool uses_threads = false;
   std::vector<Option> options = {};
   // Why it cannot serve this problem although it serves the objective; empty: it can.
   std::function<std::string(const Problem&)> refuses = {};

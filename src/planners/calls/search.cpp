@@ -4,8 +4,9 @@
 // Starts from the given plan, else from the best of the greedy fill, the chain program, everything
 // on the host, and a packing that fits memory. With several threads as many annealings run side by
 // side, each with its own seed, and all go on from the best after each round. It ends at the
-// budget, or when a lower bound is met. Where devices share resources, calls have them in the order in
-// which they become ready (evaluate/calls.h): plans in which one waits for a later one are not found.
+// budget, or when a lower bound is met. Where devices share resources, calls have them in the order
+// in which they become ready (evaluate/calls.h): plans in which one waits for a later one are not
+// found.
 
 #include <algorithm>
 
@@ -16,6 +17,7 @@
 #include "planners/calls/annealing.h"
 #include "planners/calls/calls.h"
 #include "planners/calls/walks.h"
+#include "planners/exchange.h"
 #include "planners/methods/call_filling.h"
 #include "planners/methods/packing.h"
 
@@ -24,8 +26,8 @@ namespace {
 
 using namespace calls;
 
-// Evaluations before the annealings are joined and the clock is looked at: of small graphs so many, of
-// large ones what takes some milliseconds.
+// Evaluations before the annealings are joined and the clock is looked at: of small graphs so many,
+// of large ones what takes some milliseconds.
 constexpr std::uint64_t kRound = 4096;
 constexpr std::uint64_t kOpsOfRound = 8'000'000;
 constexpr std::size_t kChainIdeals = 1000;
@@ -50,7 +52,8 @@ std::optional<Plan> first_plan(const Problem& problem, Control& control) {
 class Search {
  public:
   Search(const Problem& problem, Control& control, Plan start)
-      : control_(control),
+      : problem_(problem),
+        control_(control),
         evaluator_(problem),
         bound_(bound_of_problem(problem, control)),
         best_(std::move(start)) {
@@ -69,6 +72,7 @@ class Search {
       const std::uint64_t share = steps_left_ / workers_.size();
       const std::uint64_t some = std::clamp<std::uint64_t>(share, 1, round_);
       run_round(some);
+      take_from_others();
       const std::uint64_t done = some * workers_.size();
       steps_left_ -= std::min(steps_left_, done);
       if (control_.should_stop(done)) break;
@@ -90,6 +94,16 @@ class Search {
     control_.report(best_, bound_.lower_bound);
   }
 
+  // All annealings go on from a better plan of a planner that runs beside this one.
+  void take_from_others() {
+    const auto other = better_elsewhere(control_.exchange, best_.value);
+    if (!other) return;
+    best_ = *other;
+    const Slots slots = slots_of_plan(problem_, evaluator_, best_);
+    for (Annealing& worker : workers_) worker.start(slots);
+  }
+
+  const Problem& problem_;
   Control& control_;
   CallEvaluator evaluator_;
   Certificate bound_;
@@ -115,6 +129,7 @@ PlannerEntry calls_search() {
                       .objectives = {Objective::call_latency},
                       .effort = Effort::anytime,
                       .knows_sharing = true,
+                      .uses_threads = true,
                       .plan = plan};
 }
 

@@ -2,17 +2,17 @@
 //
 // Starts from the plan given, or from `talos`. Then prices by subgradient steps
 // (bounds/priced_time.h), each of which proves a bound, while steps still help and for half of the
-// time at most. Devices that every model wants at the same time are what the other bounds do not see:
-// there each model by itself has all of them, or the models are work that any number of devices could
-// share.
+// time at most. Devices that every model wants at the same time are what the other bounds do not
+// see: there each model by itself has all of them, or the models are work that any number of
+// devices could share.
 //
-// When ops would start at these prices, each model by itself, is also a good list of ops (what project
-// scheduling calls alpha-points: R. Moehring et al., Management Science 49, 2003): each step makes a few
-// plans so. Local search over the lists has most of the time that is left (list_search.h), local search
-// over the schedule the rest.
+// When ops would start at these prices, each model by itself, is also a good list of ops (what
+// project scheduling calls alpha-points: R. Moehring et al., Management Science 49, 2003): each
+// step makes a few plans so. Local search over the lists has most of the time that is left
+// (list_search.h), local search over the schedule the rest.
 //
-// The horizon is a little after the end of the plan at hand, in 500 bins, then 2,000 and 8,000, fewer on large problems.
-// A step is a step of prices, or a list.
+// The horizon is a little after the end of the plan at hand, in 500 bins, then 2,000 and 8,000,
+// fewer on large problems. A step is a step of prices, or a list.
 
 #include <algorithm>
 #include <optional>
@@ -70,8 +70,8 @@ void take_steps(PricedTime& prices, double until, Answer& answer, ListSearch& li
   }
 }
 
-// Few bins at first: there prices find their place soon, and the same prices prove more in smaller bins,
-// which take less off the times of ops.
+// Few bins at first: there prices find their place soon, and the same prices prove more in smaller
+// bins, which take less off the times of ops.
 void raise_bound(const Problem& problem, Answer& answer, ListSearch& lists, Control& control) {
   const auto& ends = answer.plan->schedule->end;
   const double horizon = ends.empty() ? 0 : kHorizon * *std::max_element(ends.begin(), ends.end());
@@ -114,6 +114,7 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   if (answer.status() == Status::optimal || control.should_stop()) return answer;
   Control rest = control.part("search", control.remaining());
   rest.start = &*answer.plan;
+  rest.exchange = control.exchange;
   keep_better(answer, search_sequences(problem, rest).plan, control);
   return answer;
 }

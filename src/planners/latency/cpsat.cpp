@@ -12,6 +12,7 @@ PlannerEntry cpsat_schedule() {
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
                       .knows_sharing = true,
+                      .uses_threads = true,
                       .refuses = refuses_schedule_program,
                       .plan = [](const Problem& problem, const Settings&, Control& control) {
                         return solve_schedule_program(problem, control);

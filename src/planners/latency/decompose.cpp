@@ -6,28 +6,29 @@
 //
 //   latency = arrival + min over devices d0, d1, ... of the sum over modules of t(m, d(m-1), d(m)),
 //
-// a shortest path. The t(m, a, b) are found by a PassageSearch, and only those that matter: each has
-// a lower bound (at first paths and work) and the best schedule seen. The shortest path over the
-// lower bounds says which to look at next; what lies on no path below the best plan is never looked
-// at. A search starts narrow and is repeated wider until it is a proof, so that good plans come
-// early. Modules are independent: threads share the work. Equal ones are looked at once, so that a
-// thousand equal layers of a transformer are hardly more work than two. Where very many differ, some
-// are looked at before the shortest paths are found again, which takes longer than the search of a
-// module then, and their first lower bounds are those of paths and work alone.
+// a shortest path. The t(m, a, b) are found by a PassageSearch, and only those that matter: each
+// has a lower bound (at first paths and work) and the best schedule seen. The shortest path over
+// the lower bounds says which to look at next; what lies on no path below the best plan is never
+// looked at. A search starts narrow and is repeated wider until it is a proof, so that good plans
+// come early. Modules are independent: threads share the work. Equal ones are looked at once, so
+// that a thousand equal layers of a transformer are hardly more work than two. Where very many
+// differ, some are looked at before the shortest paths are found again, which takes longer than the
+// search of a module then, and their first lower bounds are those of paths and work alone.
 //
 // Devices that work for themselves: inside a module a precedence-tree enumeration with cut-set
 // dominance (Demeulemeester, Herroelen: Management Science 38(12), 1992), layer by layer
-// (module_search.h). Exact when devices have no cut overheads and resident memory cannot bind (or the
-// problem has at most 64 ops and no shared weights: then it is one module, with memory). Otherwise
-// the modules are a relaxation: the bound holds, and the plan is the best of what the modules'
-// schedules make and the start.
+// (module_search.h). Exact when devices have no cut overheads and resident memory cannot bind (or
+// the problem has at most 64 ops and no shared weights: then it is one module, with memory).
+// Otherwise the modules are a relaxation: the bound holds, and the plan is the best of what the
+// modules' schedules make and the start.
 //
 // Devices that share resources, as sets of cores do: inside a module local search and CP-SAT
-// (module_program.h). Exact with cut overheads too, by device or by tensor: nothing runs beside a cut
-// node, so that what it spends on handing out its tensors delays the module behind it and nothing
-// else, and what it spends on taking them in is in its own module. Devices that differ in name only
-// are looked at once (device_symmetry.h). All devices must be in one memory space; elsewhere ports and
-// transfers would be part of a module. A graph without cut nodes is left to `cpsat`.
+// (module_program.h). Exact with cut overheads too, by device or by tensor: nothing runs beside a
+// cut node, so that what it spends on handing out its tensors delays the module behind it and
+// nothing else, and what it spends on taking them in is in its own module. Devices that differ in
+// name only are looked at once (device_symmetry.h). All devices must be in one memory space;
+// elsewhere ports and transfers would be part of a module. A graph without cut nodes is left to
+// `cpsat`.
 //
 // More than 16 devices, and modules of more than 64 ops, are refused: on the 31 sets of 16 cores
 // `search` has better plans in the time that the modules would take.
@@ -48,6 +49,7 @@
 #include "evaluate/memory.h"
 #include "evaluate/schedule.h"
 #include "machine/fan_out.h"
+#include "planners/exchange.h"
 #include "planners/latency/device_symmetry.h"
 #include "planners/latency/latency.h"
 #include "planners/latency/module_program.h"
@@ -333,6 +335,8 @@ class Decomposition {
       --busy_;
       passage.busy = false;
       take_over(part, passage, *choice, result);
+      const double known = best_ ? best_->value : kInfinity;
+      if (const auto other = better_elsewhere(control_.exchange, known)) offer(*other);
       idle_.notify_all();
     }
   }
@@ -351,8 +355,8 @@ class Decomposition {
   void take_over(const Part& part, Passage& passage, const Choice& choice,
                  const ModuleResult& result) {
     passage.width = choice.width;
-    // What is best but for rounding will not be better by more work. Where nothing was found below the
-    // cutoff, an equal module elsewhere may ask with a higher one.
+    // What is best but for rounding will not be better by more work. Where nothing was found below
+    // the cutoff, an equal module elsewhere may ask with a higher one.
     passage.exhausted = result.complete ? result.value <= choice.cutoff * (1 + 2 * kIndifference)
                                         : choice.width >= part.module->widest();
     passage.lower = std::max(passage.lower, result.lower_bound);
@@ -609,6 +613,7 @@ PlannerEntry decompose() {
                       .effort = Effort::anytime,
                       .share = 20,
                       .knows_sharing = true,
+                      .uses_threads = true,
                       .refuses = refuses,
                       .plan = plan};
 }

@@ -6,6 +6,7 @@
 #include "evaluate/contiguity.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
+#include "planners/exchange.h"
 #include "planners/methods/contiguous_plan.h"
 #include "planners/methods/contiguous_search.h"
 #include "planners/methods/stage_model.h"
@@ -43,6 +44,10 @@ bool Incumbent::offer(const Placement& placement) {
   plan_ = pipeline_plan(problem_, placement);
   control_.report(*plan_, bound());
   return true;
+}
+
+void Incumbent::take_from_others() {
+  if (const auto other = better_elsewhere(control_.exchange, value())) plan_ = *other;
 }
 
 void Incumbent::raise_bound(double bound, std::string method) {

@@ -21,6 +21,9 @@ class Incumbent {
   // Kept if it is valid and better; answers whether it was.
   bool offer(const Placement& placement);
 
+  // A better plan of a planner that runs beside this one.
+  void take_from_others();
+
   [[nodiscard]] const std::optional<Plan>& plan() const { return plan_; }
   [[nodiscard]] double value() const { return plan_ ? plan_->value : kInfinity; }
   void raise_bound(double bound, std::string method);

@@ -7,8 +7,10 @@
 
 #include "evaluate/memory.h"
 #include "planners/bound_of_problem.h"
+#include "planners/exchange.h"
 #include "planners/methods/cpsat_model.h"
 #include "planners/methods/start_answer.h"
+#include "problem/move_time.h"
 #include "solvers/cp_sat.h"
 
 namespace placewright {
@@ -18,6 +20,7 @@ constexpr double kDeterministicSecondsPerStep = 1e-5;
 constexpr double kFirstSlice = 1;
 constexpr double kSmallFirstSlice = 0.5;  // of the time that is left
 constexpr double kSmallParts = 2000;
+constexpr double kWorthBuilding = 1e-3;  // so much less
 constexpr double kMostParts = 4e5;
 
 // What the model is made of, and what building it and CP-SAT's first look at it take, which is not
@@ -32,6 +35,26 @@ struct ModelSize {
   [[nodiscard]] double bytes() const { return parts * bytes_each; }
 };
 
+// Where every transfer takes the same between any two devices, the model has a literal for each
+// edge.
+bool transfers_are_uniform(const Problem& problem) {
+  if (problem.rules().congestion || problem.has_overheads() || problem.has_shared_spaces()) {
+    return false;
+  }
+  for (const TensorId tensor : problem.tensors()) {
+    double time = kInfinity;
+    for (const DeviceId from : problem.devices()) {
+      for (const DeviceId to : problem.devices()) {
+        if (from == to) continue;
+        const double here = move_time(problem, tensor, from, to);
+        if (here == kInfinity || (time < kInfinity && here != time)) return false;
+        time = here;
+      }
+    }
+  }
+  return true;
+}
+
 // A tensor travels between memories, and each device has its price for that. In one memory nothing
 // travels: a device for each op, and what it pays for each tensor.
 ModelSize size_of_model(const Problem& problem) {
@@ -41,6 +64,10 @@ ModelSize size_of_model(const Problem& problem) {
     const auto ops = static_cast<double>(problem.op_count());
     const auto spaces = static_cast<double>(problem.space_count());
     return {(ops + edges * spaces) * devices, "devices for ops and edges", 3e-5, 5500};
+  }
+  if (transfers_are_uniform(problem)) {
+    const auto ops = static_cast<double>(problem.op_count());
+    return {(ops + 3 * edges) * devices, "devices for ops and edges", 1e-5, 1500};
   }
   return {edges * devices * devices, "pairs of devices for edges", 3e-5, 4000};
 }
@@ -54,6 +81,7 @@ class Slices {
         answer_(answer),
         first_look_(size.seconds()),
         small_(size.parts <= kSmallParts),
+        built_for_(answer.value()),
         model_(problem, ScheduleScope::whole(problem), answer.value()) {
     model_.require_at_least(answer.certificate.lower_bound);
   }
@@ -62,6 +90,8 @@ class Slices {
     double slice = std::max(kFirstSlice, 2 * first_look_);
     if (small_ && !counts_steps()) slice = std::max(slice, kSmallFirstSlice * control_.remaining());
     for (; !control_.should_stop() && control_.remaining() > first_look_; slice *= 2) {
+      meet_others();
+      build_again_for_less();
       if (answer_.plan) model_.hint(answer_.plan->placement, *answer_.plan->schedule);
       const ScheduleSolution solution = model_.solve(limits(slice));
       if (!solution.error.empty()) {
@@ -76,6 +106,22 @@ class Slices {
  private:
   [[nodiscard]] bool counts_steps() const {
     return control_.budget().steps < std::numeric_limits<std::uint64_t>::max();
+  }
+
+  // A better plan and a better bound of the planners that run beside this one.
+  void meet_others() {
+    if (!control_.exchange) return;
+    if (const auto other = control_.exchange->better_than(answer_.value())) answer_.plan = *other;
+    model_.require_at_least(control_.exchange->bound());
+  }
+
+  // What a better plan leaves out makes the model smaller.
+  void build_again_for_less() {
+    if (!(answer_.value() < (1 - kWorthBuilding) * built_for_)) return;
+    built_for_ = answer_.value();
+    model_ = ScheduleModel(problem_, ScheduleScope::whole(problem_), built_for_);
+    model_.require_at_least(answer_.certificate.lower_bound);
+    if (control_.exchange) model_.require_at_least(control_.exchange->bound());
   }
 
   ScheduleLimits limits(double slice) {
@@ -119,6 +165,7 @@ class Slices {
   Answer& answer_;
   double first_look_;  // seconds of each slice that are not interrupted
   bool small_;
+  double built_for_;  // solutions above are left out of the model
   ScheduleModel model_;
   double deterministic_ = 0;
   bool used_up_ = false;

@@ -13,6 +13,7 @@
 #include "evaluate/memory.h"
 #include "evaluate/schedule.h"
 #include "machine/fan_out.h"
+#include "planners/exchange.h"
 #include "planners/methods/fill_rules.h"
 #include "planners/methods/packing.h"
 #include "planners/methods/quick_plans.h"
@@ -158,6 +159,7 @@ class Search {
     }
     RandomNumbers random(control_.budget().seed);
     for (std::size_t trials = trials_; !stop(1);) {
+      meet_others(sweeps.front());
       const Sequence before = best();
       const auto sections = sweeps.front().sections(sweeps.size(), random.unit() - 0.5);
       fan_out(sections.size(), [&](std::size_t number) {
@@ -195,13 +197,37 @@ class Search {
         sweep.run(whole ? trials_ * (1 + problem_.op_count() / 48) : trials_, temperature, asked);
         offer(sweep.current());
         if (descending && sweep.current().value >= before * (1 - 1e-4) && i > 0) break;
+        if (others_are_better()) break;
       }
       // In turn windows and the whole, while that is not too slow.
       whole = !whole && sweep.memory_binds() && problem_.op_count() <= kWholeOps;
       sweep.look_at_whole(whole);
       if (!descending) length = std::min(2 * length, kLongestCycle);
       descending = false;
+      meet_others(sweep);
       sweep.start_from(best());
+    }
+  }
+
+  [[nodiscard]] double worth_taking() const { return std::min(best_.value, taken_value_); }
+
+  bool others_are_better() {
+    if (!control_.exchange) return false;
+    const std::lock_guard guard(mutex_);
+    return control_.exchange->value() < worth_taking();
+  }
+
+  // Takes a better plan of a planner that runs beside this one, or hands ours out.
+  void meet_others(Sweep& sweep) {
+    if (!control_.exchange) return;
+    std::unique_lock lock(mutex_);
+    if (const auto other = control_.exchange->better_than(worth_taking())) {
+      taken_value_ = other->value;
+      lock.unlock();
+      sweep.start_from(*other);
+      offer(sweep.current());
+    } else if (best_.value < control_.exchange->value()) {
+      take(sweep.plan_of(best_));
     }
   }
 
@@ -227,6 +253,7 @@ class Search {
   std::mutex mutex_;
   bool stopped_ = false;
   Sequence best_;
+  double taken_value_ = kInfinity;  // of the last plan that was taken from another planner
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ using namespace throughput;
 PlannerEntry cpsat_throughput() {
   PlannerEntry made = program_entry(
       "cpsat", "constraint program for pipelines, contiguous or not, on CP-SAT", solve_with_cp_sat);
+  made.uses_threads = true;
   made.share = 0.25;  // 'ideals' and 'refine' turn to CP-SAT themselves where it helps
   made.refuses = [](const Problem& problem) {
     return solvers::cp_sat_available() ? refuses_program(problem)

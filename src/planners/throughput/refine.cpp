@@ -79,6 +79,7 @@ class Refinement {
     std::size_t coolings = 0;
     for (const double share : kCoolings) {
       if (done()) return;
+      incumbent_.take_from_others();
       cool(problem_, units, incumbent_, control_, seconds * share,
            static_cast<std::uint64_t>(most_moves * share / kCoolings[0]), seed++);
       if (prove_ && ++coolings == kCoolingsBeforeBound) bound(kEarlyBoundShare);

@@ -1,25 +1,26 @@
 // shared-search: better pipelines on devices that share resources, for as long as there is time.
 //
-// Minimises the time per sample over everything that a plan decides: which ops are a stage, on which set
-// of cores each stage runs, on how many replicas, and who takes turns with whom on sets that overlap.
-// Annealing over blocks (coarsen/blocks.h), with one move, or two at once, of
+// Minimises the time per sample over everything that a plan decides: which ops are a stage, on
+// which set of cores each stage runs, on how many replicas, and who takes turns with whom on sets
+// that overlap. Annealing over blocks (coarsen/blocks.h), with one move, or two at once, of
 //
 //   a block to another device, mostly to that of a neighbour; a block with those before it, or behind
 //   it, in its stage (which shifts a border or splits the stage); a stage joined to another; a stage
 //   moved to another device, whose stage comes in return; a stage on another number of replicas, or of
 //   another kind of device; a device that helps a stage taken away from it
 //
-// and every result valued by the evaluator (evaluate/pipeline.h), which knows all rules; what breaks one
-// is not taken. The value has plateaus, since one stage or resource decides it: a tenth of the root mean
-// square of the loads of resources, and of devices that use none, is added. Coolings begin in turn at the best plan so far, at the best
-// stages along another, random order of the graph (shared_program.h), and at the best plan once more but
-// so hot that little of it is left; each three are half as long again as those before. Where a few stages
-// could have a period below that of the best plan, every arrangement of them is looked at
+// and every result valued by the evaluator (evaluate/pipeline.h), which knows all rules; what
+// breaks one is not taken. The value has plateaus, since one stage or resource decides it: a tenth
+// of the root mean square of the loads of resources, and of devices that use none, is added.
+// Coolings begin in turn at the best plan so far, at the best stages along another, random order of
+// the graph (shared_program.h), and at the best plan once more but so hot that little of it is
+// left; each three are half as long again as those before. Where a few stages could have a period
+// below that of the best plan, every arrangement of them is looked at
 // (evaluate/stage_arrangement.h).
 //
-// O(ops + edges) for each move: some 150,000 per second on 30 ops and 4 cores. It proves nothing beyond
-// the bounds of the problem, and needs a plan to start from: the whole model on one device, the
-// program's, an even fill, or the one that it is given.
+// O(ops + edges) for each move: some 150,000 per second on 30 ops and 4 cores. It proves nothing
+// beyond the bounds of the problem, and needs a plan to start from: the whole model on one device,
+// the program's, an even fill, or the one that it is given.
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +32,7 @@
 #include "bounds/rounding.h"
 #include "evaluate/pipeline.h"
 #include "planners/bound_of_problem.h"
+#include "planners/exchange.h"
 #include "planners/methods/fill_rules.h"
 #include "planners/random_numbers.h"
 #include "planners/throughput/shared_program.h"
@@ -121,6 +123,7 @@ class SharedSearch {
     const std::uint64_t first = kFirstCooling * (1 + blocks_.size() / 10);
     auto moves = static_cast<double>(first);
     while (!ended()) {
+      if (const auto other = better_elsewhere(control_.exchange, value())) take(*other);
       const auto length = static_cast<std::uint64_t>(moves);
       cool(*best_, kWarm, length);
       if (!ended()) cool_from_another_order(length);
@@ -244,8 +247,8 @@ class SharedSearch {
     return plan.value + kEvenness * std::sqrt(squares / bearers_);
   }
 
-  // A random move of the layout, or two at once, which pass over what lies between. False: it came to
-  // nothing.
+  // A random move of the layout, or two at once, which pass over what lies between. False: it came
+  // to nothing.
   bool change() {
     const bool changed = move();
     return (random_.chance(kTwoMoves) && move()) || changed;
@@ -326,8 +329,8 @@ class SharedSearch {
     }
   }
 
-  // Two devices change places, whatever they do; one of them may have nothing to do. Replicas are of one
-  // kind: of another they are dismissed.
+  // Two devices change places, whatever they do; one of them may have nothing to do. Replicas are
+  // of one kind: of another they are dismissed.
   bool exchange(DeviceId a, DeviceId b) {
     if (a == b) return false;
     for (DeviceId& device : layout_.device) {
@@ -356,8 +359,8 @@ class SharedSearch {
     return true;
   }
 
-  // The stage on some devices of some kind that have no stage of their own; those that help others are
-  // taken away from them.
+  // The stage on some devices of some kind that have no stage of their own; those that help others
+  // are taken away from them.
   bool replicate(DeviceId first) {
     const std::vector<std::size_t> members = stage_of(first);
     const bool same_kind = random_.chance(0.5);
