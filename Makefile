@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 FORMATTED = $(shell find src include tests bench fuzz examples python cmake -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check soak format lint docs clean
+.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check soak serving-soak fleet-tests format lint docs clean
 .NOTPARALLEL:
 
 build: setup
@@ -70,6 +70,18 @@ soak: setup
 	@cmake --build build/release -j $(JOBS) --target evaluate_full_tests bounds_full_tests planning_full_tests planners_full_tests
 	@tests/soak.py --minutes $(MINUTES) --jobs $(JOBS) --json build/soak.json
 	@scripts/trust-page build/soak.json
+
+# Served requests with faults for MINUTES (tests/serving_soak.py).
+serving-soak: build
+	@.deps/venv/bin/python tests/serving_soak.py --minutes $(MINUTES) --json build/serving-soak.json
+
+# Fleets on Ray, in an environment of their own: Ray takes 250 MB.
+fleet-tests: build
+	@[ -x build/ray/bin/pytest ] || { python3 -m venv build/ray && \
+	  build/ray/bin/python -m pip install --quiet --disable-pip-version-check "ray[serve]==2.60.0" \
+	  $$(grep -E "^(numpy|openvino|pytest)==" scripts/constraints.txt); }
+	@PLACEWRIGHT_NATIVE=build/release/python/placewright PLACEWRIGHT_PROGRAM=$(CURDIR)/build/placewright \
+	  build/ray/bin/python -m pytest -q -s -p no:cacheprovider tests/python/test_fleet.py
 
 format: setup
 	@clang-format -i $(FORMATTED)

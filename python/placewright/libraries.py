@@ -1,9 +1,10 @@
-"""Shared libraries that other wheels bring."""
+"""Shared libraries that other wheels bring, and the program."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 from pathlib import Path
 
 _CP_SAT = "PLACEWRIGHT_ORTOOLS_LIB"
@@ -17,3 +18,11 @@ def find_cp_sat() -> None:
     for folder in found.submodule_search_locations or () if found else ():
         for library in sorted(Path(folder, ".libs").glob("libortools.so*")):
             os.environ[_CP_SAT] = str(library)
+
+
+def program_path(given: str | os.PathLike[str] | None) -> str:
+    """The program `placewright`: what is given, what PLACEWRIGHT_PROGRAM names, or the one on the PATH."""
+    found = given or os.environ.get("PLACEWRIGHT_PROGRAM") or shutil.which("placewright")
+    if not found:
+        raise RuntimeError("there is no program 'placewright': name it, or set PLACEWRIGHT_PROGRAM")
+    return os.fspath(found)

@@ -10,12 +10,16 @@ PLACEWRIGHT_PROGRAM or the PATH says where it is.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from types import TracebackType
+
+from placewright.fleets import Fleet, deploy
+from placewright.libraries import program_path
+
+__all__ = ["Fleet", "Server", "deploy"]
 
 Value = str | int | float
 
@@ -37,7 +41,7 @@ class Server:
         start_timeout: float = 300,
         **options: Value | bool | Sequence[str] | Mapping[str, Value],
     ) -> None:
-        self._command = [_program(program), "serve", *(os.fspath(model) for model in models)]
+        self._command = [program_path(program), "serve", *(os.fspath(model) for model in models)]
         self._command += ["--http", http, "--grpc", grpc, *_flags(options)]
         self._start_timeout = start_timeout
         self._process: subprocess.Popen[str] | None = None
@@ -117,13 +121,6 @@ class Server:
     def _read_log(self, process: subprocess.Popen[str]) -> None:
         assert process.stderr is not None
         self._log.extend(line.rstrip("\n") for line in process.stderr)
-
-
-def _program(given: str | os.PathLike[str] | None) -> str:
-    found = given or os.environ.get("PLACEWRIGHT_PROGRAM") or shutil.which("placewright")
-    if not found:
-        raise RuntimeError("there is no program 'placewright': name it, or set PLACEWRIGHT_PROGRAM")
-    return os.fspath(found)
 
 
 def _flags(options: Mapping[str, Value | bool | Sequence[str] | Mapping[str, Value]]) -> list[str]:

@@ -9,9 +9,6 @@
 #include "problem/time_unit.h"
 
 namespace placewright {
-namespace {
-
-// Of all ops of the model on the device; infinite if it cannot run one of them.
 double time_on(const Problem& problem, ModelId model, DeviceId device) {
   double time = 0;
   for (const OpId op : problem.ops()) {
@@ -19,8 +16,6 @@ double time_on(const Problem& problem, ModelId model, DeviceId device) {
   }
   return time;
 }
-
-}  // namespace
 
 std::vector<ServedModel> stated_models(const Problem& problem) {
   if (problem.unit() == TimeUnit::none) {

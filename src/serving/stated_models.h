@@ -18,6 +18,9 @@ namespace placewright {
 inline constexpr double kSupposedCut = 0.1;  // milliseconds, as measured on a few machines
 inline constexpr double kCutShare = 0.03;    // of a segment: what a cut may cost
 
+// Of all ops of the model on the device, in the problem's unit; infinite if it cannot run one.
+double time_on(const Problem& problem, ModelId model, DeviceId device);
+
 // Throws std::invalid_argument for a problem whose times have no unit, and a model that no device
 // can run.
 std::vector<ServedModel> stated_models(const Problem& problem);

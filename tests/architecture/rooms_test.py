@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "backends": "problem plugins machine formats",
     "profiling": "problem evaluate coarsen formats machine backends",
     "running": "problem evaluate coarsen formats machine backends",
-    "serving": "problem formats machine backends profiling running",
+    "serving": "problem solvers formats machine backends profiling running",
     "server": "problem formats machine backends serving",
     "tuning": "problem evaluate verify coarsen formats machine backends running planners planning",
     "zoo": "formats backends",

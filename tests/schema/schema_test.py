@@ -261,6 +261,26 @@ class Outputs(SchemaTest):
         self.assertEqual(run("serve", chains)[0], 3)  # no model
         self.assertEqual(run("serve", chains, "--rate", "third=1")[0], 2)
 
+    def test_fleet(self):
+        nodes, plan = EXAMPLES / "fleet/nodes.json", self.folder / "fleet.json"
+        self.expect("nodes", json.loads(nodes.read_text()))
+        command = ("fleet", EXAMPLES / "talos/two_chains.json", "--nodes", nodes, "--rate", "1", "--objective", "second=5s")
+        document = self.output("fleet-output", *command, "-o", plan)
+        self.assertEqual([row["name"] for row in document["nodes"]], ["node1", "node2", "node3"])
+        self.expect("fleet", json.loads(plan.read_text()))
+        again = self.output("fleet-output", "fleet", plan)
+        self.assertEqual(again, document)
+        left = self.output("fleet-output", "fleet", plan, "--without", "node1")
+        self.assertEqual([row["name"] for row in left["nodes"]], ["node2", "node3"])
+        self.assertGreater(left["lower_bound"], document["lower_bound"])
+        self.assertIsNotNone(self.output("fleet-output", "fleet", plan, "--rate", "500", codes=(1,))["obstacle"])
+        self.assertEqual(run("fleet", EXAMPLES / "talos/two_chains.json", "--rate", "2")[0], 2)
+        self.assertEqual(run("fleet", plan, "--without", "node9")[0], 2)
+        for path, value in ((("nodes", 0, "speed"), 0), (("nodes", 1, "memory"), -1), (("models", 0, "times", 0), "x")):
+            changed = mutated(json.loads(plan.read_text()), path, value)
+            self.assertNotEqual(complaints("fleet", changed), [])
+            self.assertEqual(run("fleet", self.write("changed.json", changed))[0], 3)
+
     def test_compare(self):
         for name in ("moirai/example-1.json", "msr/throughput/LayerGraphs/bert24_inference.json", "talos/six_ops.json"):
             with self.subTest(name):
