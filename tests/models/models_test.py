@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+import onnx
 import onnx_models
 
 FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures"  # made by make_fixtures.py
@@ -122,6 +123,25 @@ def test_three_models_together_in_both_orders(folder):
         plan = folder / "plan.json"
         placewright("plan", *order, "--planner", "heft", "-o", plan)
         expect_equal_outputs(plan)
+
+
+def test_a_quantized_model_stays_as_it_is(folder):
+    """Whole and cut, at the default precision and in f32: what the file has quantized is quantized in every part."""
+    model = onnx_models.quantized(folder / "quantized.onnx")
+    for precision in ("default", "f32"):
+        problem, plan, parts = folder / f"{precision}.json", folder / f"{precision}-plan.json", folder / precision
+        placewright("import", model, "--precision", precision, "-o", problem)
+        placewright("plan", problem, "--planner", "random", "--option", "samples=1", "--seed", 3, "-o", plan)
+        expect_equal_outputs(plan)
+        placewright("export", plan, "--to", "parts", "-o", parts)
+        graphs = [onnx.load(part).graph for part in parts.glob("*.onnx")]
+        assert len(graphs) > 1, "the plan cuts nothing"
+        for graph in graphs:
+            types = [node.op_type for node in graph.node]
+            if "Conv" not in types and "Gemm" not in types:
+                continue
+            assert "QuantizeLinear" in types and "DequantizeLinear" in types, types
+            assert any(weight.data_type == onnx.TensorProto.INT8 and len(weight.dims) > 1 for weight in graph.initializer), types
 
 
 def main():

@@ -76,6 +76,23 @@ def convolutional(path, opset, seed=1, batch=1):
     return make.save(path, [("image", FLOAT, [batch, 3, 16, 16])], [(result, FLOAT, [batch, 10])], opset)
 
 
+def quantized(path, opset=17):
+    """The convolutional model in int8, as ONNX Runtime's own tool makes it (QDQ)."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
+
+    class Samples(CalibrationDataReader):
+        def __init__(self):
+            random = np.random.default_rng(7)
+            self.left = [{"image": random.random((1, 3, 16, 16), dtype=np.float32)} for _ in range(8)]
+
+        def get_next(self):
+            return self.left.pop() if self.left else None
+
+    source = convolutional(path.with_name("real.onnx"), opset)
+    quantize_static(str(source), str(path), Samples(), quant_format=QuantFormat.QDQ)
+    return path
+
+
 def open_shape(path, opset=17, seed=2):
     return convolutional(path, opset, seed, batch="batch")
 
