@@ -1,4 +1,4 @@
-"""Methods beside each other: on one problem, and on all published ones.
+"""Compares methods on one problem, or on all published problems.
 
 A method is the name of a planner, a function from a problem to a placement or a plan, or a placement itself: a mapping
 from ops to devices, or the number of a device for each op. The value of a placement is that of the plan which it stands
@@ -144,7 +144,7 @@ class Bench:
     comparisons: Mapping[str, Comparison]  # by input
 
     def ratios(self) -> dict[str, dict[str, float]]:
-        """By method and input: its value over the best of all methods there. Inputs without a plan are left out."""
+        """The value of each method on each input over the best value of all methods; without inputs that have no plan."""
         found: dict[str, dict[str, float]] = {}
         for name, comparison in self.comparisons.items():
             best = comparison.plans[0].value

@@ -1,4 +1,4 @@
-"""The planner from Python: problems, plans, and what can be asked of them."""
+"""Problems, plans and planners: make a plan, check it, simulate it, explain it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Problem:
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> Problem:
-        """A problem from what a problem file holds, as Python dictionaries and lists."""
+        """Makes a problem from the content of a problem file, as Python dictionaries and lists."""
         return Problem(_native.Problem.parse(json.dumps(document), "document"))
 
     @staticmethod
@@ -120,7 +120,7 @@ class Problem:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """What a problem file of this problem holds."""
+        """Returns the content of a problem file for this problem."""
         document: dict[str, Any] = json.loads(self._native.text())
         return document
 
@@ -155,13 +155,13 @@ class Problem:
 
     @property
     def times(self) -> NDArray[np.float64]:
-        """Times, ops x devices; infinite where a device cannot run an op."""
+        """The time of each op on each device (ops x devices); infinite where the device cannot run the op."""
         return self._native.times
 
     def plan_for(self, placement: Mapping[str, str] | ArrayLike) -> Plan:
-        """The plan that a bare placement stands for: names of ops to names of devices, or one device index for each
-        op. For latency and total completion it is the schedule of a list scheduler, for throughput the stages, one
-        for each device. Raises ValueError where the placement breaks a rule."""
+        """Makes the plan of a bare placement: op names mapped to device names, or one device index for each op. For
+        latency and total completion a list scheduler adds the schedule. For throughput each device is a stage. Raises
+        ValueError if the placement breaks a rule."""
         if isinstance(placement, Mapping):
             index = {device: i for i, device in enumerate(self.device_names)}
             unknown = [device for device in placement.values() if device not in index]
@@ -180,8 +180,8 @@ class Problem:
 
 
 class Plan:
-    """What a planner answered. `status` is `optimal`, `feasible`, `infeasible` (proved) or `unknown`; the last two come
-    without a placement and with a `reason`."""
+    """The answer of a planner. `status` is `optimal`, `feasible`, `infeasible` (proved) or `unknown`. With the last two
+    there is no placement but a `reason`."""
 
     def __init__(self, problem: Problem, native: _native.Result) -> None:
         self.problem = problem
@@ -221,12 +221,12 @@ class Plan:
 
     @property
     def planner(self) -> str:
-        """Who made it."""
+        """The name of the planner that made the plan."""
         return self._result.planner
 
     @property
     def seconds(self) -> float:
-        """How long that took."""
+        """How many seconds planning took."""
         return self._result.seconds
 
     @property
@@ -236,7 +236,7 @@ class Plan:
 
     @property
     def notes(self) -> list[str]:
-        """What one should know beside the plan, in sentences."""
+        """Remarks of the planner, each a sentence."""
         return self._result.notes
 
     def _with_bound(self, bound: float, proof: str) -> Plan:
@@ -382,17 +382,17 @@ def _text(value: object) -> str:
 
 
 def check(plan: Plan) -> list[tuple[str, str]]:
-    """Everything that is wrong with a plan, as (code, sentence), from first principles; empty: it is valid."""
+    """Lists the rules that a plan breaks, as pairs (code, sentence). A valid plan gives an empty list."""
     return _native.check(plan.problem._native, plan._found())
 
 
 def simulate(plan: Plan) -> list[dict[str, Any]]:
-    """What each device does: ops, busy and idle time, time sending and receiving, resident and peak bytes."""
+    """Returns for each device its ops, busy and idle time, time sending and receiving, resident and peak bytes."""
     return _native.simulate(plan.problem._native, plan._found())
 
 
 def explain(plan: Plan, op: str | None = None) -> list[dict[str, Any]]:
-    """The critical path of a plan, step by step; or, for an op, what moving it to each other device would give."""
+    """Returns the critical path of a plan, step by step; for an op, the value after moving it to each device."""
     if op is None:
         return _native.critical_path(plan.problem._native, plan._found())
     return _native.moves(plan.problem._native, plan._found(), op)

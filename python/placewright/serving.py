@@ -50,28 +50,28 @@ class Server:
 
     @property
     def http(self) -> str:
-        """Where HTTP listens."""
+        """The address at which HTTP listens."""
         return self._addresses["http"]
 
     @property
     def grpc(self) -> str:
-        """Where gRPC listens."""
+        """The address at which gRPC listens."""
         return self._addresses["grpc"]
 
     @property
     def pid(self) -> int:
-        """The server's process."""
+        """The number of the server's process."""
         if self._process is None:
             raise RuntimeError("the server does not run")
         return self._process.pid
 
     @property
     def log(self) -> list[str]:
-        """What the server has said so far, line by line."""
+        """The lines that the server has printed so far."""
         return list(self._log)
 
     def start(self) -> Server:
-        """Starts the server; returns when its models are ready."""
+        """Starts the server and returns when its models are ready."""
         if self._process is not None:
             raise RuntimeError("the server runs already")
         pipe = subprocess.PIPE
@@ -102,7 +102,7 @@ class Server:
         raise RuntimeError(f"the server did not start: {last}")
 
     def stop(self) -> None:
-        """Takes no requests any more; returns when the accepted ones have been answered."""
+        """Refuses new requests, and returns when the accepted ones have been answered."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGTERM)
