@@ -144,7 +144,7 @@ class Bench:
     comparisons: Mapping[str, Comparison]  # by input
 
     def ratios(self) -> dict[str, dict[str, float]]:
-        """The value of each method on each input over the best value of all methods; without inputs that have no plan."""
+        """The value of each method on each input over the best of all methods; inputs without a plan are left out."""
         found: dict[str, dict[str, float]] = {}
         for name, comparison in self.comparisons.items():
             best = comparison.plans[0].value
