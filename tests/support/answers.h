@@ -23,8 +23,8 @@ struct Asked {
   std::map<std::string, std::uint64_t> answers;  // by planner
 };
 
-// Every planner that fits, long ones for some seeds only. Budgets, threads and starts are drawn from
-// `seed`. `interrupted` may be set meanwhile.
+// Every planner that fits, long ones for some seeds only. Budgets, threads and starts are drawn
+// from `seed`. `interrupted` may be set meanwhile.
 Asked ask_all(const Problem& problem, std::uint64_t seed,
               const std::atomic<bool>* interrupted = nullptr);
 
