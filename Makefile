@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 FORMATTED = $(shell find src include tests bench fuzz examples python cmake -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check soak serving-soak fleet-tests format lint docs clean
+.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check soak serving-soak fleet-tests coverage mutants format lint docs clean
 .NOTPARALLEL:
 
 build: setup
@@ -29,6 +29,7 @@ wheel:
 # have passed.
 test: setup formatted tidied tested-release tested-asan tested-tsan tested-fuzz
 
+# `make tested-clang` does the same with another compiler (scripts/setup trust).
 tested-%:
 	cmake --preset $* --log-level=WARNING
 	cmake --build --preset $* -j $(JOBS)
@@ -82,6 +83,23 @@ fleet-tests: build
 	  $$(grep -E "^(numpy|openvino|pytest)==" scripts/constraints.txt); }
 	@PLACEWRIGHT_NATIVE=build/release/python/placewright PLACEWRIGHT_PROGRAM=$(CURDIR)/build/placewright \
 	  build/ray/bin/python -m pytest -q -s -p no:cacheprovider tests/python/test_fleet.py
+
+# The lines and branches of src/ that the tests run: `make coverage ONLY=quick` for the quick ones.
+coverage: setup
+	@scripts/setup trust
+	cmake --preset coverage --log-level=WARNING
+	cmake --build --preset coverage -j $(JOBS)
+	@scripts/coverage --jobs $(JOBS) --only "$(ONLY)" --json build/coverage.json
+	@scripts/trust-page build/coverage.json
+
+# Does a quick test notice each changed operator of the evaluators and the verifier, and each of
+# some faults as people make them? Takes hours on two cores: scripts/mutants has ways to take less.
+mutants: setup
+	@scripts/setup trust
+	@scripts/mutants build --jobs $(JOBS)
+	@scripts/mutants faults --jobs $(JOBS) --json build/faults.json
+	@scripts/mutants run --jobs $(JOBS) --json build/mutants.json
+	@scripts/trust-page build/faults.json build/mutants.json
 
 format: setup
 	@clang-format -i $(FORMATTED)
