@@ -19,7 +19,11 @@
 namespace placewright::testing {
 namespace {
 
+#ifdef PLACEWRIGHT_SANITIZED
+constexpr Extent kQuick{.every = 12, .steps = 300};
+#else
 constexpr Extent kQuick{.every = 4, .steps = 1000};
+#endif
 
 class Planners : public ::testing::TestWithParam<PlannerCase> {};
 
