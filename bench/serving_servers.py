@@ -128,7 +128,8 @@ class OverGrpc:
             json.dump(self.order | order, file)
             file.flush()
             try:
-                done = subprocess.run([self.options.client, file.name], capture_output=True, text=True, timeout=seconds, check=False)
+                done = subprocess.run([self.options.client, file.name], capture_output=True, text=True, timeout=seconds, check=False,
+                                      start_new_session=True)  # as the servers: the kernel shares out cores by session
             except subprocess.TimeoutExpired as error:
                 raise Failure(f"did not answer all requests within {seconds:.0f} s") from error
         if done.returncode:

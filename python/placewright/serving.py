@@ -15,6 +15,7 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from types import TracebackType
+from typing import Literal
 
 from placewright.fleets import Fleet, deploy
 from placewright.libraries import program_path
@@ -22,13 +23,16 @@ from placewright.libraries import program_path
 __all__ = ["Fleet", "Server", "deploy"]
 
 Value = str | int | float
+Options = Mapping[str, Value | bool | Sequence[str] | Mapping[str, Value] | None]
 
 
 class Server:
     """Served models. `http` and `grpc` are the addresses, "HOST:PORT"; port 0, the default, is a free one.
 
-    Every other option of `placewright serve` is a keyword: `late="serve"`, `queue=100`, or with a value for each
-    model `objective={"squeezenet": "10ms"}`. A RuntimeError says why a server did not start.
+    The other keywords are the options of `placewright serve`; None leaves the program's default. Objectives,
+    priorities, weights and queues are one value for all models, or a value for each:
+    `objective={"squeezenet": "10ms"}`. Options that are not listed here are given to the program as they are.
+    A RuntimeError says why a server did not start.
     """
 
     def __init__(
@@ -39,10 +43,49 @@ class Server:
         grpc: str = "127.0.0.1:0",
         program: str | os.PathLike[str] | None = None,
         start_timeout: float = 300,
-        **options: Value | bool | Sequence[str] | Mapping[str, Value],
+        folder: str | None = None,
+        shape: str | Sequence[str] | None = None,
+        precision: Literal["default", "f32", "bf16", "f16"] | None = None,
+        policy: Literal["normalised", "srpt", "arrival", "together"] | None = None,
+        late: Literal["refuse", "serve"] | None = None,
+        ageing: float | None = None,
+        share: float | None = None,
+        objective: str | Mapping[str, str] | None = None,
+        priority: int | Mapping[str, int] | None = None,
+        weight: float | Mapping[str, float] | None = None,
+        queue: int | Mapping[str, int] | None = None,
+        token: str | None = None,
+        tls_certificate: str | None = None,
+        tls_key: str | None = None,
+        tls_clients: str | None = None,
+        insecure: bool = False,
+        largest_body: float | None = None,
+        connections: int | None = None,
+        **options: Value | bool | Sequence[str] | Mapping[str, Value] | None,
     ) -> None:
+        given: Options = {
+            "folder": folder,
+            "shape": shape,
+            "precision": precision,
+            "policy": policy,
+            "late": late,
+            "ageing": ageing,
+            "share": share,
+            "objective": objective,
+            "priority": priority,
+            "weight": weight,
+            "queue": queue,
+            "token": token,
+            "tls_certificate": tls_certificate,
+            "tls_key": tls_key,
+            "tls_clients": tls_clients,
+            "insecure": insecure,
+            "largest_body": largest_body,
+            "connections": connections,
+            **options,
+        }
         self._command = [program_path(program), "serve", *(os.fspath(model) for model in models)]
-        self._command += ["--http", http, "--grpc", grpc, *_flags(options)]
+        self._command += ["--http", http, "--grpc", grpc, *_flags(given)]
         self._start_timeout = start_timeout
         self._process: subprocess.Popen[str] | None = None
         self._addresses: dict[str, str] = {}
@@ -98,8 +141,8 @@ class Server:
         code = process.wait()
         self._reader.join(timeout=5)
         self._process = None
-        last = self._log[-1] if self._log else f"it ended with {code}"
-        raise RuntimeError(f"the server did not start: {last}")
+        told = [line for line in self._log if "error:" in line] or self._log or [f"it ended with {code}"]
+        raise RuntimeError(f"the server did not start: {told[-1]}")
 
     def stop(self) -> None:
         """Refuses new requests, and returns when the accepted ones have been answered."""
@@ -123,10 +166,12 @@ class Server:
         self._log.extend(line.rstrip("\n") for line in process.stderr)
 
 
-def _flags(options: Mapping[str, Value | bool | Sequence[str] | Mapping[str, Value]]) -> list[str]:
+def _flags(options: Options) -> list[str]:
     flags: list[str] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
+        if value is None:
+            continue
         if isinstance(value, bool):
             flags += [flag] if value else []
         elif isinstance(value, str | int | float):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import os
 import queue
@@ -320,6 +321,25 @@ def test_a_signal_is_heard_while_models_are_loaded(tmp_path: Path, monkeypatch: 
         assert process.returncode == 0
         assert "ready" not in printed
         assert said.splitlines()[-1].endswith("all accepted requests have been answered")
+
+
+def test_keywords_are_options_of_the_program() -> None:
+    text = subprocess.run([PROGRAM, "serve", "--help"], capture_output=True, text=True, check=True).stdout
+    options = {line.split()[0].removeprefix("--") for line in text.splitlines() if line.lstrip().startswith("--")}
+    parameters = inspect.signature(placewright.Server.__init__).parameters
+    keywords = {
+        name.replace("_", "-") for name, each in parameters.items() if each.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    assert keywords - options == {"program", "start-timeout"}
+
+
+def test_options_reach_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    limits = {"objective": {MODEL: "20s"}, "queue": 5, "largest_body": 0.001, "policy": "arrival"}
+    with placewright.Server([made(tmp_path)], grpc="none", insecure=True, **limits) as server:
+        assert status(server, f"v2/models/{MODEL}/infer", b" " * 2_000)[0] == 413
+    with pytest.raises(RuntimeError, match="--nonsense"):
+        placewright.Server([tmp_path / f"{MODEL}.xml"], nonsense=1).start()
 
 
 def test_what_cannot_start_says_why(tmp_path: Path, server: placewright.Server) -> None:
