@@ -352,6 +352,8 @@ test('no number is without a unit or the words "as stated"', async () => {
   assert.match(await text(page, '#headline'), /Latency[\d.]+ as stated.*Lower bound[\d.]+ as stated.*Best single device[\d.]+ as stated/);
   assert.match(await text(page, '#story'), /critical path, [\d.]+ as stated/);
   assert.match(await text(page, '#compare-section'), /Value, as stated/);
+  assert.match(await text(page, '#graph-section'), /^Graph \(times as stated\)/);
+  assert.ok(!(await written(page, 'graph')).some(({ shown }) => shown.includes('as stated')));
   assert.ok((await written(page, 'timeline')).some(({ shown }) => shown === 'as stated'));
   await find(page, 'transformer.h.5.attn/Softmax');
   assert.match(await text(page, '#details'), /Runs[\d.]+ to [\d.]+ as stated.*Time, as stated/);

@@ -1,7 +1,7 @@
 // The labels of cut edges: what each moves. Labels that would cover each other become one, which
 // counts its edges. None covers a box: what has no room is shown under the pointer.
 
-import { bytesText, plural, timeText } from './format';
+import { bytesText, plural, timeText, timeUnderTitle } from './format';
 import { pointsOf, type Edge } from './graph_edges';
 
 export interface Label {
@@ -20,14 +20,16 @@ const MARGIN = 6; // between labels
 const PLACES = [0.5, 0.35, 0.65, 0.2, 0.8];
 
 // What edges move between devices: "64 KiB · 0.0121 ms".
-export function movedText(edges: Edge[], unit: string): string {
+export function movedText(edges: Edge[], unit: string, timeOf = timeText): string {
   const bytes = edges.reduce((sum, edge) => sum + edge.cutBytes, 0);
   const time = edges.reduce((sum, edge) => sum + edge.cutTime, 0);
-  return [bytes > 0 ? bytesText(bytes) : '', time > 0 ? timeText(time, unit, 3) : ''].filter(Boolean).join(' · ');
+  return [bytes > 0 ? bytesText(bytes) : '', time > 0 ? timeOf(time, unit, 3) : ''].filter(Boolean).join(' · ');
 }
 
+// The title of the graph says once that times are as stated.
 function textOf(edges: Edge[], unit: string): string {
-  return edges.length > 1 ? `${plural(edges.length, 'edge')} · ${movedText(edges, unit)}` : movedText(edges, unit);
+  const moved = movedText(edges, unit, timeUnderTitle);
+  return edges.length > 1 ? `${plural(edges.length, 'edge')} · ${moved}` : moved;
 }
 
 const apart = (a: Rectangle, b: Rectangle) =>

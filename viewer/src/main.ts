@@ -131,7 +131,7 @@ function build() {
     new Headline(state).element,
     h('main', {},
       h('div', { class: 'work' },
-        section('graph-section', 'Graph', graphTools(state, graph),
+        section('graph-section', problem.unit === 'none' ? 'Graph (times as stated)' : 'Graph', graphTools(state, graph),
                 h('div', { class: 'plan-columns' },
                   h('div', { class: 'plan-column' }, beside.graphCaption, graph.element, graph.summary), beside.graph),
                 legendOf(state)),
