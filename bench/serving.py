@@ -24,6 +24,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import statistics
 import sys
 import time
@@ -31,7 +32,7 @@ import time
 from defaults import model_of
 from pages import Program, fill
 from serving_page import page_parts
-from serving_servers import PEERS, ROOT, SERVERS, BenchModel, Failure
+from serving_servers import OPENVINO, PEERS, ROOT, SERVERS, BenchModel, Failure, Peer
 
 THREE = {"squeezenet": 6, "resnet50": 3, "inceptionv4": 1}
 LOADS = [0.85, 0.8, 0.6]
@@ -173,6 +174,7 @@ class Bench:
     def mixes(self):
         everything = {name: self.model(name) for name in POOL}
         mixes = [random_mix(everything, number, self.options) for number in range(MIXES)]
+        self.kept["mixes"] = [{"models": [model.name for model in models], "load": load} for models, _, load in mixes]
         for number, (models, arrivals, _) in enumerate(mixes):
             self.each_server(["serve", "together"], models, {f"mix-{number}": self.replay(models, arrivals)})
         # These take no notice of models that nobody asks for: one start for all mixes.
@@ -182,8 +184,6 @@ class Bench:
             there = [order.index(model) for model in models]
             rows[f"mix-{number}"] = self.replay(order, [(moment, there[model]) for moment, model in arrivals])
         self.each_server(["openvino", "triton", "mlserver", "ray"], order, rows)
-        self.kept["mixes"] = [{"models": [model.name for model in models], "load": load} for models, _, load in mixes]
-        self.save()
 
 
 def own_time(path):
@@ -254,6 +254,13 @@ def summary(models, met):
     return found
 
 
+def machine():
+    """What the figures depend on, in a sentence."""
+    found = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    packages = [server.packages.split()[0].replace("==", " ") for server in SERVERS.values() if isinstance(server, Peer)]
+    return f"{len(os.sched_getaffinity(0))} cores of {found[1] if found else 'this machine'}; openvino {OPENVINO}, {', '.join(packages)}"
+
+
 def percentile(values, share):
     return sorted(values)[math.ceil(share * len(values)) - 1] if values else None
 
@@ -269,7 +276,7 @@ def options_of(arguments):
     parser.add_argument("--only", type=lambda text: text.split(","), default=PARTS, metavar="PART,…", help="of " + ", ".join(PARTS))
     parser.add_argument("--servers", type=lambda text: text.split(","), default=list(SERVERS), metavar="SERVER,…", help="of " + ", ".join(SERVERS))
     parser.add_argument("--requests", type=int, default=3000, help="of the three models, at each load")
-    parser.add_argument("--seconds", type=float, default=4, help="of each closed loop and each mix")
+    parser.add_argument("--seconds", type=float, default=3, help="of each closed loop and each mix")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--install", action="store_true", help="make the environments and models, and measure nothing")
     options = parser.parse_args(arguments)
@@ -301,6 +308,8 @@ def main(arguments):
     for part in PARTS:
         if part in options.only:
             getattr(bench, part)()
+    bench.kept["machine"] = machine()
+    bench.save()
     text = page_parts(bench.kept, {name: server.title for name, server in SERVERS.items()})
     for name, tables in text.items():
         print(f"{tables}\n")

@@ -124,6 +124,7 @@ def page_parts(kept, titles):
     page = Page(kept, titles)
     models = [[name, number(own, "{:.2f}")] for name, own in sorted(kept["own"].items(), key=lambda each: each[1])]
     return {
+        "machine": kept.get("machine", "Not measured yet") + ".\n",
         "high load": page.load_table("three-0.85"),
         "low load": page.load_table("three-0.6"),
         "objectives": page.objectives("three-0.8"),

@@ -15,6 +15,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include "formats/input_error.h"
 #include "formats/printable.h"
@@ -67,6 +68,8 @@ void load_until(const std::stop_token& stop, ModelService& service, bool watch) 
 
 int run(const std::string& path) {
   const ServerSettings settings = parse_settings(read_whole(path));
+  // Threads share one heap: with a heap for each, models that are loaded again leave holes in all.
+  mallopt(M_ARENA_MAX, 1);
   // Every thread inherits the mask, and only this one takes the signals.
   sigset_t signals;
   sigemptyset(&signals);
