@@ -42,6 +42,13 @@ if(Protobuf_FOUND AND Protobuf_PROTOC_EXECUTABLE AND OPENSSL_FOUND AND gRPC_FOUN
   target_link_libraries(placewright_server PRIVATE
     placewright::placewright placewright_protocol placewright_compile_options nlohmann_json::nlohmann_json
     "${HTTPLIB_LIBRARY}" OpenSSL::SSL OpenSSL::Crypto)
+
+  # What the server costs beside its models is measured with this.
+  if(PLACEWRIGHT_BENCH)
+    add_executable(serving_load "${PROJECT_SOURCE_DIR}/bench/serving_load.cpp")
+    target_link_libraries(serving_load PRIVATE
+      placewright::placewright placewright_protocol placewright_compile_options)
+  endif()
 else()
   message(STATUS "gRPC or the HTTP library was not found: `placewright serve` can only simulate (scripts/setup serving)")
 endif()

@@ -43,6 +43,7 @@ class Server:
         grpc: str = "127.0.0.1:0",
         program: str | os.PathLike[str] | None = None,
         start_timeout: float = 300,
+        config: str | None = None,
         folder: str | None = None,
         shape: str | Sequence[str] | None = None,
         precision: Literal["default", "f32", "bf16", "f16"] | None = None,
@@ -61,9 +62,12 @@ class Server:
         insecure: bool = False,
         largest_body: float | None = None,
         connections: int | None = None,
+        memory: float | None = None,
+        log: Literal["text", "json"] | None = None,
         **options: Value | bool | Sequence[str] | Mapping[str, Value] | None,
     ) -> None:
         given: Options = {
+            "config": config,
             "folder": folder,
             "shape": shape,
             "precision": precision,
@@ -82,6 +86,8 @@ class Server:
             "insecure": insecure,
             "largest_body": largest_body,
             "connections": connections,
+            "memory": memory,
+            "log": log,
             **options,
         }
         self._command = [program_path(program), "serve", *(os.fspath(model) for model in models)]

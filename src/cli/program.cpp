@@ -64,6 +64,7 @@ void build_command_line(CLI::App& program, Action& action) {
   add_affinity(program, action);
   add_online(program, action);
   add_serve(program, action);
+  add_top(program, action);
   add_fleet(program, action);
   add_import(program, action);
   add_devices(program, action);

@@ -2,6 +2,7 @@
 
 #include "cli/number_option.h"
 #include "cli/repeated_option.h"
+#include "cli/serve_config.h"
 #include "cli/serve_simulation.h"
 #include "cli/serve_start.h"
 #include "cli/verbs.h"
@@ -12,18 +13,24 @@ namespace {
 constexpr const char* kExamples =
     "Examples:\n"
     "  placewright serve squeezenet.xml resnet50.xml\n"
+    "  placewright serve --config serve.json\n"
     "  placewright serve --folder models --grpc 0.0.0.0:8001 --token token.txt --objective 50ms\n"
     "  placewright serve squeezenet.json resnet50.json --rate squeezenet=60 --rate resnet50=30\n"
     "  placewright serve --simulate arrivals.json --objective 50ms --chart load.svg";
 
 struct ServeOptions {
+  std::string config;
   ServeSimulationOptions simulation;
   ServeStartOptions start;
 };
 
 ExitCode serve(const ServeOptions& options) {
   const ServeSimulationOptions& simulation = options.simulation;
-  if (!simulation.trace.empty() || !simulation.rates.empty()) return simulate_serving(simulation);
+  if (!simulation.trace.empty() || !simulation.rates.empty()) {
+    ServeSimulationOptions measured = simulation;
+    measured.model = options.start.model;
+    return simulate_serving(measured);
+  }
   return start_serving(simulation.models, simulation.service, options.start);
 }
 
@@ -53,7 +60,17 @@ void add_serve(CLI::App& program, Action& action) {
               "Draw predicted latency against load into this SVG file");
   simulation.output.add_to(*verb);
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return serve(*options); }; });
+  verb->add_option("--config", options->config,
+                   "Read models and options from this JSON file; flags on the command line win")
+      ->type_name("FILE");
+  verb->callback([&action, options, verb] {
+    action = [options, verb] {
+      if (!options->config.empty()) {
+        apply_config(options->config, *verb, options->simulation, options->start);
+      }
+      return serve(*options);
+    };
+  });
 }
 
 }  // namespace placewright::cli

@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "backends/registry.h"
+#include "cli/model_problem.h"
 #include "cli/number_option.h"
 #include "cli/record_table.h"
 #include "cli/text.h"
@@ -17,6 +19,7 @@
 #include "problem/time_unit.h"
 #include "report/load_chart.h"
 #include "serving/load_sweep.h"
+#include "serving/model_loader.h"
 #include "serving/simulation.h"
 #include "serving/stated_models.h"
 
@@ -44,6 +47,16 @@ std::vector<ServedModel> models_from(const Problem& problem, const std::string& 
 std::vector<ServedModel> models_of_files(const ServeSimulationOptions& options) {
   if (options.models.empty())
     throw UsageError("--rate and --simulate need the files of the models");
+  const auto is_model = [](const std::string& path) { return backend_reading(path) != nullptr; };
+  if (std::ranges::all_of(options.models, is_model)) {
+    ServerSettings settings{.models = options.models, .shapes = options.model.shapes};
+    settings.precision = options.model.precision.value_or(Precision::by_default);
+    settings.cache = cache_folder();
+    return served_models(settings);
+  }
+  if (std::ranges::any_of(options.models, is_model)) {
+    throw UsageError("name model files, which are measured, or problem files, but not both");
+  }
   return models_from(read_catalogue(options.models, "", options.output), options.models.front());
 }
 

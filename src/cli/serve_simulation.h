@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/device_options.h"
 #include "cli/exit_code.h"
 #include "cli/output_options.h"
 #include "cli/serve_options.h"
@@ -17,6 +18,7 @@ struct ServeSimulationOptions {
   ServiceOptions service;
   std::string trace;               // empty: `rates`
   std::vector<std::string> rates;  // "MODEL=N" a second
+  ModelOptions model;              // of model files
   std::uint64_t requests = 20000;
   std::uint64_t seed = 1;
   std::string chart;

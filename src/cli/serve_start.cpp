@@ -12,6 +12,7 @@
 
 #include "backends/model_files.h"
 #include "backends/registry.h"
+#include "cli/choice_option.h"
 #include "cli/model_problem.h"
 #include "cli/number_option.h"
 #include "cli/repeated_option.h"
@@ -150,6 +151,10 @@ void ServeStartOptions::add_to(CLI::App& verb) {
              "Refuse requests with more than this many MB");
   add_number(verb, "--connections", connections, {1, 10000},
              "Accept at most this many HTTP connections");
+  add_number(
+      verb, "--memory", memory, {0, 1e9},
+      "Keep all models within this many MB (0: no limit); unload the one used least recently");
+  add_choice(verb, "--log", log, "Form of the log");
 }
 
 ExitCode start_serving(const std::vector<std::string>& models, const ServiceOptions& service,
@@ -184,6 +189,8 @@ ExitCode start_serving(const std::vector<std::string>& models, const ServiceOpti
   settings.share = service.scheduler.share;
   settings.largest_body = options.largest_body * 1e6;
   settings.connections = options.connections;
+  settings.memory = options.memory * 1e6;
+  settings.log = options.log;
   settings.classes = classes_of(service);
   require_guarded(settings, options.insecure);
   require_models(models, options.folder);
@@ -191,7 +198,8 @@ ExitCode start_serving(const std::vector<std::string>& models, const ServiceOpti
   const auto servers = plugin_files("PLACEWRIGHT_SERVER", "placewright-server");
   if (servers.empty()) {
     throw RuntimeError(
-        "placewright-server is not built; run 'scripts/setup serving' and build again");
+        "placewright-server is not beside the program: install libgrpc++-dev, "
+        "protobuf-compiler-grpc and libcpp-httplib-dev (scripts/setup serving), then build again");
   }
   const std::string program = servers.front().string();
   const std::string file = fmt::format("/proc/self/fd/{}", file_in_memory(settings_text(settings)));

@@ -11,6 +11,7 @@
 #include "cli/device_options.h"
 #include "cli/exit_code.h"
 #include "cli/serve_options.h"
+#include "serving/server_settings.h"
 
 namespace placewright::cli {
 
@@ -26,6 +27,8 @@ struct ServeStartOptions {
   bool insecure = false;
   double largest_body = 64;  // MB
   int connections = 64;
+  double memory = 0;  // MB; 0: any
+  LogForm log = LogForm::text;
 
   void add_to(CLI::App& verb);
 };

@@ -26,6 +26,7 @@ void add_export(CLI::App& program, Action& action);
 void add_affinity(CLI::App& program, Action& action);
 void add_online(CLI::App& program, Action& action);
 void add_serve(CLI::App& program, Action& action);
+void add_top(CLI::App& program, Action& action);
 void add_fleet(CLI::App& program, Action& action);
 void add_import(CLI::App& program, Action& action);
 void add_devices(CLI::App& program, Action& action);

@@ -87,8 +87,7 @@ class InferReactor final : public ServerUnaryReactor {
         Status given = status_of(answer);
         if (given.ok()) {
           given = attempted([&] {
-            fill_response(response, version.model->graph(), shared->call, version.version,
-                          answer.outputs);
+            fill_response(response, version.graph, shared->call, version.version, answer.outputs);
           });
         }
         Finish(given);
@@ -161,7 +160,7 @@ class Protocol final : public inference::GRPCInferenceService::CallbackService {
                                     inference::ModelMetadataResponse* response) override {
     return answer(*context, [&] {
       const auto version = service_.find(request->name(), request->version());
-      const ModelGraph& graph = version->model->graph();
+      const ModelGraph& graph = version->graph;
       response->set_name(version->name);
       for (const std::string& each : service_.versions(version->name)) {
         response->add_versions(each);
@@ -249,6 +248,11 @@ std::shared_ptr<grpc::ServerCredentials> credentials_of(const ServerSettings& se
   return grpc::SslServerCredentials(options);
 }
 
+// What requests may take while they are read; beyond it gRPC reads slower, and then refuses.
+double memory_for(const ServerSettings& settings) {
+  return std::max(256e6, 8 * settings.largest_body);
+}
+
 class GrpcFront final : public Front {
  public:
   GrpcFront(const ServerSettings& settings, ModelService& service)
@@ -258,6 +262,8 @@ class GrpcFront final : public Front {
     // Two servers on one port would share the clients by chance.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.SetMaxReceiveMessageSize(static_cast<int>(settings.largest_body));
+    builder.SetResourceQuota(
+        grpc::ResourceQuota("requests").Resize(static_cast<std::size_t>(memory_for(settings))));
     builder.RegisterService(&protocol_);
     server_ = builder.BuildAndStart();
     if (!server_ || port_ == 0) {

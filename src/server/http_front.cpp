@@ -118,9 +118,14 @@ class HttpFront final : public Front {
     server_->Get(".*", answer(&HttpFront::get));
     server_->Post(".*", [this](const httplib::Request& request, httplib::Response& response,
                                const httplib::ContentReader& reader) {
+      if (!may_enter(request, settings_)) return stranger(response);
       httplib::Request whole = request;
       if (read_body(whole, response, reader)) attempt(whole, response, &HttpFront::post);
     });
+  }
+
+  static void stranger(httplib::Response& response) {
+    set_error(response, kUnauthorized, "the token is missing or wrong");
   }
 
   // The library limits what a client states, not what comes in chunks or unpacked. What is beyond
@@ -152,12 +157,7 @@ class HttpFront final : public Front {
     if (!request.ranges.empty()) {
       return set_error(response, kBadRequest, "an answer has no ranges");
     }
-    const bool health = request.path.starts_with("/v2/health/");
-    if (!settings_.token.empty() && !health &&
-        !same_token(request.get_header_value("Authorization"), "Bearer " + settings_.token)) {
-      set_error(response, kUnauthorized, "the token is missing or wrong");
-      return;
-    }
+    if (!may_enter(request, settings_)) return stranger(response);
     try {
       (this->*handler)(request, response, words_of(request.path));
     } catch (const BadInference& error) {
@@ -171,11 +171,16 @@ class HttpFront final : public Front {
     }
   }
 
-  void get(const httplib::Request& /*request*/, httplib::Response& response, const Words& words) {
+  void get(const httplib::Request& request, httplib::Response& response, const Words& words) {
     if (words == Words{"metrics"}) {
       response.set_content(service_.metrics(), "text/plain; version=0.0.4");
     } else if (words == Words{"v2", "report"}) {
       response.set_content(report_text(service_.report()), "application/json");
+    } else if (words == Words{"v2", "trace"}) {
+      const bool one = request.has_param("id");
+      response.set_content(
+          service_.trace(one ? std::optional(request.get_param_value("id")) : std::nullopt),
+          "application/json");
     } else if (words == Words{"v2"}) {
       set_json(response, {{"name", kServerName},
                           {"version", PLACEWRIGHT_VERSION},
@@ -199,7 +204,7 @@ class HttpFront final : public Front {
     const auto version = named(words);
     if (!version) return set_error(response, kNotFound, "nothing is served at this path");
     if (ready) return set_json(response, {{"ready", true}});
-    const ModelGraph& graph = (*version)->model->graph();
+    const ModelGraph& graph = (*version)->graph;
     Json inputs = Json::array();
     for (const GraphInput& input : graph.inputs) {
       inputs.push_back(tensor_json(input.name, input.type));
@@ -278,8 +283,7 @@ class HttpFront final : public Front {
                            const InferenceCall& call, const InferenceAnswer& answer) {
     switch (answer.kind) {
       case AnswerKind::done: {
-        RestAnswer made =
-            rest_answer(version.model->graph(), call, version.version, answer.outputs);
+        RestAnswer made = rest_answer(version.graph, call, version.version, answer.outputs);
         if (made.header) {
           response.set_header("Inference-Header-Content-Length", std::to_string(*made.header));
         }

@@ -16,6 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/fronts.h"
+
 namespace placewright::server {
 namespace {
 
@@ -36,13 +38,15 @@ class Connection final : public httplib::Stream {
   }
   ~Connection() override {
     if (tls_ != nullptr && !broken_) SSL_shutdown(tls_);
-    if (too_large_ && !broken_) linger();
+    if ((too_large_ || leaves_body_) && !broken_) linger();
     ::shutdown(socket_, SHUT_RDWR);
     ::close(socket_);
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // What the client still sends is nobody's.
+  void leave_body() { leaves_body_ = true; }
   bool greet() {
     if (tls_ == nullptr) return true;
     SSL_set_fd(tls_, socket_);
@@ -179,6 +183,7 @@ class Connection final : public httplib::Stream {
   std::size_t largest_;
   bool broken_ = false;
   bool too_large_ = false;  // the request; it can be answered yet
+  bool leaves_body_ = false;
   short direction_ = 0;
   Clock::time_point since_;
   std::size_t bytes_ = 0;  // that moved in this direction since then
@@ -205,8 +210,8 @@ template <class Base>
 class LimitedServer final : public Base {
  public:
   template <class... Arguments>
-  explicit LimitedServer(std::size_t largest, Arguments... arguments)
-      : Base(arguments...), largest_(largest) {}
+  explicit LimitedServer(const ServerSettings& settings, Arguments... arguments)
+      : Base(arguments...), settings_(settings) {}
 
  private:
   bool process_and_close_socket(socket_t socket) override {
@@ -214,7 +219,7 @@ class LimitedServer final : public Base {
     if constexpr (std::is_same_v<Base, httplib::SSLServer>) {
       tls.reset(SSL_new(this->ssl_context()));
     }
-    Connection connection(socket, tls.get(), largest_);
+    Connection connection(socket, tls.get(), static_cast<std::size_t>(settings_.largest_body));
     served_socket = socket;
     if (!connection.greet()) return false;
     const auto open = [this] { return this->svr_sock_ != INVALID_SOCKET; };
@@ -222,7 +227,10 @@ class LimitedServer final : public Base {
     while (!last && connection.next_request(open)) {
       const auto look = [&](httplib::Request& request) {
         request.ssl = tls.get();
-        if (!is_ambiguous(request)) return;
+        // The body of a stranger is not read, so there is no next request.
+        const bool stranger = !may_enter(request, settings_);
+        if (stranger) connection.leave_body();
+        if (!stranger && !is_ambiguous(request)) return;
         request.headers.erase("Connection");
         request.set_header("Connection", "close");
         last = true;
@@ -233,10 +241,16 @@ class LimitedServer final : public Base {
     return true;
   }
 
-  std::size_t largest_;
+  const ServerSettings& settings_;
 };
 
 }  // namespace
+
+bool may_enter(const httplib::Request& request, const ServerSettings& settings) {
+  const bool open = settings.token.empty() ||
+                    (request.method == "GET" && request.path.starts_with("/v2/health/"));
+  return open || same_token(request.get_header_value("Authorization"), "Bearer " + settings.token);
+}
 
 bool client_has_left() {
   pollfd asked{.fd = served_socket, .events = POLLRDHUP, .revents = 0};
@@ -244,12 +258,11 @@ bool client_has_left() {
 }
 
 std::unique_ptr<httplib::Server> limited_http_server(const ServerSettings& settings) {
-  const auto largest = static_cast<std::size_t>(settings.largest_body);
   if (settings.certificate.empty()) {
-    return std::make_unique<LimitedServer<httplib::Server>>(largest);
+    return std::make_unique<LimitedServer<httplib::Server>>(settings);
   }
   auto server = std::make_unique<LimitedServer<httplib::SSLServer>>(
-      largest, settings.certificate.c_str(), settings.key.c_str(),
+      settings, settings.certificate.c_str(), settings.key.c_str(),
       settings.client_authority.empty() ? nullptr : settings.client_authority.c_str());
   if (!server->is_valid()) throw std::runtime_error("the certificate and the key cannot be used");
   return server;

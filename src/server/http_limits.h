@@ -17,4 +17,7 @@ std::unique_ptr<httplib::Server> limited_http_server(const ServerSettings& setti
 // Whether the client whose request this thread serves has closed its side.
 bool client_has_left();
 
+// Whether the request has the token, or needs none.
+bool may_enter(const httplib::Request& request, const ServerSettings& settings);
+
 }  // namespace placewright::server

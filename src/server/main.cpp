@@ -16,8 +16,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <nlohmann/json.hpp>
 
 #include "formats/input_error.h"
+#include "formats/json_text.h"
 #include "formats/printable.h"
 #include "formats/text_file.h"
 #include "server/fronts.h"
@@ -37,11 +39,20 @@ namespace {
 
 constexpr std::chrono::seconds kFarewell{10};
 
+std::atomic<LogForm> log_form{LogForm::text};
+
 void log_line(const std::string& line) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  fmt::print(stderr, "{:%Y-%m-%dT%H:%M:%S}Z {}\n", fmt::gmtime(std::time(nullptr)),
-             printable(line));
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const std::string moment = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(now),
+                                         now.time_since_epoch().count() % 1000);
+  if (log_form == LogForm::json) {
+    const nlohmann::ordered_json event{{"time", moment}, {"message", line}};
+    fmt::print(stderr, "{}\n", json_text(event, -1));
+  } else {
+    fmt::print(stderr, "{} {}\n", moment, printable(line));
+  }
 }
 
 // Loads the models; looks at their folder every now and then.
@@ -68,6 +79,7 @@ void load_until(const std::stop_token& stop, ModelService& service, bool watch) 
 
 int run(const std::string& path) {
   const ServerSettings settings = parse_settings(read_whole(path));
+  log_form = settings.log;
   // Threads share one heap: with a heap for each, models that are loaded again leave holes in all.
   mallopt(M_ARENA_MAX, 1);
   // Every thread inherits the mask, and only this one takes the signals.
@@ -93,7 +105,7 @@ int run(const std::string& path) {
     try {
       load_until(stop, service, !settings.folder.empty());
     } catch (const std::exception& error) {
-      log_line(fmt::format("the models cannot be found: {}", error.what()));
+      log_line(fmt::format("the models cannot be loaded: {}", error.what()));
       std::_Exit(4);
     }
     loading = false;

@@ -44,13 +44,14 @@ Engine::~Engine() {
 }
 
 ModelNumber Engine::add(std::shared_ptr<LoadedModel> model, const std::string& name,
-                        const ServiceClass& service) {
+                        const ServiceClass& service, std::shared_ptr<LatencyRecord> forecast) {
   const std::lock_guard lock(mutex_);
   const ModelCuts& cuts = model->cuts();
   const ServedModel served{
       .name = name, .whole = cuts.whole, .segments = cuts.times, .batches = {}, .service = service};
   const ModelNumber number = scheduler_.add(served);
-  models_.emplace(number, Entry{.model = std::move(model), .forecast = forecast_.add(served)});
+  forecast_.add(served, std::move(forecast));
+  models_.emplace(number, Entry{.model = std::move(model), .name = name});
   return number;
 }
 
@@ -139,9 +140,21 @@ void Engine::settle(RequestId id, AnswerKind kind, const std::string& message,
   const double moment = now();
   InferenceAnswer answer{.kind = kind, .message = message};
   answer.took = moment - pending.arrival;
+  note(id, pending, kind, moment);
   answer.waited = (pending.begin < 0 ? moment : pending.begin) - pending.arrival;
   told.push_back({std::move(pending), std::move(answer)});
   ++untold_;
+}
+
+void Engine::note(RequestId id, const Pending& pending, AnswerKind kind, double moment) {
+  const auto model = models_.find(pending.job.model);
+  trace_.add({.id = id,
+              .model = model == models_.end() ? "" : model->second.name,
+              .client_id = pending.job.client_id,
+              .answer = std::string(name_of(kind)),
+              .arrival = pending.arrival,
+              .begin = pending.begin < 0 ? moment : pending.begin,
+              .end = moment});
 }
 
 // Requests that wait and whose answer nobody wants any more.
@@ -205,7 +218,10 @@ void Engine::run_step(const Step& step, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const std::string failure = compute(*model, step, inputs);
   lock.lock();
-  const double took = (now() - begin) / (step.half ? 2 : 1);
+  const double end = now();
+  const double took = (end - begin) / (step.half ? 2 : 1);
+  trace_.add(
+      {scheduler_.model(step.model).name, step.requests, step.segment, step.half, begin, end});
   busy_ += took;
   models_.at(step.model).busy += took;
   running_.erase(step.requests.front());
@@ -254,8 +270,7 @@ Engine::ModelSnapshot Engine::snapshot(ModelNumber model) {
   forecast_.advance(now());
   return {.waiting = scheduler_.waiting(model),
           .waiting_bytes = scheduler_.waiting_bytes(model),
-          .busy_seconds = found->second.busy / 1000,
-          .forecast = found->second.forecast};
+          .busy_seconds = found->second.busy / 1000};
 }
 
 }  // namespace placewright

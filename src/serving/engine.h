@@ -21,10 +21,18 @@
 #include "serving/forecast.h"
 #include "serving/loaded_model.h"
 #include "serving/scheduler.h"
+#include "serving/service_trace.h"
 
 namespace placewright {
 
 enum class AnswerKind { done, refused, late, cancelled, failed };
+template <>
+inline constexpr auto kSpellings<AnswerKind> =
+    std::to_array<Spelling<AnswerKind>>({{AnswerKind::done, "done", ""},
+                                         {AnswerKind::refused, "refused", ""},
+                                         {AnswerKind::late, "late", ""},
+                                         {AnswerKind::cancelled, "cancelled", ""},
+                                         {AnswerKind::failed, "failed", ""}});
 
 struct InferenceAnswer {
   AnswerKind kind = AnswerKind::done;
@@ -38,6 +46,7 @@ struct InferenceAnswer {
 struct InferenceJob {
   ModelNumber model = 0;
   RequestInputs inputs;
+  std::string client_id = {};           // what the client calls the request
   std::optional<double> deadline = {};  // milliseconds from now; then nobody wants the answer
   // Called once, by any thread, and not for long. The inputs must stay until then.
   std::function<void(const InferenceAnswer& answer)> tell;
@@ -61,8 +70,10 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // `forecast`: of what the latencies of its requests should be.
   ModelNumber add(std::shared_ptr<LoadedModel> model, const std::string& name,
-                  const ServiceClass& service);
+                  const ServiceClass& service,
+                  std::shared_ptr<LatencyRecord> forecast = std::make_shared<LatencyRecord>());
   // The model takes no requests any more; those that it has are answered.
   void remove(ModelNumber model);
 
@@ -91,9 +102,9 @@ class Engine {
     std::size_t waiting = 0;
     double waiting_bytes = 0;
     double busy_seconds = 0;
-    std::shared_ptr<const LatencyRecord> forecast;
   };
   [[nodiscard]] ModelSnapshot snapshot(ModelNumber model);
+  [[nodiscard]] const ServiceTrace& trace() const { return trace_; }
 
  private:
   struct Pending {
@@ -105,7 +116,7 @@ class Engine {
   // A model that is served, or has requests.
   struct Entry {
     std::shared_ptr<LoadedModel> model;
-    std::shared_ptr<const LatencyRecord> forecast;
+    std::string name;
     double busy = 0;  // milliseconds
   };
   // An answer to give when the lock is free.
@@ -120,6 +131,7 @@ class Engine {
   // Of the requests that begin with this step, or of none.
   std::vector<const RequestInputs*> inputs_of(const Step& step);
   void accept(RequestId id, InferenceJob job, std::optional<double> deadline, double moment);
+  void note(RequestId id, const Pending& pending, AnswerKind kind, double moment);
   void settle(RequestId id, AnswerKind kind, const std::string& message, std::vector<Told>& told);
   // The memory of a model that has been removed, once it has no requests.
   void let_go(ModelNumber model);
@@ -138,6 +150,7 @@ class Engine {
   std::set<std::pair<double, RequestId>> expiring_;  // by deadline
   std::size_t untold_ = 0;                           // settled, and their clients are not told yet
   EngineCounts counts_;
+  ServiceTrace trace_;
   double busy_ = 0;
   std::map<RequestId, RunningModel> running_;  // by the first request of the step
   bool draining_ = false;

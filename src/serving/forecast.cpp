@@ -2,10 +2,8 @@
 
 namespace placewright {
 
-std::shared_ptr<const LatencyRecord> ServiceForecast::add(const ServedModel& model) {
-  const auto latency = std::make_shared<LatencyRecord>();
-  latencies_.emplace(service_.add(model), latency);
-  return latency;
+void ServiceForecast::add(const ServedModel& model, std::shared_ptr<LatencyRecord> latency) {
+  latencies_.emplace(service_.add(model), std::move(latency));
 }
 
 void ServiceForecast::remove(ModelNumber model) {

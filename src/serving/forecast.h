@@ -21,7 +21,8 @@ class ServiceForecast {
   explicit ServiceForecast(const SchedulerOptions& options) : service_(options) {}
 
   // Models in the same order as the scheduler has them, so that they have the same numbers.
-  std::shared_ptr<const LatencyRecord> add(const ServedModel& model);
+  // Its latencies go to the record.
+  void add(const ServedModel& model, std::shared_ptr<LatencyRecord> latency);
   void remove(ModelNumber model);
   // `real`: the number that the request has in the service that is forecast; 0: it was refused.
   void submit(RequestId real, const NewRequest& request, double now);

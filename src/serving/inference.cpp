@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/part_inputs.h"
-
 namespace placewright {
 namespace {
 

@@ -7,17 +7,21 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include "backends/model_files.h"
 #include "serving/engine.h"
 #include "serving/inference.h"
 #include "serving/model_folder.h"
+#include "serving/model_loader.h"
 #include "serving/server_settings.h"
 #include "serving/service_report.h"
 
@@ -29,15 +33,44 @@ class UnknownModel : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A version of a model, while it is served.
-struct ServedVersion {
+// A model in memory.
+struct Residence {
+  ModelNumber number = 0;
+  std::shared_ptr<LoadedModel> model;  // nullptr: it is not there
+};
+
+// A version of a model, while it is served. It may be out of memory until somebody asks for it.
+class ServedVersion {
+ public:
   std::string name;
   std::string version;
   std::string path;
-  ModelNumber number = 0;
-  std::shared_ptr<LoadedModel> model;
+  // Of the first time that it was loaded; they do not change while it is served.
+  ModelGraph graph;
+  ModelCuts cuts;
+  std::atomic<double> memory{0};  // bytes, where it has been loaded
+  std::atomic<std::uint64_t> last_use{0};
   LatencyRecord latency;
+  std::shared_ptr<LatencyRecord> forecast;
   std::array<std::atomic<std::uint64_t>, 5> answers{};  // by AnswerKind
+
+  [[nodiscard]] bool resident() const { return residence().model != nullptr; }
+  [[nodiscard]] Residence residence() const {
+    const std::lock_guard lock(mutex_);
+    return residence_;
+  }
+  void set_residence(Residence residence) {
+    const std::lock_guard lock(mutex_);
+    residence_ = std::move(residence);
+  }
+  Residence take_residence() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(residence_, {});
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Residence residence_;
 };
 
 struct ModelState {
@@ -82,26 +115,42 @@ class ModelService {
   [[nodiscard]] ServiceReport report();
   // The same and the histograms, for Prometheus.
   [[nodiscard]] std::string metrics();
+  // The last requests as a timeline (service_trace.h).
+  [[nodiscard]] std::string trace(const std::optional<std::string>& client_id) const {
+    return engine_.trace().text(client_id);
+  }
 
  private:
+  // A request for a model that is not in memory.
+  struct WaitingCall {
+    std::shared_ptr<ServedVersion> version;
+    const InferenceCall* call = nullptr;
+    Tell tell;
+    Clock::time_point since;
+  };
+
   [[nodiscard]] std::vector<FoundModel> found() const;
   void serve(const FoundModel& found);
   [[nodiscard]] std::vector<std::shared_ptr<ServedVersion>> all_served() const;
   [[nodiscard]] ModelReport report_of(ServedVersion& version);
   void publish(std::shared_ptr<ServedVersion> version);
-  void end(const ServedVersion& version);
+  void end(ServedVersion& version);
   void retire(const std::string& name, const std::string& version);
-  [[nodiscard]] ModelFile file_of(const FoundModel& found) const;
-  [[nodiscard]] std::shared_ptr<LoadedModel> loaded(const FoundModel& found) const;
-  [[nodiscard]] ModelCuts cuts_of(const NeuralModel& model, const Runtime& runtime,
-                                  const ModelFile& file) const;
-  [[nodiscard]] double quantum_with(double whole) const;
+  [[nodiscard]] std::vector<double> own_times_beside(const std::string& name) const;
+  void bring_in(ServedVersion& version);
+  void make_room(const ServedVersion& wanted, double bytes);
+  static void count(ServedVersion& version, const InferenceAnswer& answer, const Tell& tell);
+  void wait_for_model(WaitingCall call);
+  static void refuse(const WaitingCall& call, const std::string& reason);
+  void bring_in_on_demand(const std::stop_token& stop);
+  void submit_when_resident(WaitingCall& call);
+  void answer_waiting();
   void say(const std::string& line) const { log_(line); }
 
   const Clock::time_point start_ = Clock::now();
   const ServerSettings settings_;
   Log log_;
-  Target target_;
+  ModelLoader loader_;
   mutable std::mutex loading_;  // one model at a time
   mutable std::mutex mutex_;    // of the maps
   std::map<std::string, std::map<long, std::shared_ptr<ServedVersion>>> served_;
@@ -110,7 +159,12 @@ class ModelService {
   std::map<std::string, bool> unloaded_;       // by name, on demand
   std::atomic<bool> loaded_{false};
   std::atomic<bool> draining_{false};
-  Engine engine_;  // last, so that it ends first
+  std::atomic<std::uint64_t> uses_{0};
+  std::condition_variable_any wanted_;
+  std::deque<WaitingCall> waiting_;  // for models that are not in memory
+  std::size_t bringing_ = 0;         // of these, for whom a model is being loaded
+  Engine engine_;
+  std::jthread bringer_;  // last, so that it ends first
 };
 
 }  // namespace placewright

@@ -36,6 +36,10 @@ struct ServedModel {
   // Of one request, uncut, on half of the cores while the other half computes too; 0: never run so.
   double on_half = 0;
   ServiceClass service = {};
+  // What receiving and answering a request costs beside, where it is known: on the cores, and until
+  // the client has the answer.
+  double front = 0;
+  double way = 0;
 
   [[nodiscard]] bool can_be_cut() const { return segments.size() > 1; }
 };

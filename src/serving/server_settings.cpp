@@ -31,6 +31,8 @@ inline constexpr auto kFields<ServerSettings> =
                optional("share", &ServerSettings::share),
                optional("largest_body", &ServerSettings::largest_body),
                optional("connections", &ServerSettings::connections),
+               optional("memory", &ServerSettings::memory),
+               optional("log", &ServerSettings::log),
                optional("classes", &ServerSettings::classes)};
 
 std::string settings_text(const ServerSettings& settings) {

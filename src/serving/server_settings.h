@@ -12,6 +12,12 @@
 
 namespace placewright {
 
+// How the server says what happens.
+enum class LogForm { text, json };
+template <>
+inline constexpr auto kSpellings<LogForm> = std::to_array<Spelling<LogForm>>(
+    {{LogForm::text, "text", "a sentence"}, {LogForm::json, "json", "an object in each line"}});
+
 // Of one model, by its name; the empty name stands for all models.
 struct ClassSetting {
   std::string model;
@@ -39,6 +45,8 @@ struct ServerSettings {
   double share = 0.1;
   double largest_body = 64e6;  // bytes
   int connections = 64;        // HTTP
+  double memory = 0;           // bytes that models may take together; 0: any
+  LogForm log = LogForm::text;
   std::vector<ClassSetting> classes;
 };
 

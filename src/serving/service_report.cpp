@@ -24,6 +24,7 @@ inline constexpr auto kFields<ModelReport> =
                required("waiting", &ModelReport::waiting),
                required("waiting_bytes", &ModelReport::waiting_bytes),
                required("busy_seconds", &ModelReport::busy_seconds),
+               required("memory", &ModelReport::memory),
                required("done", &ModelReport::done),
                required("refused", &ModelReport::refused),
                required("late", &ModelReport::late),

@@ -17,12 +17,13 @@ namespace placewright {
 struct ModelReport {
   std::string name;
   std::string version;
-  std::string state;  // "ready", or why not
+  std::string state;  // "ready", "unloaded" until a request comes, or why it is not served
   double own_time = 0;
   std::uint64_t segments = 1;
   std::uint64_t waiting = 0;  // requests
   double waiting_bytes = 0;
   double busy_seconds = 0;
+  double memory = 0;  // bytes that it took when it was loaded
   // Answers since it was loaded.
   std::uint64_t done = 0;
   std::uint64_t refused = 0;

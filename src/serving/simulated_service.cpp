@@ -30,9 +30,10 @@ void SimulatedService::end_step() {
   const auto first = std::ranges::min_element(running_, {}, &RunningStep::left);
   const Step step = std::move(first->step);
   running_.erase(first);
+  const double way = scheduler_.model(step.model).way;
   const Scheduler::Finished finished = scheduler_.finish(step, now_);
   const auto tell = [&](const std::vector<RequestId>& requests, RequestFate fate) {
-    for (const RequestId id : requests) ended_.push_back({id, step.model, fate, now_});
+    for (const RequestId id : requests) ended_.push_back({id, step.model, fate, now_ + way});
   };
   tell(finished.completed, RequestFate::complete);
   tell(finished.cancelled, RequestFate::cancelled);
@@ -40,7 +41,8 @@ void SimulatedService::end_step() {
 
 void SimulatedService::start_steps() {
   while (auto step = scheduler_.next(now_)) {
-    const double beside = step->last ? overhead_ * static_cast<double>(step->requests.size()) : 0;
+    const double each = overhead_ + scheduler_.model(step->model).front;
+    const double beside = step->last ? each * static_cast<double>(step->requests.size()) : 0;
     const double time = step->expected + beside;
     running_.push_back({std::move(*step), time});
   }

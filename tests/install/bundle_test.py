@@ -53,6 +53,20 @@ class BundleTest(unittest.TestCase):
         self.assertIn("cpu:0", out)
         self.assertEqual(loaded, [])
 
+    def test_models_are_served(self):
+        if not PROGRAM.with_name("placewright-server").exists():
+            self.skipTest("the server is not built")
+        subprocess.run([PROGRAM, "zoo", "make", "tiny-branches", "-o", self.folder, "-q"], check=True)
+        command = [self.folder / "placewright/placewright", "serve", self.folder / "tiny-branches.xml"]
+        command += ["--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={"XDG_CACHE_HOME": str(self.folder / "cache")}) as server:
+            said = [server.stdout.readline().split()[0] for _ in range(3)]
+            server.terminate()
+            rest = server.communicate(timeout=60)
+        self.assertEqual(said, ["http", "grpc", "ready"], rest)
+        self.assertEqual(server.returncode, 0, rest)
+
 
 if __name__ == "__main__":
     unittest.main()

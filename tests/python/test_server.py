@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import queue
+import shutil
 import signal
 import socket
 import subprocess
@@ -152,6 +153,58 @@ def test_predicted_latencies_stand_beside_measured_ones(server: placewright.Serv
     assert model["predicted"]["p50"] > 0
 
 
+def test_single_requests_can_be_traced(server: placewright.Server) -> None:
+    asked = client(server, tritonclient_http)
+    given, _ = random_input(tritonclient_http, asked)
+    asked.infer(MODEL, [given], request_id="traced")
+    asked.infer(MODEL, [given], request_id="another")
+    events = json.loads(status(server, "v2/trace?id=traced")[1])["traceEvents"]
+    ids = {event["args"]["client_id"] for event in events if event["ph"] == "b"}
+    assert ids == {"traced"}
+    [step] = [event for event in events if event["ph"] == "X"]
+    begin = min(event["ts"] for event in events if event["ph"] == "b")
+    end = max(event["ts"] for event in events if event["ph"] == "e")
+    assert begin <= step["ts"] <= step["ts"] + step["dur"] <= end
+    assert len(json.loads(status(server, "v2/trace")[1])["traceEvents"]) > len(events)
+
+
+def test_top_shows_what_the_server_does(server: placewright.Server) -> None:
+    def top(*arguments: str) -> str:
+        done = subprocess.run([PROGRAM, "top", *arguments], capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout
+
+    page = top(server.http, "--once")
+    assert "cores busy for" in page
+    assert MODEL in page
+    report = json.loads(top(server.http, "--once", "--json"))
+    assert report["models"][0]["name"] == MODEL
+    schema = Path(__file__).resolve().parents[2] / "docs/schema/serve-report.json"
+    pytest.importorskip("jsonschema").Draft202012Validator(json.loads(schema.read_text())).validate(report)
+    with subprocess.Popen([PROGRAM, "top", server.http, "--interval", "100ms"], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        while running.stdout.readline().count(b"cores busy") == 0:
+            pass
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+        assert running.returncode == 0
+    for address, sentence in (("127.0.0.1:1", "refused"), ("nothing", "expected HOST:PORT"), (server.grpc, "")):
+        failed = subprocess.run([PROGRAM, "top", address, "--once"], capture_output=True, text=True, timeout=60)
+        assert failed.returncode != 0
+        assert sentence in failed.stderr
+
+
+def test_model_files_are_simulated_as_they_would_be_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    model = str(made(tmp_path))
+    command = [PROGRAM, "serve", model, "--rate", "20", "--requests", "500", "--json"]
+    predicted = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout)
+    [own] = [served["own_time"] for served in predicted["served"]]
+    assert predicted["models"][0]["p50"] >= own
+    with placewright.Server([model]) as server:
+        [served] = json.loads(status(server, "v2/report")[1])["models"]
+        assert served["own_time"] == pytest.approx(own, rel=1e-3), "measured once for both"
+
+
 def test_a_reload_answers_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with placewright.Server([made(tmp_path)], queue=100_000) as server:
@@ -282,6 +335,93 @@ def test_a_folder_is_served_and_models_come_and_go(tmp_path: Path, monkeypatch: 
         for stranger in ("link", "..%2Foutside"):
             with pytest.raises(Exception, match="there is no model"):
                 asked.load_model(stranger)
+
+
+def test_models_beyond_the_memory_come_back_when_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    subprocess.run([PROGRAM, "zoo", "make", "squeezenet", "-o", tmp_path, "-q"], check=True)
+    names = ["first", "second"]
+    for name in names:
+        for ending in (".xml", ".bin"):
+            shutil.copy(tmp_path / f"squeezenet{ending}", tmp_path / f"{name}{ending}")
+    files = [tmp_path / f"{name}.xml" for name in names]
+    with placewright.Server(files, grpc="none"):
+        pass  # measures
+    with placewright.Server(files, grpc="none") as server:
+        taken = [model["memory"] / 1e6 for model in json.loads(status(server, "v2/report")[1])["models"]]
+    with placewright.Server(files, memory=max(taken) + min(taken) / 2) as server:
+        assert any("leaves the memory for 'second'" in line for line in server.log)
+        states = {model["name"]: model["state"] for model in json.loads(status(server, "v2/report")[1])["models"]}
+        assert states == {"first": "unloaded", "second": "ready"}
+        asked = client(server, tritonclient_grpc)
+        assert asked.is_model_ready("first")
+        given, output = input_of(asked, "first")
+        answers = [asked.infer(name, [given]).as_numpy(output) for name in names * 3]
+        assert all((answer == answers[0]).all() for answer in answers)
+        assert any("model 'first' version 1 is back" in line for line in server.log)
+
+
+def test_a_model_larger_than_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    subprocess.run([PROGRAM, "zoo", "make", "squeezenet", "-o", tmp_path, "-q"], check=True)
+    with pytest.raises(RuntimeError, match=r"takes [0-9]+ MB, and all models may take 1 MB \(--memory\)"):
+        placewright.Server([tmp_path / "squeezenet.xml"], memory=1).start()
+
+
+def test_a_configuration_says_what_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made(tmp_path)
+    (tmp_path / "token.txt").write_text("secret\n")
+    config = tmp_path / "serve.json"
+    settings: dict[str, Any] = {
+        "models": [{"path": f"{MODEL}.xml", "service": {"objective": 1e-3, "queue": 5}}],
+        "token": "token.txt",
+        "log": "json",
+        "http": "none",
+    }
+    config.write_text(json.dumps(settings))
+    with placewright.Server(config=str(config)) as server:
+        asked = client(server, tritonclient_http)  # the flag of the class counts more than the file
+        assert asked.is_server_live()
+        with pytest.raises(Exception, match="the token is missing or wrong"):
+            asked.get_model_metadata(MODEL)
+        grpc = client(server, tritonclient_grpc)
+        headers = {"authorization": "Bearer secret"}
+        metadata = grpc.get_model_metadata(MODEL, headers=headers, as_json=True)["inputs"][0]
+        given = tritonclient_grpc.InferInput(metadata["name"], [int(size) for size in metadata["shape"]], "FP32")
+        given.set_data_from_numpy(numpy.zeros(given.shape(), numpy.float32))
+        with pytest.raises(Exception, match="the answer would come after the deadline"):
+            grpc.infer(MODEL, [given], headers=headers)
+        assert all(set(json.loads(line)) == {"time", "message"} for line in server.log)
+    for change, sentence in (
+        ({"models": [{"path": "x.xml", "service": {"weight": 0}}]}, "models/0/service/weight: expected a number"),
+        ({"modells": []}, "modells: the key is not known"),
+        ({"policy": "fastest"}, "policy.*normalised"),
+        ({"models": [{"service": {}}]}, "path"),
+    ):
+        config.write_text(json.dumps(change))
+        with pytest.raises(RuntimeError, match=sentence):
+            placewright.Server(config=str(config)).start()
+
+
+def input_of(asked: Any, model: str) -> tuple[Any, str]:
+    metadata = asked.get_model_metadata(model, as_json=True)
+    tensor = metadata["inputs"][0]
+    given = tritonclient_grpc.InferInput(tensor["name"], [int(size) for size in tensor["shape"]], "FP32")
+    given.set_data_from_numpy(numpy.ones(given.shape(), numpy.float32))
+    return given, metadata["outputs"][0]["name"]
+
+
+def test_a_stranger_is_refused_before_the_body_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "token").write_text("secret\n")
+    with placewright.Server([made(tmp_path)], token=str(tmp_path / "token"), grpc="none") as server:
+        head = b"POST /v2/models/%s/infer HTTP/1.1\r\nContent-Length: 50000000\r\n\r\n" % MODEL.encode()
+        begin = time.monotonic()
+        assert bytes_until_the_end(server, head, drops=False).startswith(b"HTTP/1.1 401 ")
+        assert time.monotonic() - begin < 4, "nobody waits for the body"
 
 
 def test_a_token_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
