@@ -1,13 +1,16 @@
 #include "cli/program.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,35 +49,35 @@ constexpr const char* kExamples =
     "'placewright help VERB' explains a verb. Exit codes: 0 success, 1 the answer is no (no plan,\n"
     "not valid, not faster), 2 wrong usage, 3 bad input, 4 internal error.";
 
-void build_command_line(CLI::App& program, Action& action) {
+struct Verb {
+  std::string_view name;
+  void (*add)(CLI::App&, Action&);
+};
+
+constexpr auto kVerbs = std::to_array<Verb>({
+    {"plan", add_plan},         {"compare", add_compare},   {"check", add_check},
+    {"simulate", add_simulate}, {"run", add_run},           {"report", add_report},
+    {"explain", add_explain},   {"whatif", add_what_if},    {"export", add_export},
+    {"affinity", add_affinity}, {"online", add_online},     {"serve", add_serve},
+    {"top", add_top},           {"fleet", add_fleet},       {"import", add_import},
+    {"devices", add_devices},   {"profile", add_profile},   {"tune", add_tune},
+    {"train", add_train},       {"info", add_info},         {"generate", add_generate},
+    {"zoo", add_zoo},           {"planners", add_planners},
+});
+
+// The options of all verbs take longer to make than small problems to read, so only those of the
+// verb that the line begins with are made; of all where it begins with something else.
+void build_command_line(CLI::App& program, Action& action, std::span<const char* const> words) {
   program.set_version_flag("--version", "placewright " PLACEWRIGHT_VERSION);
   program.footer(kExamples);
   program.require_subcommand(1);
   program.get_formatter()->column_width(36);
   program.get_formatter()->label("SUBCOMMAND", "VERB");
-  add_plan(program, action);
-  add_compare(program, action);
-  add_check(program, action);
-  add_simulate(program, action);
-  add_run(program, action);
-  add_report(program, action);
-  add_explain(program, action);
-  add_what_if(program, action);
-  add_export(program, action);
-  add_affinity(program, action);
-  add_online(program, action);
-  add_serve(program, action);
-  add_top(program, action);
-  add_fleet(program, action);
-  add_import(program, action);
-  add_devices(program, action);
-  add_profile(program, action);
-  add_tune(program, action);
-  add_train(program, action);
-  add_info(program, action);
-  add_generate(program, action);
-  add_zoo(program, action);
-  add_planners(program, action);
+  const std::string_view first = words.empty() ? "" : words.front();
+  const auto chosen = std::ranges::find(kVerbs, first, &Verb::name);
+  if (chosen != kVerbs.end()) return chosen->add(program, action);
+  if (first == "--version" && words.size() == 1) return;
+  for (const Verb& verb : kVerbs) verb.add(program, action);
   for (CLI::App* verb : program.get_subcommands({})) verb->group("Verbs");
   // Hidden: for those who package the program.
   add_manual(program, action);
@@ -191,7 +194,8 @@ ExitCode run_action(const Action& action) {
 ExitCode run(int argc, char** argv) {
   CLI::App program(kDescription, "placewright");
   Action action;
-  build_command_line(program, action);
+  const std::span<const char* const> given(argv, static_cast<std::size_t>(argc));
+  build_command_line(program, action, given.subspan(std::min<std::size_t>(1, given.size())));
   if (argc < 2) {
     tell(program.help());
     return ExitCode::usage;

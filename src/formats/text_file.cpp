@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -237,15 +238,17 @@ Descriptor opened(const std::string& path, bool pipe_will_do) {
 // Hands what the descriptor gives to `take`, in pieces. Throws InputError.
 void read_pieces(const Descriptor& file, const std::string& name,
                  const std::function<void(std::string_view)>& take) {
-  std::string piece(std::size_t{1} << 20, '\0');
+  // Not cleared: most files are a small part of it.
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  const auto piece = std::make_unique_for_overwrite<char[]>(kPiece);
   for (;;) {
-    const ssize_t count = ::read(file.number(), piece.data(), piece.size());
+    const ssize_t count = ::read(file.number(), piece.get(), kPiece);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       throw InputError(name, "", fmt::format("cannot be read: {}", reason_of(errno)));
     }
     if (count == 0) return;
-    take(std::string_view(piece).substr(0, static_cast<std::size_t>(count)));
+    take(std::string_view(piece.get(), static_cast<std::size_t>(count)));
   }
 }
 
