@@ -1,6 +1,7 @@
 #include "verify/placement.h"
 
 #include <algorithm>
+#include <set>
 
 namespace placewright::verifying {
 namespace {
@@ -89,15 +90,13 @@ bool check_placement(const Problem& problem, const Placement& placement, Finding
 
 double resident_bytes(const Problem& problem, std::span<const OpId> ops) {
   double bytes = 0;
-  std::vector<WeightId> weights;
+  std::set<WeightId> counted;
   for (const OpId op : ops) {
     bytes += problem.op(op).memory;
-    const auto shared = problem.shared_weights(op);
-    weights.insert(weights.end(), shared.begin(), shared.end());
+    for (const WeightId weight : problem.shared_weights(op)) {
+      if (counted.insert(weight).second) bytes += problem.shared_weight_bytes(weight);
+    }
   }
-  std::sort(weights.begin(), weights.end());
-  weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
-  for (const WeightId weight : weights) bytes += problem.shared_weight_bytes(weight);
   return bytes;
 }
 
