@@ -193,12 +193,13 @@ std::string kinds_of(const Problem& problem, OpId op) {
 std::vector<Constraint> constraints_of(const Problem& problem) {
   std::vector<Constraint> constraints;
   const Rules& rules = problem.rules();
-  if (problem.objective() == Objective::throughput && rules.contiguity != Contiguity::none) {
+  const ObjectiveRecord& record = record_of(problem.objective());
+  if (record.form == PlanForm::calls) {
+    constraints.push_back({ConstraintKind::calls});
+  } else if (asks_contiguity(problem.objective(), rules)) {
     constraints.push_back({ConstraintKind::contiguity});
   }
-  if (problem.objective() == Objective::call_latency) {
-    constraints.push_back({ConstraintKind::calls});
-  } else if (rules.memory == MemoryModel::peak) {
+  if (record.holds_tensors && rules.memory == MemoryModel::peak) {
     constraints.push_back({ConstraintKind::peak_memory});
   }
   add_missing_links(problem, constraints);

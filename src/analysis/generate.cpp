@@ -57,8 +57,9 @@ void check_core_sets(const GenerateOptions& asked) {
   if (asked.sockets > 1 && asked.accelerators > 0) {
     refuse("accelerators exchange tensors through the memory of one socket, not of several");
   }
-  if (asked.objective == Objective::call_latency) {
-    refuse("call-latency has one host device, which sets of cores are not");
+  if (record_of(asked.objective).one_host) {
+    refuse(fmt::format("{} has one host device, which sets of cores are not",
+                       name_of(asked.objective)));
   }
 }
 
@@ -70,8 +71,9 @@ void check_cluster(const GenerateOptions& asked) {
   if (asked.streams > 0 && asked.accelerators == 0 && asked.cores + asked.shared_cores > 0) {
     refuse("streams are those of accelerators: give a number of accelerators beside the cores");
   }
-  if (asked.objective == Objective::call_latency && !has_host(asked)) {
-    refuse("call-latency needs a host interconnect: give a number of accelerators");
+  if (record_of(asked.objective).one_host && !has_host(asked)) {
+    refuse(fmt::format("{} needs a host interconnect: give a number of accelerators",
+                       name_of(asked.objective)));
   }
 }
 

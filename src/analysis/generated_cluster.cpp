@@ -120,7 +120,7 @@ void ClusterGenerator::add_linked_devices() {
 }
 
 // As the published inputs: accelerators of one kind, CPU cores several times slower and without a
-// limit of memory. For call-latency the cores are one device.
+// limit of memory. Where the host is one device, so are the cores.
 void ClusterGenerator::add_accelerators_and_host() {
   const KindId accelerator =
       add_kind("accelerator", false, {.slowness = kSpeedOne, .stream = options_.streams > 0});
@@ -132,7 +132,7 @@ void ClusterGenerator::add_accelerators_and_host() {
     return;
   }
   const KindId core = add_kind("cpu", true, {.slowness = {heavy, light}});
-  if (options_.objective == Objective::call_latency) {
+  if (record_of(options_.objective).one_host) {
     cluster().devices.push_back({.name = "cpu", .kind = core});
     return;
   }
@@ -197,7 +197,7 @@ std::size_t generated_device_count(const GenerateOptions& options) {
     const std::size_t cores = options.shared_cores / std::max<std::size_t>(1, options.sockets);
     for (const std::size_t width : set_widths(cores)) sets += options.sockets * (cores / width);
   }
-  if (options.objective == Objective::call_latency) return options.accelerators * streams + 1;
+  if (record_of(options.objective).one_host) return options.accelerators * streams + 1;
   if (has_host(options)) return options.accelerators * streams + options.cores + sets;
   return sets > 0 ? sets : options.devices * streams;
 }

@@ -1,6 +1,7 @@
 #include "bounds/bounds.h"
 
 #include <algorithm>
+#include <array>
 
 #include "bounds/call_ideals.h"
 #include "bounds/completion_order.h"
@@ -16,26 +17,20 @@
 namespace placewright {
 namespace {
 
-// Bounds one after the other, until asked to stop; the first in any case.
-class BoundList {
- public:
-  explicit BoundList(const StopBounds& stop) : stop_(stop) {}
+// What bounds have in common.
+struct Bounding {
+  const Problem& problem;
+  const StopBounds& stop;
+  Table<ModelId, double> paths = {};  // schedules: when each model can be complete, were it alone
+  double best = 0;                    // of the bounds before
+};
 
-  template <class Compute>
-  void add(const char* name, const Compute& compute) {
-    if (bounds_.empty() || !stop_()) bounds_.push_back({name, compute()});
-  }
-
-  [[nodiscard]] double best() const {
-    double best = 0;
-    for (const Bound& bound : bounds_) best = std::max(best, bound.value);
-    return best;
-  }
-  [[nodiscard]] std::vector<Bound> take() { return std::move(bounds_); }
-
- private:
-  const StopBounds& stop_;
-  std::vector<Bound> bounds_;
+// A bound and where it holds; its value is 0 where it gives nothing.
+struct BoundRecord {
+  const char* name;
+  Objective objective;
+  Features knows;
+  double (*value)(const Bounding&);
 };
 
 // The best that leaving ops out gives; 0 where it gives nothing.
@@ -48,43 +43,31 @@ double hub_bound(const Problem& problem, const StopBounds& stop) {
   return best;
 }
 
-std::vector<Bound> latency_bounds(const Problem& problem, const StopBounds& stop) {
-  const auto paths = critical_paths(problem, stop);
+// Latency is the latest end of an op: a model without ops has no part in it.
+double longest_path(const Bounding& bounding) {
   double longest = 0;
-  double first_arrival = kInfinity;
-  // Latency is the latest end of an op: a model without ops has no part in it.
-  for (const OpId op : problem.ops()) {
-    const ModelId model = problem.op(op).model;
-    longest = std::max(longest, paths[model]);
-    first_arrival = std::min(first_arrival, problem.model(model).arrival);
+  for (const OpId op : bounding.problem.ops()) {
+    longest = std::max(longest, bounding.paths[bounding.problem.op(op).model]);
   }
-  BoundList bounds(stop);
-  bounds.add("critical path", [&] { return longest; });
-  bounds.add("path and work between cut nodes", [&] { return segment_bound(problem); });
-  bounds.add("work", [&] { return first_arrival + work_bound(problem, WorkScope::all, stop); });
-  if (const double hubs = stop() ? 0 : hub_bound(problem, stop); hubs > 0) {
-    bounds.add("path and work between hubs, some ops left out", [&] { return hubs; });
-  }
-  if (refuses_forced_company(problem).empty()) {
-    bounds.add("ops that are forced onto one device",
-               [&] { return forced_company_bound(problem, bounds.best(), stop); });
-  }
-  return bounds.take();
+  return longest;
 }
 
-std::vector<Bound> total_completion_bounds(const Problem& problem, const StopBounds& stop) {
-  const auto paths = critical_paths(problem, stop);
-  double total = 0;
-  for (const ModelId model : problem.models()) {
-    const Model& record = problem.model(model);
-    total += record.weight * (paths[model] - record.arrival);
+double work_after_arrival(const Bounding& bounding) {
+  double first_arrival = kInfinity;
+  for (const OpId op : bounding.problem.ops()) {
+    first_arrival =
+        std::min(first_arrival, bounding.problem.model(bounding.problem.op(op).model).arrival);
   }
-  BoundList bounds(stop);
-  bounds.add("critical paths", [&] { return total; });
-  bounds.add(
-      problem.resource_count() > 0 ? "work and energy of sets of models" : "work of sets of models",
-      [&] { return completion_order_bound(problem, paths); });
-  return bounds.take();
+  return first_arrival + work_bound(bounding.problem, WorkScope::all, bounding.stop);
+}
+
+double sum_of_paths(const Bounding& bounding) {
+  double total = 0;
+  for (const ModelId model : bounding.problem.models()) {
+    const Model& record = bounding.problem.model(model);
+    total += record.weight * (bounding.paths[model] - record.arrival);
+  }
+  return total;
 }
 
 // Without replicas some device bears the whole of each group.
@@ -110,25 +93,11 @@ double largest_group(const Problem& problem, WorkScope scope) {
   return largest / problem.rules().max_replicas;
 }
 
-std::vector<Bound> throughput_bounds(const Problem& problem, const StopBounds& stop) {
-  const bool phased =
-      problem.rules().training == TrainingMode::phased && problem.has_backward_ops();
-  const std::vector<WorkScope> scopes =
-      phased ? std::vector{WorkScope::forward, WorkScope::backward} : std::vector{WorkScope::all};
-  const auto sum_of = [&](const auto& bound) {
-    double sum = 0;
-    for (const WorkScope scope : scopes) sum += bound(scope);
-    return sum;
-  };
-  BoundList bounds(stop);
-  bounds.add("work",
-             [&] { return sum_of([&](WorkScope s) { return work_bound(problem, s, stop); }); });
-  bounds.add("largest group",
-             [&] { return sum_of([&](WorkScope s) { return largest_group(problem, s); }); });
-  if (!phased) {
-    bounds.add("work of contiguous segments", [&] { return contiguous_work_bound(problem, stop); });
-  }
-  return bounds.take();
+// Of both passes where they come one after the other.
+template <class Value>
+double sum_over_passes(const Problem& problem, const Value& value) {
+  if (!problem.features().has(Feature::phased_training)) return value(WorkScope::all);
+  return value(WorkScope::forward) + value(WorkScope::backward);
 }
 
 // Calls: an op takes at least its time on the fastest device, transfers are left out.
@@ -154,27 +123,59 @@ double tails_over_ideals(const Problem& problem, const StopBounds& stop) {
   return tails < kInfinity ? safe_search(tails) : 0;
 }
 
-std::vector<Bound> call_bounds(const Problem& problem, const StopBounds& stop) {
-  BoundList bounds(stop);
-  bounds.add("critical path", [&] { return fastest_path(problem); });
-  bounds.add("tails over ideals", [&] { return tails_over_ideals(problem, stop); });
-  return bounds.take();
-}
+constexpr auto kBounds = std::to_array<BoundRecord>({
+    {"critical path", Objective::latency, kCommonAndSharing, longest_path},
+    {"path and work between cut nodes", Objective::latency, kCommonAndSharing,
+     [](const Bounding& b) { return segment_bound(b.problem); }},
+    {"work", Objective::latency, kCommonAndSharing, work_after_arrival},
+    {"path and work between hubs, some ops left out", Objective::latency, kCommonAndSharing,
+     [](const Bounding& b) { return hub_bound(b.problem, b.stop); }},
+    {"ops that are forced onto one device", Objective::latency, kCommonAndSharing,
+     [](const Bounding& b) {
+       const bool applies = refuses_forced_company(b.problem).empty();
+       return applies ? forced_company_bound(b.problem, b.best, b.stop) : 0;
+     }},
+    {"critical paths", Objective::total_completion, kCommonAndSharing, sum_of_paths},
+    {"work of sets of models", Objective::total_completion, kCommonAndSharing,
+     [](const Bounding& b) {
+       return b.problem.resource_count() > 0 ? 0 : completion_order_bound(b.problem, b.paths);
+     }},
+    {"work and energy of sets of models", Objective::total_completion, kCommonAndSharing,
+     [](const Bounding& b) {
+       return b.problem.resource_count() > 0 ? completion_order_bound(b.problem, b.paths) : 0;
+     }},
+    {"work", Objective::throughput, kCommonAndSharing,
+     [](const Bounding& b) {
+       return sum_over_passes(b.problem,
+                              [&](WorkScope s) { return work_bound(b.problem, s, b.stop); });
+     }},
+    {"largest group", Objective::throughput, kCommonAndSharing,
+     [](const Bounding& b) {
+       return sum_over_passes(b.problem, [&](WorkScope s) { return largest_group(b.problem, s); });
+     }},
+    {"work of contiguous segments", Objective::throughput, kContiguousWorkKnows,
+     [](const Bounding& b) { return contiguous_work_bound(b.problem, b.stop); }},
+    {"critical path", Objective::call_latency, kCommonAndSharing,
+     [](const Bounding& b) { return fastest_path(b.problem); }},
+    {"tails over ideals", Objective::call_latency, kCommonAndSharing,
+     [](const Bounding& b) { return tails_over_ideals(b.problem, b.stop); }},
+});
 
 }  // namespace
 
 std::vector<Bound> lower_bounds(const Problem& problem, const StopBounds& stop) {
-  switch (problem.objective()) {
-    case Objective::latency:
-      return latency_bounds(problem, stop);
-    case Objective::total_completion:
-      return total_completion_bounds(problem, stop);
-    case Objective::throughput:
-      return throughput_bounds(problem, stop);
-    case Objective::call_latency:
-      return call_bounds(problem, stop);
+  Bounding bounding{problem, stop};
+  if (is_schedule(problem.objective())) bounding.paths = critical_paths(problem, stop);
+  std::vector<Bound> bounds;
+  for (const BoundRecord& record : kBounds) {
+    if (record.objective != problem.objective()) continue;
+    if (!record.knows.covers(problem.features())) continue;
+    if (!bounds.empty() && stop()) break;  // the first in any case
+    const double value = record.value(bounding);
+    if (bounds.empty() || value > 0) bounds.push_back({record.name, value});
+    bounding.best = std::max(bounding.best, value);
   }
-  return {};
+  return bounds;
 }
 
 Certificate best_lower_bound(const Problem& problem, const StopBounds& stop) {

@@ -223,9 +223,6 @@ class SegmentWalk {
 }  // namespace
 
 double contiguous_work_bound(const Problem& problem, const std::function<bool()>& stop) {
-  const Rules& rules = problem.rules();
-  const bool phased = rules.training == TrainingMode::phased && problem.has_backward_ops();
-  if (rules.contiguity != Contiguity::joint || rules.max_replicas > 1 || phased) return 0;
   return SegmentWalk(problem).bound(stop);
 }
 

@@ -24,8 +24,11 @@
 
 namespace placewright {
 
-// 0 where the rule is another, or stages may have replicas or phases. Asked to stop, what is proved
-// by then.
+inline constexpr Features kContiguousWorkKnows =
+    kCommonAndSharing -
+    Features{Feature::free_sets, Feature::convex_sets, Feature::replicas, Feature::phased_training};
+
+// Of a problem with these features. Asked to stop, what is proved by then.
 double contiguous_work_bound(
     const Problem& problem, const std::function<bool()>& stop = [] { return false; });
 

@@ -326,9 +326,10 @@ ExitCode run(const RunVerbOptions& options) {
   }
   const OpenedPlan loaded = options.plan.read(options.output);
   const Problem& problem = loaded.problem;
-  if (problem.objective() == Objective::call_latency) {
+  if (!record_of(problem.objective()).runs) {
     throw UsageError(
-        "a plan for call-latency cannot be run; plan with --objective latency or throughput");
+        fmt::format("a plan for {} cannot be run; plan with --objective latency or throughput",
+                    name_of(problem.objective())));
   }
   const auto violations = loaded.violations();
   if (!violations.empty()) {

@@ -164,8 +164,9 @@ void print_document(const Tuning& tuning) {
 
 Tuning tuned(const TuneOptions& options) {
   const auto require_runnable = [](std::optional<Objective> objective) {
-    if (objective != Objective::call_latency) return;
-    throw UsageError("plans for call-latency cannot be run; tune for latency or throughput");
+    if (!objective || record_of(*objective).runs) return;
+    throw UsageError(fmt::format("plans for {} cannot be run; tune for latency or throughput",
+                                 name_of(*objective)));
   };
   require_runnable(options.problem.objective);  // before a model is measured
   ProblemFile file = options.problem.read(options.output);

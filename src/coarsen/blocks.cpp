@@ -7,12 +7,6 @@ namespace {
 
 using GroupGraph = Rows<GroupId, GroupId>;
 
-bool asks_contiguity(const Problem& problem) {
-  if (problem.objective() == Objective::call_latency) return true;
-  return problem.objective() == Objective::throughput &&
-         problem.rules().contiguity != Contiguity::none;
-}
-
 void sort_and_deduplicate(std::vector<std::pair<GroupId, GroupId>>& edges) {
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
@@ -145,7 +139,7 @@ std::vector<std::pair<GroupId, GroupId>> contiguity_edges(const Problem& problem
 Blocks blocks_of(const Problem& problem) {
   Table<OpId, BlockId> block_of(problem.op_count());
   const auto edges = contiguity_edges(problem);
-  if (asks_contiguity(problem)) {
+  if (asks_contiguity(problem.objective(), problem.rules())) {
     const auto graph = GroupGraph::from_pairs(problem.group_count(), edges);
     const Components components(graph);
     for (const OpId op : problem.ops()) block_of[op] = components[problem.group(op)];

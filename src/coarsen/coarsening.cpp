@@ -1,7 +1,6 @@
 #include "coarsen/coarsening.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -9,6 +8,7 @@
 
 #include "coarsen/blocks.h"
 #include "coarsen/refinement.h"
+#include "evaluate/rules/durations.h"
 #include "problem/part.h"
 
 namespace placewright {
@@ -119,51 +119,6 @@ bool forced_together(const Problem& fine, const Rows<OpId, OpId>& members) {
   return true;
 }
 
-// The op that takes the tensor in on the device: of its readers there the first by topological
-// rank.
-OpId first_reader(const Problem& problem, const Placement& placement, TensorId tensor,
-                  DeviceId device) {
-  OpId first;
-  for (const OpId reader : problem.consumers(tensor)) {
-    if (placement[reader] != device) continue;
-    if (!first.valid() || problem.topological_rank(reader) < problem.topological_rank(first)) {
-      first = reader;
-    }
-  }
-  return first;
-}
-
-// Times of the ops with the overheads of cuts that they bear (docs/semantics.md).
-Table<OpId, double> durations(const Problem& problem, const Placement& placement) {
-  Table<OpId, double> duration(problem.op_count());
-  for (const OpId op : problem.ops()) duration[op] = problem.time(op, placement[op]);
-  if (!problem.has_overheads()) return duration;
-  const bool host = problem.interconnect() == InterconnectKind::host;
-  for (const TensorId tensor : problem.tensors()) {
-    const OpId producer = problem.producer(tensor);
-    const DeviceId from = placement[producer];
-    std::set<DeviceId> readers;
-    std::set<SpaceId> destinations;  // its own space: a hand-over
-    for (const OpId reader : problem.consumers(tensor)) {
-      if (placement[reader] == from) continue;
-      readers.insert(placement[reader]);
-      destinations.insert(problem.space(placement[reader]));
-    }
-    for (const DeviceId device : readers) {
-      if (host && problem.on_host(device) && !problem.same_space(from, device)) continue;
-      duration[first_reader(problem, placement, tensor, device)] +=
-          problem.receive_overhead(tensor, device);
-    }
-    const std::size_t hand_overs = destinations.contains(problem.space(from)) ? 1 : 0;
-    std::size_t transfers = destinations.size() - hand_overs;
-    // Through the host a tensor leaves an accelerator once.
-    if (host) transfers = transfers > 0 && !problem.on_host(from) ? 1 : 0;
-    duration[producer] +=
-        static_cast<double>(transfers + hand_overs) * problem.send_overhead(tensor, from);
-  }
-  return duration;
-}
-
 Partition proposal(const Problem& fine, const CoarsenOptions& options) {
   switch (options.method) {
     case CoarsenMethod::colocation:
@@ -258,7 +213,7 @@ Schedule Coarsening::expand(const Schedule& schedule, const Placement& placement
     transfer.tensor = fine_tensor_[transfer.tensor];
     expanded.transfers.push_back(transfer);
   }
-  const Table<OpId, double> duration = durations(*fine_, placement);
+  const Table<OpId, double> duration = op_durations(*fine_, placement);
   expanded.start.assign(fine_->op_count(), 0);
   expanded.end.assign(fine_->op_count(), 0);
   for (const OpId set : coarse_.ops()) {

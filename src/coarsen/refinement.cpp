@@ -94,7 +94,7 @@ bool is_plain_chain(const Problem& problem, const std::vector<OpId>& members) {
 }
 
 bool contractible(const Problem& problem, const std::vector<OpId>& members) {
-  return problem.objective() != Objective::call_latency || !may_run_on_host(problem, members) ||
+  return !record_of(problem.objective()).one_host || !may_run_on_host(problem, members) ||
          is_plain_chain(problem, members);
 }
 
@@ -278,7 +278,7 @@ Partition refined(const Problem& problem, const Partition& proposal) {
 
 Partition without_moved_receivers(const Problem& fine, const Problem& coarse, Partition partition) {
   const bool one_for_all = fine.has_shared_spaces() && fine.space_count() > 1 &&
-                           fine.objective() != Objective::call_latency;
+                           record_of(fine.objective()).form != PlanForm::calls;
   const bool first_pays = fine.has_overheads() && is_schedule(fine.objective());
   if (!one_for_all && !first_pays) return partition;
   Table<CoarseSet, char> out_of_order(coarse.op_count(), 0);

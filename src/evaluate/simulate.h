@@ -3,7 +3,8 @@
 //
 // Schedules are followed through time: tensors live in the producer's memory space from the
 // producer's start to their last use there, in a receiving space from the start of the transfer in.
-// Pipelines hold the tensors of every sample in flight. Calls have resident memory only. O((ops +
+// Pipelines hold the tensors of every sample in flight, and their times are of one sample; replicas
+// share the work of a stage. Calls have resident memory only. O((ops +
 // tensors) log tensors), whether or not the problem's rules ask for peak memory.
 
 #pragma once
@@ -18,7 +19,8 @@ namespace placewright {
 
 struct DeviceSummary {
   std::size_t ops = 0;
-  double busy = 0;       // ops (calls, the load of its stage); lanes count separately
+  double compute = 0;    // time of ops; in schedules with cut overheads
+  double busy = 0;       // schedules: compute; calls: their length; pipelines: the stage's load
   double idle = 0;       // of all lanes, until the end
   double sending = 0;    // time of the transfers that leave it
   double receiving = 0;  // ... that enter it
@@ -28,6 +30,8 @@ struct DeviceSummary {
 };
 
 struct Simulation {
+  void add(const Transfer& transfer);  // to what its devices send and receive
+
   double end = 0;  // of the last op, call or transfer; a pipeline: the time per sample
   Table<DeviceId, DeviceSummary> devices;
 };

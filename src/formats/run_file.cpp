@@ -142,7 +142,7 @@ struct RunReading {
 
   void read(ObjectiveForm, JsonValue name, RunFile& run) {
     const auto found = value_named<Objective>(name.text());
-    if (!found || *found == Objective::call_latency) {
+    if (!found || !record_of(*found).runs) {
       name.fail("expected 'latency', 'total-completion' or 'throughput'");
     }
     run.objective = *found;

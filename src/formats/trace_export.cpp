@@ -86,7 +86,7 @@ class Trace {
   Json run() {
     if (plan_.schedule) {
       add_schedule();
-    } else if (problem_.objective() == Objective::call_latency) {
+    } else if (record_of(problem_.objective()).form == PlanForm::calls) {
       add_calls();
     } else {
       add_pipeline();

@@ -24,11 +24,10 @@ namespace {
 // An expert split, or a plan written by hand, may be a bare placement or leave out its value, or
 // the loads or offsets of its stages.
 Plan completed(const Problem& problem, Plan plan) {
-  const bool bare = !plan.schedule && plan.stages.empty() && plan.calls.empty();
   // Who has shared resources first is for the plan to state (semantics.md, "call-latency").
   const bool must_state_calls =
-      problem.objective() == Objective::call_latency && problem.resource_count() > 0;
-  if (bare && !must_state_calls && !std::isfinite(plan.value)) {
+      record_of(problem.objective()).form == PlanForm::calls && problem.resource_count() > 0;
+  if (plan.is_placement() && !must_state_calls && !std::isfinite(plan.value)) {
     if (auto made = plan_of_placement(problem, plan.placement)) return std::move(*made);
   }
   const std::vector<double> loads = verified_loads(problem, plan);

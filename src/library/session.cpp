@@ -20,8 +20,9 @@ namespace placewright {
 namespace {
 
 void require_valid(const Problem& problem, const Plan& plan) {
-  if (problem.objective() == Objective::call_latency) {
-    throw std::runtime_error("plans for call-latency cannot be run");
+  if (!record_of(problem.objective()).runs) {
+    throw std::runtime_error(
+        fmt::format("plans for {} cannot be run", name_of(problem.objective())));
   }
   const std::vector<Violation> violations = verify(problem, plan);
   if (violations.empty()) return;

@@ -189,13 +189,18 @@ Control Control::apart(std::string planner, double seconds) const {
   return {std::move(planner), budget, interrupted_};
 }
 
+std::vector<Objective> every_objective() {
+  const auto objectives = values_of<Objective>();
+  return {objectives.begin(), objectives.end()};
+}
+
 bool PlannerEntry::serves(Objective objective) const {
   return std::find(objectives.begin(), objectives.end(), objective) != objectives.end();
 }
 
 std::string PlannerEntry::refusal(const Problem& problem) const {
-  if (!knows_sharing && problem.has_sharing()) {
-    return "it does not plan for shared resources or memory spaces";
+  if (const Features lacking = problem.features() - knows; !lacking.empty()) {
+    return "it does not plan for " + text_of(lacking);
   }
   return refuses ? refuses(problem) : std::string{};
 }

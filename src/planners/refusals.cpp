@@ -4,10 +4,6 @@
 
 namespace placewright {
 
-std::string refuses_peak_memory(const Problem& problem) {
-  return problem.rules().memory == MemoryModel::peak ? "it does not know peak memory" : "";
-}
-
 std::string refuses_many_edges(const Problem& problem) {
   constexpr std::size_t kMostEdges = 50'000;
   if (problem.edge_count() <= kMostEdges) return {};

@@ -10,8 +10,6 @@
 
 namespace placewright {
 
-std::string refuses_peak_memory(const Problem& problem);
-
 // For planners that solve a linear program with a row for each edge.
 std::string refuses_many_edges(const Problem& problem);
 

@@ -134,7 +134,7 @@ class PeakSearch {
 Answer plan_within_memory(const Problem& problem, const PlannerEntry& entry,
                           const Settings& settings, Control& control) {
   if (problem.rules().memory == MemoryModel::resident || entry.effort == Effort::portfolio ||
-      problem.objective() == Objective::call_latency) {
+      !record_of(problem.objective()).holds_tensors) {
     return entry.plan(problem, settings, control);
   }
   return PeakSearch(problem, entry, settings, control).run();

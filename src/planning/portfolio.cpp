@@ -98,9 +98,8 @@ PlannerEntry portfolio(const Registry& members) {
   entry.name = "auto";
   entry.summary = "runs every planner that fits within the budget: best plan, best bound";
   entry.effort = Effort::portfolio;
-  entry.knows_sharing = true;
-  for (const Objective objective : {Objective::throughput, Objective::call_latency,
-                                    Objective::latency, Objective::total_completion}) {
+  entry.knows = kEveryFeature;
+  for (const Objective objective : every_objective()) {
     const auto& entries = own->entries();
     const bool served =
         std::any_of(entries.begin(), entries.end(),

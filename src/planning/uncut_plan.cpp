@@ -51,7 +51,7 @@ std::optional<Plan> one_after_the_other(const Problem& problem, DeviceId device)
 std::optional<Plan> uncut_plan(const Problem& problem, KindId kind) {
   const std::vector<DeviceId> devices = devices_of(problem, kind);
   if (devices.empty() || problem.op_count() == 0) return std::nullopt;
-  if (problem.objective() == Objective::call_latency) return std::nullopt;
+  if (!record_of(problem.objective()).runs) return std::nullopt;
   const DeviceId device = devices.front();
   if (!std::ranges::all_of(problem.ops(), [&](OpId op) { return problem.allowed(op, device); })) {
     return std::nullopt;

@@ -7,8 +7,7 @@
 namespace placewright {
 ProblemDraft with_objective(ProblemDraft draft, Objective objective) {
   draft.objective = objective;
-  if (objective != Objective::call_latency ||
-      draft.cluster.interconnect != InterconnectKind::host) {
+  if (!record_of(objective).one_host || draft.cluster.interconnect != InterconnectKind::host) {
     return draft;
   }
   const auto host_kind = std::find_if(draft.cluster.kinds.begin(), draft.cluster.kinds.end(),

@@ -31,7 +31,7 @@ OpTimes times_in_calls(const Problem& problem, const Plan& plan) {
 
 OpTimes op_times(const Problem& problem, const Plan& plan) {
   if (plan.schedule) return {plan.schedule->start, plan.schedule->end};
-  if (problem.objective() == Objective::call_latency) return times_in_calls(problem, plan);
+  if (record_of(problem.objective()).form == PlanForm::calls) return times_in_calls(problem, plan);
   const Table<OpId, double> none(problem.op_count(), 0);
   return {none, none};
 }

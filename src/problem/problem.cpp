@@ -264,6 +264,7 @@ Problem::Problem(ProblemDraft draft) : draft_(std::move(draft)) {
   build_cuts();
   check_links_of_spaces();
   check_support();
+  features_ = features_asked();
 }
 
 std::optional<OpId> Problem::find_op(std::string_view name) const {
@@ -340,17 +341,17 @@ void Problem::check_cluster() const {
       reject(DraftPart::link, i, "the bandwidth of a link is 0; leave the link out instead");
     }
   }
-  if (draft_.objective == Objective::call_latency) {
-    if (draft_.cluster.interconnect != InterconnectKind::host) {
-      reject(DraftPart::problem, 0,
-             "the objective call-latency is defined for a host interconnect only, and this problem "
-             "has links");
-    }
-    if (host_devices > 1) {
-      reject(DraftPart::problem, 0,
-             fmt::format("the objective call-latency takes one host device, this problem has {}",
-                         host_devices));
-    }
+  if (!record_of(draft_.objective).one_host) return;
+  if (draft_.cluster.interconnect != InterconnectKind::host) {
+    reject(DraftPart::problem, 0,
+           fmt::format("the objective {} is defined for a host interconnect only, and this problem "
+                       "has links",
+                       name_of(draft_.objective)));
+  }
+  if (host_devices > 1) {
+    reject(DraftPart::problem, 0,
+           fmt::format("the objective {} takes one host device, this problem has {}",
+                       name_of(draft_.objective), host_devices));
   }
 }
 
@@ -660,6 +661,33 @@ void Problem::check_links_of_spaces() const {
       }
     }
   }
+}
+
+Features Problem::features_asked() const {
+  const Rules& rules = draft_.rules;
+  const bool stages = record_of(objective()).form == PlanForm::stages;
+  Features asked;
+  asked.add_if(has_sharing(), Feature::sharing)
+      .add_if(space_count() > 1, Feature::several_spaces)
+      .add_if(std::ranges::any_of(draft_.cluster.devices, [](auto& d) { return d.lanes > 1; }),
+              Feature::lanes)
+      .add_if(rules.memory == MemoryModel::peak, Feature::peak_memory)
+      .add_if(stages && rules.contiguity == Contiguity::none, Feature::free_sets)
+      .add_if(stages && rules.contiguity == Contiguity::joint, Feature::joint_sets)
+      .add_if(stages && rules.contiguity == Contiguity::per_device, Feature::convex_sets)
+      .add_if(stages && rules.transfers == TransferMode::duplex, Feature::duplex)
+      .add_if(stages && rules.max_replicas > 1, Feature::replicas)
+      .add_if(has_backward_ops(), Feature::training)
+      .add_if(has_backward_ops() && rules.training == TrainingMode::phased,
+              Feature::phased_training)
+      .add_if(has_overheads(), Feature::cut_overheads)
+      .add_if(std::ranges::any_of(link_tables_, [](auto* table) { return table != nullptr; }),
+              Feature::transfer_tables)
+      .add_if(std::ranges::any_of(pins_, &DeviceId::valid), Feature::pins)
+      .add_if(group_count() < op_count(), Feature::colocation)
+      .add_if(shared_weight_count() > 0, Feature::shared_weights)
+      .add_if(model_count() > 1, Feature::several_models);
+  return asked;
 }
 
 void Problem::check_support() const {

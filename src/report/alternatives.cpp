@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/carried_plan.h"
 #include "evaluate/memory.h"
 #include "evaluate/placement_plan.h"
-#include "evaluate/schedule.h"
 
 namespace placewright {
 namespace {
@@ -19,13 +19,8 @@ bool runs_everything(const Problem& problem, DeviceId device) {
 }
 
 double value_of(const Problem& problem, const Plan& plan, const Placement& placement) {
-  double value = kInfinity;
-  if (const auto made = plan_of_placement(problem, placement)) value = made->value;
-  if (plan.schedule && value < kInfinity) {
-    const Schedule kept = retime(problem, placement, *plan.schedule);
-    value = std::min(value, schedule_value(problem, kept.end));
-  }
-  return value;
+  const auto carried = carried_plan(problem, placement, plan);
+  return carried ? carried->value : kInfinity;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/limits.h"
+#include "evaluate/cost_model.h"
 #include "evaluate/resource_load.h"
 #include "formats/json_text.h"
 #include "problem/cost_source.h"
@@ -15,7 +16,7 @@
 #include "problem/time_unit.h"
 #include "report/accuracy_story.h"
 #include "report/alternatives.h"
-#include "report/device_work.h"
+#include "report/device_memory.h"
 #include "report/op_groups.h"
 #include "report/plan_story.h"
 #include "report/report_page.h"
@@ -91,8 +92,9 @@ Json rules_json(const Problem& problem) {
   const Rules& rules = problem.rules();
   Json json = {{"memory", name_of(rules.memory)}};
   if (is_schedule(problem.objective())) json["congestion"] = rules.congestion;
-  if (problem.objective() == Objective::call_latency) json["calls"] = rules.calls_per_device;
-  if (problem.objective() == Objective::throughput) {
+  const PlanForm form = record_of(problem.objective()).form;
+  if (form == PlanForm::calls) json["calls"] = rules.calls_per_device;
+  if (form == PlanForm::stages) {
     json["contiguity"] = name_of(rules.contiguity);
     json["transfers"] = name_of(rules.transfers);
     if (problem.has_backward_ops()) json["training"] = name_of(rules.training);
@@ -204,7 +206,7 @@ Json grouping_json(const Grouping& grouping, std::size_t op_count) {
 Json movements_json(const Problem& problem, const Plan& plan) {
   Json tensor = Json::array(), from = Json::array(), to = Json::array(), start = Json::array(),
        end = Json::array();
-  for (const Transfer& transfer : movements_of(problem, plan)) {
+  for (const Transfer& transfer : cost_model(problem).movements(problem, plan)) {
     tensor.push_back(transfer.tensor.index());
     from.push_back(device_index(transfer.from));
     to.push_back(device_index(transfer.to));
@@ -218,21 +220,20 @@ Json movements_json(const Problem& problem, const Plan& plan) {
           {"end", std::move(end)}};
 }
 
-void add_op_times(Json& json, const Table<OpId, double>& starts, const Table<OpId, double>& ends) {
+void add_op_times(Json& json, const OpTimes& times) {
   Json start = Json::array(), end = Json::array();
-  for (const OpId op : starts.keys()) {
-    start.push_back(rounded(starts[op]));
-    end.push_back(rounded(ends[op]));
+  for (const OpId op : times.start.keys()) {
+    start.push_back(rounded(times.start[op]));
+    end.push_back(rounded(times.end[op]));
   }
   json["start"] = std::move(start);
   json["end"] = std::move(end);
 }
 
 void add_happenings(Json& json, const Problem& problem, const Plan& plan) {
-  if (plan.schedule) add_op_times(json, plan.schedule->start, plan.schedule->end);
-  if (problem.objective() == Objective::call_latency) {
-    const OpTimes times = op_times(problem, plan);
-    add_op_times(json, times.start, times.end);
+  const PlanForm form = record_of(problem.objective()).form;
+  if (form != PlanForm::stages) add_op_times(json, op_times(problem, plan));
+  if (form == PlanForm::calls) {
     json["calls"] = Json::array();
     for (const Call& call : plan.calls) {
       json["calls"].push_back({{"device", call.device.index()},
@@ -250,7 +251,7 @@ void add_happenings(Json& json, const Problem& problem, const Plan& plan) {
 
 Json work_json(const Problem& problem, const Plan& plan) {
   Json list = Json::array();
-  const auto work = device_work(problem, plan);
+  const auto work = simulate(problem, plan).devices;
   const auto memory = device_memory(problem, plan);
   for (const DeviceId device : problem.devices()) {
     Json steps = Json::array();
@@ -260,8 +261,8 @@ Json work_json(const Problem& problem, const Plan& plan) {
     }
     list.push_back({{"ops", work[device].ops},
                     {"compute", rounded(work[device].compute)},
-                    {"in", rounded(work[device].in)},
-                    {"out", rounded(work[device].out)},
+                    {"in", rounded(work[device].receiving)},
+                    {"out", rounded(work[device].sending)},
                     {"busy", rounded(work[device].busy)},
                     {"resident", rounded(memory[device].resident)},
                     {"peak", rounded(memory[device].peak)},

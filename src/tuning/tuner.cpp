@@ -9,8 +9,7 @@
 
 #include "backends/opened_models.h"
 #include "backends/target_devices.h"
-#include "evaluate/pipeline.h"
-#include "evaluate/schedule.h"
+#include "evaluate/cost_model.h"
 #include "planning/portfolio.h"
 #include "planning/service.h"
 #include "planning/uncut_plan.h"
@@ -260,12 +259,7 @@ TuningRound TuningRound::with_corrected_costs() const {
 TuningRound TuningRound::under(ProblemDraft costs) const {
   TuningRound same{Problem(std::move(costs)), outcome, result, uncut};
   Plan& plan = *same.outcome.answer.plan;
-  if (plan.schedule) {
-    Schedule schedule = retime(same.problem, plan.placement, *plan.schedule);
-    plan = schedule_plan(same.problem, plan.placement, std::move(schedule));
-  } else {
-    plan = pipeline_plan(same.problem, plan.stages);
-  }
+  plan = *cost_model(same.problem).in_the_shape_of(plan, same.problem, plan.placement);
   same.outcome.answer.certificate = {};
   return same;
 }

@@ -14,7 +14,7 @@ MAY_INCLUDE = {
     "evaluate": "problem",
     "verify": "problem",
     "solvers": "plugins",
-    "coarsen": "problem",
+    "coarsen": "problem evaluate",
     "bounds": "problem evaluate solvers coarsen",
     "plugins": "",
     "planners": "problem evaluate solvers coarsen bounds plugins machine",

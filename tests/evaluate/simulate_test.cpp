@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "evaluate/cost_model.h"
 #include "evaluate/memory.h"
 #include "evaluate/pipeline.h"
 #include "evaluate/placement_plan.h"
@@ -186,6 +187,40 @@ TEST(Simulate, TimesOfAScheduleAddUp) {
     EXPECT_EQ(ops, problem.op_count());
     EXPECT_NEAR(sent, received, 1e-9 * std::max(1.0, sent));
   }
+}
+
+// What accelerators are busy with is all that a call is made of, as the evaluator adds it up.
+TEST(Simulate, CallsAreComputeTransfersAndOverheads) {
+  std::size_t moved = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    RandomProblemOptions options{.objective = Objective::call_latency,
+                                          .interconnect = InterconnectKind::host};
+    options.overheads = true;
+    options.cuts = seed % 2 == 0;
+    ProblemDraft draft = random_draft(options, seed);
+    draft.rules.calls_per_device = 8;
+    const Problem problem(std::move(draft));
+    RandomSource random(seed);
+    const auto plan = plan_of_placement(problem, random_placement(problem, random));
+    if (!plan) continue;  // deadlocked
+    const Simulation simulation = simulate(problem, *plan);
+    double busy = 0;
+    double parts = 0;
+    for (const DeviceId device : problem.devices()) {
+      const DeviceSummary& summary = simulation.devices[device];
+      if (problem.on_host(device)) {
+        EXPECT_DOUBLE_EQ(summary.busy, summary.compute);
+        EXPECT_EQ(summary.sending + summary.receiving, 0);
+        continue;
+      }
+      busy += summary.busy;
+      parts += summary.compute + summary.sending + summary.receiving;
+    }
+    if (parts > 0) ++moved;
+    for (const double time : cost_model(problem).overheads(problem, *plan)) parts += time;
+    EXPECT_NEAR(busy, parts, 1e-9 * std::max(1.0, busy)) << "seed " << seed;
+  }
+  EXPECT_GT(moved, 100U);
 }
 
 TEST(SerialPlan, IsValid) {

@@ -5,8 +5,9 @@
 #include "evaluate/memory.h"
 #include "evaluate/placement_plan.h"
 #include "evaluate/schedule.h"
+#include "evaluate/simulate.h"
 #include "report/alternatives.h"
-#include "report/device_work.h"
+#include "report/device_memory.h"
 #include "support/random_plan.h"
 #include "support/random_problem.h"
 
@@ -22,15 +23,15 @@ Plan random_schedule(const Problem& problem, std::uint64_t seed) {
 TEST(DeviceWork, OfAScheduleAddsUpItsActivities) {
   const Problem problem(testing::random_draft({.ops = 20}, 9));
   const Plan plan = random_schedule(problem, 9);
-  const auto work = device_work(problem, plan);
+  const auto work = simulate(problem, plan).devices;
   double compute = 0;
   double in = 0;
   double out = 0;
   std::size_t ops = 0;
-  for (const DeviceWork& device : work) {
+  for (const DeviceSummary& device : work) {
     compute += device.compute;
-    in += device.in;
-    out += device.out;
+    in += device.receiving;
+    out += device.sending;
     ops += device.ops;
   }
   double expected = 0;
@@ -46,7 +47,8 @@ TEST(DeviceWork, OfAPipelineHasTheBusiestDeviceAtTheValue) {
   const auto plan = plan_of_placement(problem, Placement(problem.op_count(), DeviceId{0}));
   ASSERT_TRUE(plan);
   double busiest = 0;
-  for (const DeviceWork& device : device_work(problem, *plan)) {
+  const auto work = simulate(problem, *plan).devices;
+  for (const DeviceSummary& device : work) {
     busiest = std::max(busiest, device.busy);
   }
   EXPECT_DOUBLE_EQ(busiest, plan->value);

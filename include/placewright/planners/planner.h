@@ -188,6 +188,9 @@ inline constexpr auto kSpellings<Role> =
                                    {Role::published, "published"},
                                    {Role::imitation, "imitation"}});
 
+// For planners of placements, whatever is minimised.
+std::vector<Objective> every_objective();
+
 struct PlannerEntry {
   std::string name;
   std::string summary;  // one line
@@ -199,12 +202,12 @@ struct PlannerEntry {
   double share = 1;
   // In a portfolio: whether it is worth that time on this problem; empty: on all that it serves.
   std::function<bool(const Problem&)> worth_its_time = {};
-  // Whether it plans for shared resources and memory spaces.
-  bool knows_sharing = false;
+  // What it plans for; it refuses problems that ask for more.
+  Features knows = kCommonFeatures;
   // Whether it gains from Budget::threads above 1.
   bool uses_threads = false;
   std::vector<Option> options = {};
-  // Why it cannot serve this problem although it serves the objective; empty: it can.
+  // Why it cannot serve this problem although it knows all that is asked; empty: it can.
   std::function<std::string(const Problem&)> refuses = {};
   std::function<Answer(const Problem&, const Settings&, Control&)> plan;
 

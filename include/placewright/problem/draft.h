@@ -101,8 +101,8 @@ struct ProblemDraft {
   friend bool operator==(const ProblemDraft&, const ProblemDraft&) = default;
 };
 
-// The same problem under another objective. Going to `call-latency` the host devices become the
-// single device `cpu`; nothing else changes.
+// The same problem under another objective. Where the new one has one host, the host devices become
+// the single device `cpu`; nothing else changes.
 ProblemDraft with_objective(ProblemDraft draft, Objective objective);
 
 }  // namespace placewright

@@ -18,6 +18,38 @@ inline constexpr auto kSpellings<Objective> = std::to_array<Spelling<Objective>>
     {Objective::total_completion, "total-completion", "sum of weight x (completion - arrival)"},
 });
 
+// What a plan says beside where ops are: times of ops and transfers, stages of a pipeline, calls.
+enum class PlanForm { schedule, stages, calls };
+
+// What an objective asks of problems and plans. evaluate/cost_model.h computes with each form.
+struct ObjectiveRecord {
+  Objective objective;
+  PlanForm form;
+  bool one_host = false;      // the host is one device, which runs any number of ops at once
+  bool holds_tensors = true;  // peak memory: tensors alive count
+  bool runs = true;           // backends can run its plans
+};
+inline constexpr auto kObjectives =
+    std::to_array<ObjectiveRecord>({{Objective::throughput, PlanForm::stages},
+                                    {.objective = Objective::call_latency,
+                                     .form = PlanForm::calls,
+                                     .one_host = true,
+                                     .holds_tensors = false,
+                                     .runs = false},
+                                    {Objective::latency, PlanForm::schedule},
+                                    {Objective::total_completion, PlanForm::schedule}});
+
+static_assert([] {
+  for (std::size_t i = 0; i < kObjectives.size(); ++i) {
+    if (static_cast<std::size_t>(kObjectives[i].objective) != i) return false;
+  }
+  return kObjectives.size() == kSpellings<Objective>.size();
+}());
+
+constexpr const ObjectiveRecord& record_of(Objective objective) {
+  return kObjectives[static_cast<std::size_t>(objective)];
+}
+
 // How compute and transfers of one device share its time in a pipeline.
 enum class TransferMode { sequential, overlapped, duplex };
 template <>
@@ -88,9 +120,15 @@ struct Rules {
   friend bool operator==(const Rules&, const Rules&) = default;
 };
 
-// Schedules have start times; the other two objectives look at sets of ops.
 constexpr bool is_schedule(Objective objective) {
-  return objective == Objective::latency || objective == Objective::total_completion;
+  return record_of(objective).form == PlanForm::schedule;
+}
+
+// Whether a device, or a call, may only have sets of ops that nothing leaves and comes back to.
+constexpr bool asks_contiguity(Objective objective, const Rules& rules) {
+  const PlanForm form = record_of(objective).form;
+  return form == PlanForm::calls ||
+         (form == PlanForm::stages && rules.contiguity != Contiguity::none);
 }
 
 }  // namespace placewright

@@ -77,6 +77,9 @@ struct Plan {
   std::vector<std::vector<OpId>> groups;
   double value = kInfinity;
 
+  // Says where ops are, and nothing else.
+  [[nodiscard]] bool is_placement() const { return !schedule && stages.empty() && calls.empty(); }
+
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "placewright/problem/draft.h"
+#include "placewright/problem/feature.h"
 #include "placewright/problem/ids.h"
 #include "placewright/problem/objective.h"
 
@@ -84,6 +85,8 @@ class Problem {
   [[nodiscard]] Objective objective() const { return draft_.objective; }
   [[nodiscard]] const Rules& rules() const { return draft_.rules; }
   [[nodiscard]] InterconnectKind interconnect() const { return draft_.cluster.interconnect; }
+  // What it asks of whoever plans for it.
+  [[nodiscard]] Features features() const { return features_; }
 
   [[nodiscard]] std::size_t op_count() const { return draft_.ops.size(); }
   [[nodiscard]] std::size_t tensor_count() const { return draft_.tensors.size(); }
@@ -162,7 +165,6 @@ class Problem {
   [[nodiscard]] const std::string& space_name(SpaceId space) const;
   [[nodiscard]] bool same_space(DeviceId a, DeviceId b) const { return space_[a] == space_[b]; }
   [[nodiscard]] bool has_shared_spaces() const { return has_shared_spaces_; }
-  // Devices share resources or memory, which planners must say that they know about.
   [[nodiscard]] bool has_sharing() const { return resource_count() > 0 || has_shared_spaces(); }
 
   // The overheads of handing a tensor out of a device, and of taking it in.
@@ -205,6 +207,7 @@ class Problem {
   void build_costs();
   void build_cuts();
   void check_support() const;
+  [[nodiscard]] Features features_asked() const;
   [[nodiscard]] const CutOverhead* cut_of(TensorId tensor, DeviceId device) const;
 
   ProblemDraft draft_;
@@ -219,6 +222,7 @@ class Problem {
   std::vector<OpId> topological_order_;
   Table<OpId, std::size_t> topological_rank_;
   bool has_backward_ops_ = false;
+  Features features_;
 
   std::vector<double> times_;
   Table<DeviceId, std::size_t> kind_index_;

@@ -11,7 +11,7 @@ PlannerEntry list_entry(const char* name, const char* summary, QuickPlan* quick)
   return PlannerEntry{.name = name,
                       .summary = summary,
                       .objectives = {Objective::latency, Objective::total_completion},
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .plan = [quick](const Problem& problem, const Settings&, Control& control) {
                         return quick(problem, control);
                       }};
@@ -22,8 +22,7 @@ PlannerEntry list_entry(const char* name, const char* summary, QuickPlan* quick)
 PlannerEntry single() {
   PlannerEntry made =
       list_entry("single", "the whole model on the best single device", best_single_device);
-  made.objectives = {Objective::throughput, Objective::call_latency, Objective::latency,
-                     Objective::total_completion};
+  made.objectives = every_objective();
   made.role = Role::yardstick;
   return made;
 }

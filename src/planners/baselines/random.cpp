@@ -36,9 +36,7 @@ Answer sample_groups(const Problem& problem, RandomNumbers& random, Control& con
 
 Answer plan(const Problem& problem, const Settings& settings, Control& control) {
   RandomNumbers random(control.budget().seed);
-  const bool runs = problem.objective() == Objective::call_latency ||
-                    (problem.objective() == Objective::throughput &&
-                     problem.rules().contiguity != Contiguity::none);
+  const bool runs = asks_contiguity(problem.objective(), problem.rules());
   Answer best;
   for (std::int64_t i = 0; i < settings.integer("samples"); ++i) {
     if (i > 0 && control.should_stop(1)) break;
@@ -60,10 +58,9 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
 PlannerEntry random_placement() {
   return PlannerEntry{.name = "random",
                       .summary = "the best of many random placements",
-                      .objectives = {Objective::throughput, Objective::call_latency,
-                                     Objective::latency, Objective::total_completion},
+                      .objectives = every_objective(),
                       .role = Role::yardstick,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .options = {{.name = "samples",
                                    .text = "how many placements are tried",
                                    .standard = std::int64_t{100},

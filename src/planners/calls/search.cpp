@@ -128,7 +128,7 @@ PlannerEntry calls_search() {
                       .summary = "simulated annealing over calls from the best quick plan",
                       .objectives = {Objective::call_latency},
                       .effort = Effort::anytime,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .uses_threads = true,
                       .plan = plan};
 }

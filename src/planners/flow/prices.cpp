@@ -132,7 +132,7 @@ PlannerEntry prices() {
                       .objectives = {Objective::total_completion},
                       .effort = Effort::anytime,
                       .share = 24,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .refuses = refuses,
                       .plan = plan};
 }

@@ -79,7 +79,7 @@ PlannerEntry talos() {
       .name = "talos",
       .summary = "weighted speed-up and min-cost flow, layer by layer, then refined (Talos)",
       .objectives = {Objective::total_completion},
-      .knows_sharing = true,
+      .knows = kCommonAndSharing,
       .options = {{.name = "refine",
                    .text = "what follows packing and flow: nothing, or local search",
                    .standard = std::string{"search"},

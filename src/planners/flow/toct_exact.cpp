@@ -72,7 +72,10 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   const auto done = [&] { return answer.status() == Status::optimal || control.should_stop(); };
   if (done()) return answer;
   if (CompletionLabels::obstacle(problem).empty()) search_labels(problem, answer, control);
-  if (done() || !refuses_schedule_program(problem).empty()) return answer;
+  if (done() || !kScheduleProgramKnows.covers(problem.features()) ||
+      !refuses_schedule_program(problem).empty()) {
+    return answer;
+  }
   Control rest = control.part("cpsat", control.remaining());
   if (answer.plan) rest.start = &*answer.plan;
   Answer proved = solve_schedule_program(problem, rest);
@@ -95,7 +98,7 @@ PlannerEntry toct_exact() {
                       .objectives = {Objective::total_completion},
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .plan = plan};
 }
 

@@ -15,11 +15,10 @@ template <class Rule>
 PlannerEntry fill_entry(const char* name, const char* summary, Rule rule) {
   return PlannerEntry{.name = name,
                       .summary = summary,
-                      .objectives = {Objective::throughput, Objective::call_latency,
-                                     Objective::latency, Objective::total_completion},
+                      .objectives = every_objective(),
                       .role = Role::imitation,
                       .effort = Effort::instant,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .plan = [rule](const Problem& problem, const Settings&, Control& control) {
                         return rule(problem, control);
                       }};

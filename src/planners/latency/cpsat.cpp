@@ -11,7 +11,7 @@ PlannerEntry cpsat_schedule() {
                       .objectives = {Objective::latency, Objective::total_completion},
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
-                      .knows_sharing = true,
+                      .knows = kScheduleProgramKnows,
                       .uses_threads = true,
                       .refuses = refuses_schedule_program,
                       .plan = [](const Problem& problem, const Settings&, Control& control) {

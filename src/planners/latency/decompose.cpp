@@ -612,7 +612,7 @@ PlannerEntry decompose() {
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
                       .share = 20,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .uses_threads = true,
                       .refuses = refuses,
                       .plan = plan};

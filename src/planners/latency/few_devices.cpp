@@ -286,9 +286,6 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
 
 std::string refuses(const Problem& problem) {
   if (problem.device_count() <= kCounts.front()) return "there are few devices";
-  if (std::ranges::any_of(problem.draft().ops, [](const Op& op) { return op.pinned_to.valid(); })) {
-    return "it does not know pins";
-  }
   return too_wide_for_decompose(problem);
 }
 
@@ -306,7 +303,7 @@ PlannerEntry few_devices() {
                       .effort = Effort::anytime,
                       .share = 12,
                       .worth_its_time = worth_its_time,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing - Features{Feature::pins},
                       .refuses = refuses,
                       .plan = plan};
 }

@@ -317,7 +317,7 @@ PlannerEntry hubs() {
       .objectives = {Objective::latency},
       .effort = Effort::anytime,
       .share = 8,
-      .knows_sharing = true,
+      .knows = kCommonAndSharing,
       .refuses = refuses,
       .plan = plan};
 }

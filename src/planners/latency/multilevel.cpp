@@ -29,7 +29,7 @@ PlannerEntry multilevel_schedules() {
       .effort = Effort::anytime,
       .share = 8,
       .worth_its_time = worth_coarsening,
-      .knows_sharing = true,
+      .knows = kCommonAndSharing,
       .plan = plan};
 }
 

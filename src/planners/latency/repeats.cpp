@@ -176,8 +176,7 @@ PlannerEntry repeats_in_schedules() {
   return PlannerEntry{.name = "repeats",
                       .summary = "layers found by structure, planned once, then joined",
                       .objectives = {Objective::latency},
-                      .knows_sharing = true,
-                      .refuses = refuses_layers,
+                      .knows = kLayersKnow,
                       .plan = plan};
 }
 

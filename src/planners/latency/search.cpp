@@ -22,7 +22,7 @@ PlannerEntry search() {
       .objectives = {Objective::latency, Objective::total_completion},
       .effort = Effort::anytime,
       .share = 8,
-      .knows_sharing = true,
+      .knows = kCommonAndSharing,
       .uses_threads = true,
       .options = {{"trials", "moves tried in each window of a sweep", std::int64_t{256}, 16, 1e6},
                   {"temperature", "at the start of a cycle, in mean op times", 1.0, 0, 100}},

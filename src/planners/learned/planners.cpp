@@ -335,11 +335,10 @@ std::string refusal(const Problem&) {
 PlannerEntry entry_of(std::string name, std::string summary, std::vector<Option> options) {
   return PlannerEntry{.name = std::move(name),
                       .summary = std::move(summary),
-                      .objectives = {Objective::throughput, Objective::call_latency,
-                                     Objective::latency, Objective::total_completion},
+                      .objectives = every_objective(),
                       .role = Role::published,
                       .effort = Effort::anytime,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .options = std::move(options),
                       .refuses = refusal};
 }

@@ -26,12 +26,6 @@ constexpr double kBackShare = 0.5;
 // Fewer placements than this are not worth a thread of their own.
 constexpr std::size_t kLeastPerThread = 8;
 
-bool wants_runs(const Problem& problem) {
-  return problem.objective() == Objective::call_latency ||
-         (problem.objective() == Objective::throughput &&
-          problem.rules().contiguity != Contiguity::none);
-}
-
 // The device of each node; -1 where its ops are on several.
 std::vector<std::int32_t> row_of(const PlacementGraph& graph, const Placement& placement) {
   std::vector<std::int32_t> row;
@@ -242,7 +236,7 @@ class Rollouts::Worker {
         memory_binds_(!memory_cannot_bind(problem)),
         memory_(problem, graph),
         placement_(problem.op_count()) {
-    if (wants_runs(problem)) runs_.emplace(problem);
+    if (asks_contiguity(problem.objective(), problem.rules())) runs_.emplace(problem);
   }
 
   // The value of the row once mended; infinite where it cannot be.

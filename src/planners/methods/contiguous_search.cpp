@@ -56,13 +56,6 @@ ProgramResult best_split_along(const StageModel& model,
 }
 
 std::string refuses_contiguous(const Problem& problem) {
-  const Rules& rules = problem.rules();
-  if (rules.contiguity != Contiguity::joint) {
-    return "it makes jointly contiguous plans; ask for --contiguity joint";
-  }
-  if (rules.memory == MemoryModel::peak) {
-    return "it does not know peak memory, which depends on the stages that follow";
-  }
   if (usage_count(problem) > kMostUsages) return "it has too many devices of different classes";
   return {};
 }

@@ -32,6 +32,8 @@ ProgramResult best_split_along(const StageModel& model,
                                Control& control);
 
 // Why a planner over jointly contiguous splits cannot serve the problem; empty: it can.
+inline constexpr Features kContiguousKnows =
+    kCommonFeatures - Features{Feature::free_sets, Feature::convex_sets, Feature::peak_memory};
 std::string refuses_contiguous(const Problem& problem);
 
 // Cutoffs grow by doubling their excess over the bound; beyond this one they jump to the highest.

@@ -24,7 +24,7 @@ void Incumbent::take_contiguous_plan(double share) {
   draft.rules.contiguity = Contiguity::joint;
   draft.rules.max_replicas = 1;
   const Problem joint(std::move(draft));
-  if (!refuses_contiguous(joint).empty()) return;
+  if (!kContiguousKnows.covers(joint.features()) || !refuses_contiguous(joint).empty()) return;
   Control part = control_.part("ideals", control_.remaining() * share);
   // A start is wanted soon.
   const Answer found = best_contiguous_plan(joint, part, {.wide_from = 0});

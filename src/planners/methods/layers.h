@@ -3,13 +3,12 @@
 
 #pragma once
 
-#include <string>
-
 #include "problem/problem.h"
 
 namespace placewright {
 
-// One model, inference, no pins, no colocation, no shared weights; empty: the problem is so.
-std::string refuses_layers(const Problem& problem);
+inline constexpr Features kLayersKnow =
+    kCommonAndSharing - Features{Feature::several_models, Feature::training, Feature::colocation,
+                                 Feature::pins, Feature::shared_weights};
 
 }  // namespace placewright

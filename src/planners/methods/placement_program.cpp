@@ -10,12 +10,6 @@
 
 namespace placewright::throughput {
 
-std::string refuses_program(const Problem& problem) {
-  if (problem.rules().max_replicas > 1) return "its program has no replicas";
-  if (problem.rules().memory == MemoryModel::peak) return "its program does not know peak memory";
-  return {};
-}
-
 double estimated_rows(const Problem& problem) {
   const auto devices = static_cast<double>(problem.device_count());
   const auto edges = static_cast<double>(problem.edge_count());

@@ -107,7 +107,8 @@ class PlacementProgram {
 };
 
 // Why the program cannot state the problem; empty: it can.
-std::string refuses_program(const Problem& problem);
+inline constexpr Features kProgramKnows =
+    kCommonFeatures - Features{Feature::replicas, Feature::peak_memory};
 
 // About how many rows the program would have, without building it.
 double estimated_rows(const Problem& problem);

@@ -202,8 +202,8 @@ PlannerEntry program_entry(std::string name, std::string summary, Solve solve) {
       .objectives = {Objective::throughput},
       .strength = Strength::exact,
       .effort = Effort::anytime,
+      .knows = kProgramKnows,
       .options = {{"warm-start", "start from the best contiguous plan", true}},
-      .refuses = refuses_program,
       .plan = [solve](const Problem& problem, const Settings& settings, Control& control) {
         return run(problem, settings, control, solve);
       }};

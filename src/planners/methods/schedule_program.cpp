@@ -174,9 +174,6 @@ class Slices {
 }  // namespace
 
 std::string refuses_schedule_program(const Problem& problem) {
-  if (problem.rules().memory == MemoryModel::peak) {
-    return "its model knows resident memory only, not peak memory";
-  }
   if (const ModelSize size = size_of_model(problem); size.parts > kMostParts) {
     return fmt::format("its model would have {:.0f} {}, above {:.0f}", size.parts, size.what,
                        kMostParts);

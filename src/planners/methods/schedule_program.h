@@ -19,6 +19,8 @@
 namespace placewright {
 
 // Why it cannot serve the problem; empty: it can.
+inline constexpr Features kScheduleProgramKnows =
+    kCommonAndSharing - Features{Feature::peak_memory};
 std::string refuses_schedule_program(const Problem& problem);
 
 Answer solve_schedule_program(const Problem& problem, Control& control);

@@ -12,7 +12,7 @@ PlannerEntry aswm() {
                       .summary = "whole models, each on the device of its best average speed-up",
                       .objectives = {Objective::total_completion},
                       .role = Role::published,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .plan = [](const Problem& problem, const Settings&, Control& control) {
                         return models_on_their_best_devices(problem, control);
                       }};

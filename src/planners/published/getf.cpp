@@ -285,7 +285,7 @@ PlannerEntry getf() {
       .summary = "an LP gives each op a group of devices, earliest start a device (GETF)",
       .objectives = {Objective::latency, Objective::total_completion},
       .role = Role::published,
-      .knows_sharing = true,
+      .knows = kCommonAndSharing,
       .refuses = refuses_many_edges,
       .plan = plan};
 }

@@ -19,11 +19,7 @@ PlannerEntry ip_contiguous() {
   PlannerEntry made = program_entry(
       "ip-contiguous", "integer program for contiguous pipelines, on HiGHS", solve_with_highs);
   made.role = Role::published;
-  made.refuses = [](const Problem& problem) {
-    return problem.rules().contiguity == Contiguity::none
-               ? std::string{"it makes contiguous plans; use 'ip'"}
-               : refuses_program(problem);
-  };
+  made.knows = kProgramKnows - Features{Feature::free_sets};
   return made;
 }
 
@@ -32,11 +28,7 @@ PlannerEntry ip() {
       program_entry("ip", "integer program for pipelines that need not be contiguous, on HiGHS",
                     solve_with_highs);
   made.role = Role::published;
-  made.refuses = [](const Problem& problem) {
-    return problem.rules().contiguity != Contiguity::none
-               ? std::string{"it ignores contiguity; use 'ip-contiguous', or ask for --contiguity none"}
-               : refuses_program(problem);
-  };
+  made.knows = kProgramKnows - Features{Feature::joint_sets, Feature::convex_sets};
   return made;
 }
 

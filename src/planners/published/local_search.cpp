@@ -26,8 +26,8 @@ PlannerEntry local_search() {
       .summary = "best move of one colour class from random pipelines, with restarts",
       .objectives = {Objective::throughput},
       .role = Role::published,
+      .knows = kCommonFeatures - Features{Feature::peak_memory},
       .options = {{"restarts", "random starts", std::int64_t{10}, 1, 1e6}},
-      .refuses = refuses_peak_memory,
       .plan = plan};
 }
 

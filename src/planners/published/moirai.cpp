@@ -41,16 +41,6 @@ constexpr std::uint64_t kStepsPerNode = 1000;
 constexpr std::uint64_t kStepsPerOrder = 100;
 
 std::string refuses(const Problem& problem) {
-  if (problem.rules().memory == MemoryModel::peak) {
-    return "its model knows resident memory only, not peak memory";
-  }
-  for (const Device& device : problem.draft().cluster.devices) {
-    if (device.lanes > 1) {
-      return fmt::format("its model runs one op at a time on a device, and '{}' has {} lanes",
-                         device.name, device.lanes);
-    }
-  }
-  if (problem.has_overheads()) return "its model knows no cut overheads";
   if (problem.op_count() > kMostOps) {
     return fmt::format("its model is for at most {} ops, and there are {}", kMostOps,
                        problem.op_count());
@@ -166,6 +156,8 @@ PlannerEntry moirai() {
                       .role = Role::published,
                       .strength = Strength::exact,
                       .effort = Effort::anytime,
+                      .knows = kCommonFeatures - Features{Feature::peak_memory, Feature::lanes,
+                                                          Feature::cut_overheads},
                       .options = {{.name = "fusion",
                                    .text = "merge what a backend fuses before planning (GCOF)",
                                    .standard = true},

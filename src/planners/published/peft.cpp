@@ -94,7 +94,7 @@ PlannerEntry peft() {
                       .summary = "HEFT that looks ahead by an optimistic cost table (PEFT)",
                       .objectives = {Objective::latency, Objective::total_completion},
                       .role = Role::published,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .plan = plan};
 }
 

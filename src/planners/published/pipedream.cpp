@@ -150,6 +150,7 @@ PlannerEntry pipedream() {
                       .summary = "best split, with replicas, of a line of biconnected components",
                       .objectives = {Objective::throughput},
                       .role = Role::published,
+                      .knows = kContiguousKnows,
                       .refuses = refuses_contiguous,
                       .plan = plan};
 }

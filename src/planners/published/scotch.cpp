@@ -161,9 +161,8 @@ PlannerEntry scotch() {
       .summary = "balanced parts with a small cut by Scotch, repaired to keep the rules",
       .objectives = {Objective::throughput},
       .role = Role::published,
-      .knows_sharing = true,
+      .knows = kCommonAndSharing - Features{Feature::peak_memory},
       .options = {{"imbalance", "excess of a part over its share", 0.05, 0, 1}},
-      .refuses = refuses_peak_memory,
       .plan = plan};
 }
 

@@ -173,7 +173,7 @@ PlannerEntry sct() {
                       .summary = "favourite children from an LP, then earliest start (m-SCT)",
                       .objectives = {Objective::latency, Objective::total_completion},
                       .role = Role::published,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .refuses = refuses_many_edges,
                       .plan = plan};
 }

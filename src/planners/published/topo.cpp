@@ -11,11 +11,10 @@ namespace placewright {
 PlannerEntry topo() {
   return PlannerEntry{.name = "topo",
                       .summary = "balanced fill in topological order within memory (m-TOPO)",
-                      .objectives = {Objective::throughput, Objective::call_latency,
-                                     Objective::latency, Objective::total_completion},
+                      .objectives = every_objective(),
                       .role = Role::published,
                       .effort = Effort::instant,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .plan = [](const Problem& problem, const Settings&, Control& control) {
                         return fill_evenly(problem, control);
                       }};

@@ -10,7 +10,7 @@ PlannerEntry tsam() {
                       .summary = "the ready op and free device with the largest speed-up, at once",
                       .objectives = {Objective::total_completion},
                       .role = Role::published,
-                      .knows_sharing = true,
+                      .knows = kCommonAndSharing,
                       .plan = [](const Problem& problem, const Settings&, Control& control) {
                         return largest_speed_ups_first(problem, control);
                       }};

@@ -15,8 +15,8 @@ PlannerEntry cpsat_throughput() {
       "cpsat", "constraint program for pipelines, contiguous or not, on CP-SAT", solve_with_cp_sat);
   made.uses_threads = true;
   made.share = 0.25;  // 'ideals' and 'refine' turn to CP-SAT themselves where it helps
-  made.refuses = [](const Problem& problem) {
-    return solvers::cp_sat_available() ? refuses_program(problem)
+  made.refuses = [](const Problem&) {
+    return solvers::cp_sat_available() ? std::string{}
                                        : "CP-SAT cannot be loaded: " + solvers::cp_sat_load_error();
   };
   return made;

@@ -253,7 +253,7 @@ class PipelineEnumeration {
 
 PlannerEntry exhaustive_throughput() {
   PlannerEntry entry = exhaustive<PipelineEnumeration>(Objective::throughput, candidate_count);
-  entry.knows_sharing = true;
+  entry.knows = kCommonAndSharing;
   return entry;
 }
 

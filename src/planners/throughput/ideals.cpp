@@ -22,6 +22,7 @@ PlannerEntry ideals() {
       .summary = "the best contiguous pipeline: a program over the down-sets of the graph",
       .objectives = {Objective::throughput},
       .strength = Strength::exact,
+      .knows = throughput::kContiguousKnows,
       .options = {{"ideal-limit", "down-sets to hold at most", std::int64_t{3'000'000}, 100, 1e9},
                   {"wide-from",
                    "down-sets from which searches for wide graphs have their turn; 0: never",

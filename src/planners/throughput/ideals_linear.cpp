@@ -43,6 +43,7 @@ PlannerEntry ideals_linear() {
       .name = "ideals-linear",
       .summary = "the best contiguous pipeline along linear orders of the graph",
       .objectives = {Objective::throughput},
+      .knows = kContiguousKnows,
       .options = {{"random-orders", "random linear orders beside the four fixed ones",
                    std::int64_t{4}, 0, 1000}},
       .refuses = refuses_contiguous,

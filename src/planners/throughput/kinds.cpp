@@ -489,10 +489,6 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
 }
 
 std::string refuses(const Problem& problem) {
-  if (problem.rules().memory == MemoryModel::peak) return "it does not know peak memory";
-  if (problem.rules().training == TrainingMode::phased && problem.has_backward_ops()) {
-    return "it does not know phased training";
-  }
   if (const double count = multisets(device_classes(problem)); count > kMostMultisets) {
     return fmt::format("its devices of different classes make {:.2g} sets, above {:.2g}", count,
                        kMostMultisets);
@@ -507,6 +503,7 @@ PlannerEntry kinds() {
       .name = "kinds",
       .summary = "contiguous pipelines on many devices of several kinds, along one order",
       .objectives = {Objective::throughput},
+      .knows = kCommonFeatures - Features{Feature::peak_memory, Feature::phased_training},
       .refuses = refuses,
       .plan = plan};
 }

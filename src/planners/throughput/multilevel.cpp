@@ -41,14 +41,6 @@ Answer plan(const Problem& problem, const Settings&, Control& control) {
   return multilevel_plan(problem, {.quick = quick, .improved = improved}, control);
 }
 
-std::string refuses(const Problem& problem) {
-  if (problem.rules().contiguity != Contiguity::joint) {
-    return "it makes jointly contiguous plans; ask for --contiguity joint";
-  }
-  if (problem.rules().memory == MemoryModel::peak) return "it does not know peak memory";
-  return {};
-}
-
 }  // namespace
 
 PlannerEntry multilevel_pipelines() {
@@ -59,8 +51,8 @@ PlannerEntry multilevel_pipelines() {
       .effort = Effort::anytime,
       .share = 8,
       .worth_its_time = worth_coarsening,
-      .knows_sharing = true,
-      .refuses = refuses,
+      .knows = kCommonAndSharing -
+               Features{Feature::free_sets, Feature::convex_sets, Feature::peak_memory},
       .plan = plan};
 }
 

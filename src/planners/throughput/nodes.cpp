@@ -148,19 +148,6 @@ std::string refuses(const Problem& problem) {
   const auto nodes = devices_by_node(problem);
   if (nodes.contains("")) return "it is for clusters whose devices all state their node";
   if (nodes.size() < 2) return "all devices are in one node";
-  const Rules& rules = problem.rules();
-  if (rules.transfers == TransferMode::duplex) return "it does not know duplex transfers";
-  if (rules.training == TrainingMode::phased && problem.has_backward_ops()) {
-    return "it does not know phased training";
-  }
-  if (problem.has_overheads()) return "it does not know the cost of cuts";
-  for (const OpId op : problem.ops()) {
-    if (problem.op(op).pinned_to.valid()) return "it knows no pinned ops";
-  }
-  for (const TensorId tensor : problem.tensors()) {
-    if (!problem.tensor(tensor).link_times.empty())
-      return "it does not know tables of transfer times";
-  }
   return structure_of(problem).fault;
 }
 
@@ -607,7 +594,9 @@ PlannerEntry nodes() {
                       .summary = "stages over machines, then inside each, along one order",
                       .objectives = {Objective::throughput},
                       .role = Role::own,
-                      .options = {},
+                      .knows = kCommonFeatures - Features{Feature::duplex, Feature::phased_training,
+                                                          Feature::cut_overheads,
+                                                          Feature::transfer_tables, Feature::pins},
                       .refuses = refuses,
                       .plan = plan};
 }

@@ -108,13 +108,6 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
   return Refinement(problem, settings, control).run();
 }
 
-std::string refuses(const Problem& problem) {
-  if (problem.rules().contiguity != Contiguity::none) {
-    return "it gives up contiguity; ask for --contiguity none";
-  }
-  return refuses_program(problem);
-}
-
 }  // namespace
 
 PlannerEntry refine() {
@@ -125,8 +118,8 @@ PlannerEntry refine() {
       .objectives = {Objective::throughput},
       .effort = Effort::anytime,
       .share = 4,
+      .knows = kProgramKnows - Features{Feature::joint_sets, Feature::convex_sets},
       .options = {{"prove", "give half of the time to bounds and CP-SAT", true}},
-      .refuses = refuses,
       .plan = plan};
 }
 

@@ -72,8 +72,7 @@ PlannerEntry repeats_in_pipelines() {
   return PlannerEntry{.name = "repeats",
                       .summary = "layers found by structure, planned once, then joined",
                       .objectives = {Objective::throughput},
-                      .knows_sharing = true,
-                      .refuses = refuses_layers,
+                      .knows = kLayersKnow,
                       .plan = plan};
 }
 

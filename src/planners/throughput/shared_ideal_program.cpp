@@ -378,8 +378,6 @@ class Run {
 }  // namespace
 
 std::string refuses_shared_ideals(const Problem& problem) {
-  if (problem.space_count() > 1) return "it knows one memory space for all devices";
-  if (problem.has_backward_ops()) return "it knows inference only";
   if (std::string refusal = CoreSets::refuses(problem); !refusal.empty()) return refusal;
   if (problem.resource_count() > 0 && !resources_are_nested(problem)) {
     return "it knows sets of cores that are nested or disjoint, taken whole";

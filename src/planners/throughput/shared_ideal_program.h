@@ -45,6 +45,8 @@
 namespace placewright::throughput {
 
 // Why the program cannot state the problem; empty: it can.
+inline constexpr Features kSharedIdealsKnow =
+    kCommonAndSharing - Features{Feature::several_spaces, Feature::training};
 std::string refuses_shared_ideals(const Problem& problem);
 
 // About how long it takes to make what follows, which is not interrupted.

@@ -226,15 +226,6 @@ Answer plan(const Problem& problem, const Settings& settings, Control& control) 
   return SharedIdealSearch(problem, settings, control).run();
 }
 
-std::string refuses(const Problem& problem) {
-  const Rules& rules = problem.rules();
-  if (rules.contiguity != Contiguity::joint) {
-    return "it makes jointly contiguous plans; ask for --contiguity joint";
-  }
-  if (rules.memory == MemoryModel::peak) return "it does not know peak memory";
-  return refuses_shared_ideals(problem);
-}
-
 }  // namespace
 
 PlannerEntry shared_ideals() {
@@ -245,11 +236,12 @@ PlannerEntry shared_ideals() {
           "and cores",
       .objectives = {Objective::throughput},
       .strength = Strength::exact,
-      .knows_sharing = true,
+      .knows = kSharedIdealsKnow -
+               Features{Feature::free_sets, Feature::convex_sets, Feature::peak_memory},
       .options = {{"ideal-limit", "down-sets to hold at most", std::int64_t{50'000}, 100, 1e7},
                   {"labels", "labels of a down-set in the first round, before some are merged",
                    std::int64_t{8}, 1, 1e6}},
-      .refuses = refuses,
+      .refuses = refuses_shared_ideals,
       .plan = plan};
 }
 

@@ -414,7 +414,7 @@ PlannerEntry shared_search() {
       .objectives = {Objective::throughput},
       .effort = Effort::anytime,
       .share = 4,
-      .knows_sharing = true,
+      .knows = kCommonAndSharing,
       .refuses = refuses,
       .plan = [](const Problem& problem, const Settings&, Control& control) {
         return SharedSearch(problem, control).run();

@@ -27,9 +27,7 @@ Answer plan(const Problem& problem, const Settings& /*settings*/, Control& contr
 }
 
 std::string refuses(const Problem& problem) {
-  if (problem.space_count() > 1) return "it knows one memory space for all devices";
   if (!ops_take_whole_resources(problem)) return "it knows devices that take their resources whole";
-  if (problem.has_backward_ops()) return "it knows inference only";
   return throughput::refuses_shared_program(problem);
 }
 
@@ -40,7 +38,7 @@ PlannerEntry shared_stages() {
       .name = "shared-stages",
       .summary = "stages, replicas and threads on sets of cores, along one order of the graph",
       .objectives = {Objective::throughput},
-      .knows_sharing = true,
+      .knows = kCommonAndSharing - Features{Feature::several_spaces, Feature::training},
       .refuses = refuses,
       .plan = plan};
 }

@@ -1,74 +1,12 @@
-#include "report/device_work.h"
+#include "report/device_memory.h"
 
 #include <algorithm>
 #include <map>
 
-#include "evaluate/activities.h"
-#include "evaluate/pipeline.h"
 #include "evaluate/simulate.h"
 
 namespace placewright {
 namespace {
-
-// A tensor goes into a call that reads it from outside, and out of a call that others read from.
-std::vector<Transfer> movements_of_calls(const Problem& problem, const Plan& plan) {
-  constexpr std::size_t kHost = static_cast<std::size_t>(-1);
-  Table<OpId, std::size_t> call_of(problem.op_count(), kHost);
-  for (std::size_t call = 0; call < plan.calls.size(); ++call) {
-    for (const OpId op : plan.calls[call].ops) call_of[op] = call;
-  }
-  std::vector<Transfer> movements;
-  std::vector<std::size_t> readers;
-  for (const TensorId tensor : problem.tensors()) {
-    const std::size_t made_in = call_of[problem.producer(tensor)];
-    readers.clear();
-    for (const OpId reader : problem.consumers(tensor)) {
-      if (call_of[reader] != made_in) readers.push_back(call_of[reader]);
-    }
-    if (readers.empty()) continue;
-    std::sort(readers.begin(), readers.end());
-    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-    const double length = problem.host_time(tensor);
-    if (made_in != kHost) {
-      movements.push_back({tensor, Leg::out, plan.calls[made_in].device, {}, 0, length});
-    }
-    for (const std::size_t call : readers) {
-      if (call == kHost) continue;
-      movements.push_back({tensor, Leg::in, {}, plan.calls[call].device, 0, length});
-    }
-  }
-  return movements;
-}
-
-std::vector<Transfer> movements_of_pipeline(const Problem& problem, const Plan& plan) {
-  const ActivityNetwork network(problem, plan.placement);
-  std::vector<Transfer> movements = network.transfers;
-  for (std::size_t i = 0; i < movements.size(); ++i) {
-    movements[i].start = 0;
-    movements[i].end = network.duration[ActivityId{network.op_count + i}];
-  }
-  return movements;
-}
-
-void add_movements(const std::vector<Transfer>& movements, Table<DeviceId, DeviceWork>& work) {
-  for (const Transfer& transfer : movements) {
-    const double length = transfer.end - transfer.start;
-    if (transfer.from.valid()) work[transfer.from].out += length;
-    if (transfer.to.valid()) work[transfer.to].in += length;
-  }
-}
-
-void add_pipeline(const Problem& problem, const Plan& plan, Table<DeviceId, DeviceWork>& work) {
-  const auto loads = pipeline_loads(problem, plan.placement);
-  for (const Stage& stage : plan.stages) {
-    const PassLoad load = loads[stage.devices.front()].both();
-    const auto replicas = static_cast<double>(stage.devices.size());
-    for (const DeviceId device : stage.devices) {
-      work[device] = {stage.ops.size(), load.compute / replicas, load.in / replicas,
-                      load.out / replicas, stage.load};
-    }
-  }
-}
 
 // A stretch of time during which a device holds some bytes more.
 class Profile {
@@ -148,31 +86,6 @@ Table<SpaceId, Profile> profiles_of(const Problem& problem, const Plan& plan) {
 }
 
 }  // namespace
-
-std::vector<Transfer> movements_of(const Problem& problem, const Plan& plan) {
-  if (plan.schedule) return plan.schedule->transfers;
-  if (problem.objective() == Objective::call_latency) return movements_of_calls(problem, plan);
-  return movements_of_pipeline(problem, plan);
-}
-
-Table<DeviceId, DeviceWork> device_work(const Problem& problem, const Plan& plan) {
-  Table<DeviceId, DeviceWork> work(problem.device_count());
-  if (problem.objective() == Objective::throughput) {
-    add_pipeline(problem, plan, work);
-    return work;
-  }
-  for (const OpId op : problem.ops()) {
-    DeviceWork& device = work[plan.placement[op]];
-    const double time = plan.schedule ? plan.schedule->end[op] - plan.schedule->start[op]
-                                      : problem.time(op, plan.placement[op]);
-    ++device.ops;
-    device.compute += time;
-    if (plan.schedule || problem.on_host(plan.placement[op])) device.busy += time;
-  }
-  for (const Call& call : plan.calls) work[call.device].busy += call.end - call.start;
-  add_movements(movements_of(problem, plan), work);
-  return work;
-}
 
 Table<DeviceId, DeviceMemory> device_memory(const Problem& problem, const Plan& plan,
                                             std::size_t most_steps) {
