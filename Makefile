@@ -15,10 +15,13 @@ setup:
 # The program alone: the first demo waits neither for the tests nor for what they need. It shares
 # build/release with the tests, so neither compiles again what the other has.
 demo:
-	@scripts/setup program
-	@[ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING
-	@cmake --build build/release -j $(JOBS) --target placewright_program
-	@examples/demo.sh
+	@begin=$$(date +%s); \
+	say() { echo "== $$(( $$(date +%s) - begin )) s: $$1"; }; \
+	say "installing what the program needs: a compiler, libraries, 280 MB of wheels" && scripts/setup program && \
+	{ [ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING; } && \
+	say "building the program (minutes; again only what has changed)" && \
+	cmake --build build/release -j $(JOBS) --target placewright_program && \
+	DEMO_BEGIN=$$begin examples/demo.sh
 
 # The Python package as a file that `pip install` takes, in dist/.
 wheel:

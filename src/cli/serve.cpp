@@ -3,6 +3,7 @@
 #include "cli/number_option.h"
 #include "cli/repeated_option.h"
 #include "cli/serve_config.h"
+#include "cli/serve_measure.h"
 #include "cli/serve_simulation.h"
 #include "cli/serve_start.h"
 #include "cli/verbs.h"
@@ -16,16 +17,22 @@ constexpr const char* kExamples =
     "  placewright serve --config serve.json\n"
     "  placewright serve --folder models --grpc 0.0.0.0:8001 --token token.txt --objective 50ms\n"
     "  placewright serve squeezenet.json resnet50.json --rate squeezenet=60 --rate resnet50=30\n"
+    "  placewright serve squeezenet.xml resnet50.xml --rate 10 --load 0.6 --measure 10s\n"
     "  placewright serve --simulate arrivals.json --objective 50ms --chart load.svg";
 
 struct ServeOptions {
   std::string config;
   ServeSimulationOptions simulation;
   ServeStartOptions start;
+  ServeMeasureOptions measure;
 };
 
 ExitCode serve(const ServeOptions& options) {
   const ServeSimulationOptions& simulation = options.simulation;
+  if (!options.measure.duration.empty()) {
+    return measure_serving(simulation, options.start, options.measure);
+  }
+  if (options.measure.load) throw UsageError("--load needs --measure");
   if (!simulation.trace.empty() || !simulation.rates.empty()) {
     ServeSimulationOptions measured = simulation;
     measured.model = options.start.model;
@@ -56,6 +63,7 @@ void add_serve(CLI::App& program, Action& action) {
   add_number(*verb, "--requests", simulation.requests, {1, 10'000'000},
              "--rate: number of requests to predict");
   add_number(*verb, "--seed", simulation.seed, kAnySeed, "--rate: seed of the arrivals");
+  options->measure.add_to(*verb);
   add_written(*verb, "--chart", simulation.chart,
               "Draw predicted latency against load into this SVG file");
   simulation.output.add_to(*verb);

@@ -100,15 +100,8 @@ ServedLoad load_of_trace(const ServeSimulationOptions& options) {
 
 ServedLoad load_of_rates(const ServeSimulationOptions& options) {
   ServedLoad load{.models = models_of_files(options), .arrivals = {}};
-  std::vector<double> rates(load.models.size(), 0);
-  for (const std::string& text : options.rates) {
-    const auto [name, value] = model_value(text);
-    const double rate = parse_number("--rate", value, NumberRange<double>{1e-6, 1e9});
-    for (const ServedModel* model : models_named(load.models, "--rate", name)) {
-      rates[static_cast<std::size_t>(model - load.models.data())] = rate;
-    }
-  }
-  load.arrivals = poisson_arrivals(rates, options.requests, options.seed);
+  load.arrivals =
+      poisson_arrivals(rates_of(options.rates, load.models), options.requests, options.seed);
   return load;
 }
 
@@ -170,6 +163,19 @@ std::string largest_load_text(const LoadSweep& sweep) {
 }
 
 }  // namespace
+
+std::vector<double> rates_of(const std::vector<std::string>& texts,
+                             std::vector<ServedModel>& models) {
+  std::vector<double> rates(models.size(), 0);
+  for (const std::string& text : texts) {
+    const auto [name, value] = model_value(text);
+    const double rate = parse_number("--rate", value, NumberRange<double>{1e-6, 1e9});
+    for (const ServedModel* model : models_named(models, "--rate", name)) {
+      rates[static_cast<std::size_t>(model - models.data())] = rate;
+    }
+  }
+  return rates;
+}
 
 ExitCode simulate_serving(const ServeSimulationOptions& options) {
   if (!options.trace.empty() && !options.rates.empty()) {

@@ -25,6 +25,10 @@ struct ServeSimulationOptions {
   OutputOptions output;
 };
 
+// Requests a second, by model, as --rate states them. Throws UsageError.
+std::vector<double> rates_of(const std::vector<std::string>& texts,
+                             std::vector<ServedModel>& models);
+
 ExitCode simulate_serving(const ServeSimulationOptions& options);
 
 }  // namespace placewright::cli

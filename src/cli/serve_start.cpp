@@ -58,6 +58,8 @@ std::string token_in(const std::string& path) {
   return token;
 }
 
+}  // namespace
+
 std::vector<ClassSetting> classes_of(const ServiceOptions& service) {
   std::vector<ClassSetting> classes;
   const auto add = [&](const std::vector<std::string>& texts, auto set) {
@@ -103,6 +105,8 @@ void require_models(const std::vector<std::string>& models, const std::string& f
     }
   }
 }
+
+namespace {
 
 // In a folder any name may come later.
 void require_known(const ServerSettings& settings) {

@@ -33,6 +33,12 @@ struct ServeStartOptions {
   void add_to(CLI::App& verb);
 };
 
+// What --objective, --priority, --weight and --queue say of each model.
+std::vector<ClassSetting> classes_of(const ServiceOptions& service);
+
+// Throws UsageError or InputError unless these are files of models with different names.
+void require_models(const std::vector<std::string>& models, const std::string& folder);
+
 // Does not return where the server starts.
 ExitCode start_serving(const std::vector<std::string>& models, const ServiceOptions& service,
                        const ServeStartOptions& options);

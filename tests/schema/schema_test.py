@@ -259,7 +259,24 @@ class Outputs(SchemaTest):
         document = self.output("serve-output", "serve", chains, "--simulate", rows, "--policy", "arrival")
         self.assertEqual(document["models"][2]["answered"], 2)
         self.assertEqual(run("serve", chains)[0], 3)  # no model
+        self.assertEqual(run("serve", chains, "--rate", "1", "--measure", "1s")[0], 3)
+        self.assertEqual(run("serve", chains, "--rate", "1", "--load", "0.5")[0], 2)
         self.assertEqual(run("serve", chains, "--rate", "third=1")[0], 2)
+
+    def test_serve_measure(self):
+        names = ("tiny-branches", "tiny-bert")
+        self.assertEqual(run("zoo", "make", *names, "-o", self.folder, "-q")[0], 0)
+        models = [self.folder / f"{name}.xml" for name in names]
+        for policy in ("normalised", "together"):
+            document = self.output("serve-measure-output", "serve", *models, "--rate", "1", "--load", "0.2",
+                                   "--measure", "1s", "--policy", policy)
+            self.assertEqual([row["model"] for row in document["measured"]], [*names, "all"])
+            self.assertEqual(document["policy"], policy)
+            self.assertAlmostEqual(document["load"], 0.2, delta=0.1)
+            for row in document["measured"]:
+                self.assertEqual(row["answered"], row["requests"])
+                self.assertLessEqual(row["p50"], row["p99"])
+        self.assertEqual(run("serve", *models, "--measure", "1s")[0], 2)
 
     def test_fleet(self):
         nodes, plan = EXAMPLES / "fleet/nodes.json", self.folder / "fleet.json"
