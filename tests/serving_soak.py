@@ -39,6 +39,7 @@ import placewright
 
 MODELS = ["tiny-branches", "tiny-pair", "squeezenet"]
 PATIENCE = 60  # seconds after which a request counts as left without an answer
+FAULTS = {"clients": "leaving_clients", "reloads": "reloads", "cores": "taken_cores"}
 FRONTS = {"grpc": tritonclient.grpc, "http": tritonclient.http}
 
 
@@ -177,7 +178,8 @@ class Soak:
 
     def run(self):
         workers = [threading.Thread(target=self.client, args=(number,)) for number in range(self.options.clients)]
-        faults = [threading.Thread(target=what) for what in (self.leaving_clients, self.reloads, self.taken_cores, self.watch)]
+        chosen = [getattr(self, FAULTS[name]) for name in self.options.faults]
+        faults = [threading.Thread(target=what) for what in (*chosen, self.watch)]
         for thread in [*workers, *faults]:
             thread.start()
         until = self.begin + 60 * self.options.minutes
@@ -216,6 +218,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--rate", type=float, default=8, help="requests a second, of all clients")
     parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--faults", nargs="*", choices=FAULTS, default=list(FAULTS), help="to find what a growth comes from")
     parser.add_argument("--headroom", type=float, default=256, help="MB of address space beyond what it has after a tenth of the time")
     parser.add_argument("--growth", type=float, default=1, help="MB that memory may grow")
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/placewright")
