@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -104,7 +105,11 @@ class Ours:
         keywords = dict(self.keywords)
         if self.objectives:
             keywords["objective"] = {model.name: f"{model.objective:.3f}ms" for model in models}
-        server = placewright.Server([model.path for model in models], policy=self.policy, program=options.program, http="none",
+        # In a session of its own as the others are: the kernel shares out cores by session.
+        program = options.work / "placewright"
+        program.write_text(f'#!/bin/sh\nexec setsid {shlex.quote(str(options.program.resolve()))} "$@"\n')
+        program.chmod(0o755)
+        server = placewright.Server([model.path for model in models], policy=self.policy, program=program, http="none",
                                     start_timeout=START, **keywords)
         try:
             server.start()
@@ -129,7 +134,7 @@ class OverGrpc:
             file.flush()
             try:
                 done = subprocess.run([self.options.client, file.name], capture_output=True, text=True, timeout=seconds, check=False,
-                                      start_new_session=True)  # as the servers: the kernel shares out cores by session
+                                      start_new_session=True)
             except subprocess.TimeoutExpired as error:
                 raise Failure(f"did not answer all requests within {seconds:.0f} s") from error
         if done.returncode:
