@@ -61,13 +61,14 @@ EarliestStarts::EarliestStarts(const Problem& problem, Direction direction)
       deadline_(problem.op_count(), kInfinity) {
   if (direction == Direction::backward) std::reverse(order_.begin(), order_.end());
   for (std::size_t i = 0; i < order_.size(); ++i) rank_[order_[i].index()] = i;
+  std::size_t edge = 0;
   for (const TensorId tensor : problem.tensors()) {
     const OpId producer = problem.producer(tensor);
     for (const OpId reader : problem.consumers(tensor)) {
       if (direction == Direction::forward) {
-        inputs_[reader.index()].push_back({producer, tensor});
+        inputs_[reader.index()].push_back({producer, tensor, edge++});
       } else {
-        inputs_[producer.index()].push_back({reader, tensor});
+        inputs_[producer.index()].push_back({reader, tensor, edge++});
       }
     }
   }
@@ -84,9 +85,10 @@ bool EarliestStarts::compute(const Surroundings& around, const std::function<boo
     const OpId op = order_[i];
     prepare_arrivals(op, around);
     for (const DeviceId device : problem_.devices()) {
-      double start = kInfinity;
-      if (around.may(op, device)) start = start_by_paths(op, device);
-      if (start < kInfinity) start = raised(op, device, start);
+      const DeviceId like = around.like[device.index()];
+      double start = like == device ? kInfinity : start_[at(op, like)];
+      if (like == device && around.may(op, device)) start = start_by_paths(op, device, around);
+      if (like == device && start < kInfinity) start = raised(op, device, start, around);
       start_[at(op, device)] = start;
     }
   }
@@ -103,7 +105,7 @@ void EarliestStarts::prepare_arrivals(OpId op, const Surroundings& around) {
     if (around.together[from.index()] == around.together[op.index()]) continue;
     for (const DeviceId to : problem_.devices()) {
       double& earliest = elsewhere[i * devices_ + to.index()];
-      if (!around.may(op, to)) continue;
+      if (!around.may(op, to) || around.like[to.index()] != to) continue;
       for (const DeviceId device : problem_.devices()) {
         const double end = device == to ? kInfinity : this->end(from, device);
         if (end >= earliest) continue;
@@ -113,21 +115,21 @@ void EarliestStarts::prepare_arrivals(OpId op, const Surroundings& around) {
   }
 }
 
-double EarliestStarts::start_by_paths(OpId op, DeviceId device) const {
+double EarliestStarts::start_by_paths(OpId op, DeviceId device, const Surroundings& around) const {
   const std::vector<Arc>& inputs = inputs_[op.index()];
   double start =
       direction_ == Direction::forward ? problem_.model(problem_.op(op).model).arrival : 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const double there = end(inputs[i].from, device);
+    const double there = around.apart[inputs[i].edge] ? kInfinity : end(inputs[i].from, device);
     start = std::max(start, std::min(there, elsewhere_[op.index()][i * devices_ + device.index()]));
   }
   return start;
 }
 
 // The first moment at which nothing speaks against it any more, or an earlier one.
-double EarliestStarts::raised(OpId op, DeviceId device, double start) {
+double EarliestStarts::raised(OpId op, DeviceId device, double start, const Surroundings& around) {
   for (int i = 0; i < kMostRaises && start < kInfinity; ++i) {
-    const double later = gather(op, device, start);
+    const double later = gather(op, device, start, around);
     if (later <= 0) break;
     start += later;
   }
@@ -136,15 +138,17 @@ double EarliestStarts::raised(OpId op, DeviceId device, double start) {
 
 // By how much the op must start later than `start` at least: until the ops that are forced onto the
 // device are in time, or another set of them is forced.
-double EarliestStarts::gather(OpId op, DeviceId device, double start) {
+double EarliestStarts::gather(OpId op, DeviceId device, double start, const Surroundings& around) {
   const double in_time = kInTime * start;
   double until_change = kInfinity;
+  bool torn = false;  // some op is forced onto the device, and may not be there
   const auto look_at = [&](OpId reader, double needed) {
     const std::vector<Arc>& inputs = inputs_[reader.index()];
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const double arrives = elsewhere_[reader.index()][i * devices_ + device.index()];
       if (arrives <= needed + in_time) continue;
       until_change = std::min(until_change, arrives - needed);
+      torn = torn || around.apart[inputs[i].edge];
       double& deadline = deadline_[inputs[i].from.index()];
       if (deadline == kInfinity) {
         forced_.push_back(rank_[inputs[i].from.index()]);
@@ -166,7 +170,7 @@ double EarliestStarts::gather(OpId op, DeviceId device, double start) {
                      std::exchange(deadline_[taken.index()], kInfinity)});
   }
   taken_.clear();
-  const double late = jobs_.empty() ? 0 : least_lateness(jobs_);
+  const double late = torn ? kInfinity : jobs_.empty() ? 0 : least_lateness(jobs_);
   jobs_.clear();
   return late > in_time ? std::min(late, until_change) : 0;
 }

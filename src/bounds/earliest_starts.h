@@ -17,6 +17,8 @@ struct Surroundings {
   std::size_t devices = 0;
   std::vector<char> allowed;          // op x device
   std::vector<std::size_t> together;  // by op: the cluster that shares a device
+  std::vector<char> apart;            // by edge: its ends are on different devices
+  std::vector<DeviceId> like;         // by device: the first that differs in name only
 
   [[nodiscard]] bool may(OpId op, DeviceId device) const {
     return allowed[op.index() * devices + device.index()] != 0;
@@ -27,6 +29,7 @@ struct Surroundings {
 struct Arc {
   OpId from;
   TensorId tensor;
+  std::size_t edge;  // counted by tensor, then by reader
 };
 
 // How late the worst of the jobs is on a machine that may interrupt them; not positive: all are in
@@ -61,9 +64,9 @@ class EarliestStarts {
   }
   [[nodiscard]] double move(TensorId tensor, DeviceId from, DeviceId to) const;
   void prepare_arrivals(OpId op, const Surroundings& around);
-  [[nodiscard]] double start_by_paths(OpId op, DeviceId device) const;
-  [[nodiscard]] double raised(OpId op, DeviceId device, double start);
-  double gather(OpId op, DeviceId device, double start);
+  [[nodiscard]] double start_by_paths(OpId op, DeviceId device, const Surroundings& around) const;
+  [[nodiscard]] double raised(OpId op, DeviceId device, double start, const Surroundings& around);
+  double gather(OpId op, DeviceId device, double start, const Surroundings& around);
 
   const Problem& problem_;
   Direction direction_;

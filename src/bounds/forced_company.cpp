@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "bounds/earliest_starts.h"
@@ -18,6 +19,36 @@ constexpr int kMostRounds = 4;               // of one test
 constexpr double kFirstStep = 0.02;          // of the value that was impossible
 constexpr double kPrecision = 5e-4;
 constexpr double kHopeless = 1e6;
+constexpr int kRoundsOfGuess = 2;  // of the two ways of an edge
+constexpr std::size_t kRoundsOfDecision = 2 * kRoundsOfGuess + kMostRounds;
+constexpr std::size_t kMostSpent = 30'000;  // ops x devices that differ, for the edges of one test
+
+// Devices differ in name only where all transfers take the same between any two, the kind is the
+// same, and so is what may run there.
+std::vector<DeviceId> likeness(const Problem& problem) {
+  std::vector<DeviceId> like(problem.devices().begin(), problem.devices().end());
+  for (const TensorId tensor : problem.tensors()) {
+    const double time = move_time(problem, tensor, DeviceId{0}, DeviceId{1});
+    for (const DeviceId from : problem.devices()) {
+      for (const DeviceId to : problem.devices()) {
+        if (from != to && move_time(problem, tensor, from, to) != time) return like;
+      }
+    }
+  }
+  for (const DeviceId device : problem.devices()) {
+    for (const DeviceId other : problem.devices()) {
+      if (other == device) break;
+      const auto same = [&](GroupId group) {
+        return problem.group_allowed(group, device) == problem.group_allowed(group, other);
+      };
+      if (problem.kind_of(device) != problem.kind_of(other)) continue;
+      if (!std::ranges::all_of(problem.groups(), same)) continue;
+      like[device.index()] = like[other.index()];
+      break;
+    }
+  }
+  return like;
+}
 
 class Company {
  public:
@@ -27,22 +58,21 @@ class Company {
         forward_(problem, Direction::forward),
         backward_(problem, Direction::backward) {
     around_.devices = problem.device_count();
+    around_.like = likeness(problem);
+    std::size_t different = 0;
+    for (const DeviceId device : problem.devices()) {
+      different += around_.like[device.index()] == device ? 1 : 0;
+    }
+    cells_ = problem.op_count() * different;
+    for (const TensorId tensor : problem.tensors()) edges_ += problem.consumers(tensor).size();
   }
 
   // Whether it is proved that no schedule ends by the value.
   bool impossible(double value) {
     begin();
     const double limit = value * (1 + kSearchRounding);
-    for (int round = 0; round < kMostRounds; ++round) {
-      stopped_ = !forward_.compute(around_, stop_) || !backward_.compute(around_, stop_);
-      if (stopped_) return false;
-      changed_ = false;
-      if (!leave_out_late(limit)) return true;
-      contract(limit);
-      if (!fit_clusters(limit)) return true;
-      if (!changed_) return false;
-    }
-    return false;
+    if (contradicts(limit, kMostRounds)) return true;
+    return !stopped_ && pays_or_shares(limit);
   }
 
   [[nodiscard]] bool stopped() const { return stopped_; }
@@ -52,7 +82,76 @@ class Company {
   }
 
  private:
+  // Draws conclusions until there are no more, or for so many rounds; true: nothing is left.
+  bool contradicts(double limit, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      spent_ += cells_;
+      stopped_ = !forward_.compute(around_, stop_) || !backward_.compute(around_, stop_);
+      if (stopped_) return false;
+      changed_ = false;
+      if (!leave_out_late(limit) || !contract(limit) || !fit_clusters(limit)) return true;
+      if (!changed_) return false;
+    }
+    return false;
+  }
+
+  // An edge is paid, or both ends share a device. Where one of the two is impossible the other
+  // holds, as long as the work that is spent on it allows.
+  bool pays_or_shares(double limit) {
+    const std::size_t most = spent_ + kMostSpent;
+    bool learned = true;
+    bool guessed = false;
+    while (std::exchange(learned, false)) {
+      std::size_t edge = 0;
+      for (const TensorId tensor : problem_.tensors()) {
+        for (const OpId reader : problem_.consumers(tensor)) {
+          const std::size_t number = edge++;
+          const OpId producer = problem_.producer(tensor);
+          if (spent_ + kRoundsOfDecision * cells_ > most || stopped_) {
+            return guessed && ends(limit);
+          }
+          if (around_.apart[number] || are_together(producer, reader)) continue;
+          guessed = true;
+          if (!decide(number, producer, reader, limit)) continue;
+          learned = true;
+          if (contradicts(limit, kMostRounds)) return true;
+        }
+      }
+    }
+    return guessed && ends(limit);
+  }
+
+  // So that what is known of starts is that of what is known of edges.
+  bool ends(double limit) { return !stopped_ && contradicts(limit, 1); }
+
+  // Whether one of both is impossible; then the other is taken over.
+  bool decide(std::size_t edge, OpId producer, OpId reader, double limit) {
+    const Surroundings before = around_;
+    join(producer, reader);
+    const bool never_together = contradicts(limit, kRoundsOfGuess);
+    around_ = before;
+    if (never_together) {
+      around_.apart[edge] = 1;
+      return true;
+    }
+    around_.apart[edge] = 1;
+    const bool never_apart = contradicts(limit, kRoundsOfGuess);
+    around_ = before;
+    if (never_apart) join(producer, reader);
+    return never_apart;
+  }
+
+  [[nodiscard]] bool are_together(OpId a, OpId b) const {
+    return around_.together[a.index()] == around_.together[b.index()];
+  }
+  void join(OpId a, OpId b) {
+    const auto [low, high] = std::minmax(around_.together[a.index()], around_.together[b.index()]);
+    std::replace(around_.together.begin(), around_.together.end(), std::size_t{high},
+                 std::size_t{low});
+  }
+
   void begin() {
+    around_.apart.assign(edges_, 0);
     around_.allowed.assign(problem_.op_count() * around_.devices, 0);
     around_.together.resize(problem_.op_count());
     for (const OpId op : problem_.ops()) {
@@ -108,18 +207,22 @@ class Company {
     return false;
   }
 
-  void contract(double limit) {
+  // False: an edge has to be paid, and there is no time for it.
+  bool contract(double limit) {
+    std::size_t edge = 0;
     for (const TensorId tensor : problem_.tensors()) {
       const OpId producer = problem_.producer(tensor);
       for (const OpId reader : problem_.consumers(tensor)) {
-        const std::size_t a = around_.together[producer.index()];
-        const std::size_t b = around_.together[reader.index()];
-        if (a == b || may_travel(tensor, producer, reader, limit)) continue;
-        std::replace(around_.together.begin(), around_.together.end(), std::max(a, b),
-                     std::min(a, b));
-        changed_ = true;
+        const bool apart = around_.apart[edge++] != 0;
+        if (!are_together(producer, reader)) {
+          if (may_travel(tensor, producer, reader, limit)) continue;
+          join(producer, reader);
+          changed_ = true;
+        }
+        if (apart) return false;
       }
     }
+    return true;
   }
 
   // Each cluster needs a device on which all its ops are in time, one after the other; and so do
@@ -130,8 +233,11 @@ class Company {
     for (const std::vector<OpId>& cluster : clusters) {
       if (cluster.size() < 2) continue;
       bool somewhere = false;
+      std::vector<char> fit(problem_.device_count(), 0);
       for (const DeviceId device : problem_.devices()) {
-        if (fits(cluster, device, limit)) {
+        const DeviceId like = around_.like[device.index()];
+        fit[device.index()] = like == device ? fits(cluster, device, limit) : fit[like.index()];
+        if (fit[device.index()]) {
           somewhere = true;
           continue;
         }
@@ -179,6 +285,9 @@ class Company {
   EarliestStarts forward_;
   EarliestStarts backward_;
   Surroundings around_;
+  std::size_t edges_ = 0;
+  std::size_t cells_ = 0;  // ops x devices that differ
+  std::size_t spent_ = 0;  // cells looked at so far
   bool changed_ = false;
   bool stopped_ = false;
   std::vector<MachineJob> jobs_;

@@ -14,9 +14,10 @@
 // The same on the reversed graph gives rest(v, d), from the end of v on d to the end of everything.
 // A value T is then tested: a device is left out for an op where start + time + rest > T, and a
 // transfer that T has no time for puts both ends on one device. Clusters of such ops must fit some
-// device between their starts and their rests. What is left out raises starts and rests again. An
-// op without a device proves that no schedule ends by T. The bound is the largest T that bisection
-// finds to be impossible.
+// device between their starts and their rests. What is left out raises starts and rests again.
+// On small graphs each edge is then tried both ways: its transfer is paid, or both ends share a
+// device; where one is impossible the other holds. An op without a device proves that no schedule
+// ends by T. The bound is the largest T that bisection finds to be impossible.
 //
 // It needs devices that run one op at a time, each with its own memory space. Memory and ports are
 // left out: they only make schedules longer. O(ops x devices x ops that are forced) for each of
