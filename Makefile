@@ -84,7 +84,7 @@ fleet-tests: build
 	@[ -x build/ray/bin/pytest ] || { python3 -m venv build/ray && \
 	  build/ray/bin/python -m pip install --quiet --disable-pip-version-check "ray[serve]==2.60.0" \
 	  $$(grep -E "^(numpy|openvino|pytest)==" scripts/constraints.txt); }
-	@PLACEWRIGHT_NATIVE=build/release/python/placewright PLACEWRIGHT_PROGRAM=$(CURDIR)/build/placewright \
+	@PLACEWRIGHT_NATIVE=$(CURDIR)/build/release/python/placewright PLACEWRIGHT_PROGRAM=$(CURDIR)/build/placewright \
 	  build/ray/bin/python -m pytest -q -s -p no:cacheprovider tests/python/test_fleet.py
 
 # The lines and branches of src/ that the tests run: `make coverage ONLY=quick` for the quick ones.

@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source in placewright.__path__:
         for file in Path(source).iterdir():
             if file.suffix in (".py", ".so") and not (package / file.name).exists():
-                (package / file.name).symlink_to(file)
+                (package / file.name).symlink_to(file.resolve())
     return place
 
 
