@@ -382,6 +382,9 @@ def test_a_configuration_says_what_is_served(tmp_path: Path, monkeypatch: pytest
         "http": "none",
     }
     config.write_text(json.dumps(settings))
+    schema = json.loads((Path(__file__).resolve().parents[2] / "docs/schema/serve-config.json").read_text())
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(schema)
+    validator.validate(settings)
     with placewright.Server(config=str(config)) as server:
         asked = client(server, tritonclient_http)  # the flag of the class counts more than the file
         assert asked.is_server_live()
@@ -401,6 +404,7 @@ def test_a_configuration_says_what_is_served(tmp_path: Path, monkeypatch: pytest
         ({"policy": "fastest"}, "policy.*normalised"),
         ({"models": [{"service": {}}]}, "path"),
     ):
+        assert not validator.is_valid(change)
         config.write_text(json.dumps(change))
         with pytest.raises(RuntimeError, match=sentence):
             placewright.Server(config=str(config)).start()
