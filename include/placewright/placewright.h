@@ -15,9 +15,9 @@
 // Errors are exceptions whose message is one sentence: std::runtime_error for what is wrong with a
 // file or a draft (the sentence names the file and the place in it, or the record), and
 // std::invalid_argument for a request that makes no sense (an unknown planner, option or format).
-// "Nothing fits", "no plan found" and "time is up" are not errors but outcomes. Nothing prints, nothing
-// ends the program. Functions may be called from several threads at once; a Problem may be shared by
-// them.
+// "Nothing fits", "no plan found" and "time is up" are not errors but outcomes. Nothing prints,
+// nothing ends the program. Functions may be called from several threads at once; a Problem may be
+// shared by them.
 
 #pragma once
 
@@ -46,7 +46,8 @@ namespace placewright {
 std::string_view library_version();
 
 // A problem from a file, of our own format or a published one. A problem made in code is
-// `Problem(draft)`, which throws InvalidProblem (a std::runtime_error) when the draft breaks a rule.
+// `Problem(draft)`, which throws InvalidProblem (a std::runtime_error) when the draft breaks a
+// rule.
 Problem open_problem(const std::string& path, const ReadOptions& options = {});
 
 // The same from text in memory; `origin` is what messages call it.
@@ -77,9 +78,9 @@ struct SavePlanOptions {
   bool embed = false;             // put the whole problem into the plan's file as well
 };
 
-// Writes the outcome's plan, whole or not at all. The problem is put into the file in any case where
-// the reference could not lead to it: there is none, it is standard input, or ops have been pinned.
-// Throws std::invalid_argument when the outcome has no plan.
+// Writes the outcome's plan, whole or not at all. The problem is put into the file in any case
+// where the reference could not lead to it: there is none, it is standard input, or ops have been
+// pinned. Throws std::invalid_argument when the outcome has no plan.
 void save_plan(const std::string& path, const Problem& problem, const PlanOutcome& outcome,
                const SavePlanOptions& options = {});
 

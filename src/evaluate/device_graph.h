@@ -18,8 +18,8 @@ namespace placewright {
 // (from, to); an edge can occur more than once.
 std::vector<std::pair<OpId, OpId>> forward_edges(const Problem& problem);
 
-// For each device the others that read from it, once for each edge between nodes. Ops without a device
-// are left out.
+// For each device the others that read from it, once for each edge between nodes. Ops without a
+// device are left out.
 Rows<DeviceId, DeviceId> device_graph(const Problem& problem, const Placement& placement);
 
 }  // namespace placewright

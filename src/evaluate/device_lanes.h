@@ -1,10 +1,10 @@
 // The lanes of one device: when each is busy, and where an op fits first.
 //
-// A list scheduler asks every device about every op, and on a device that is full it would walk over
-// the same busy intervals again and again. So for each class of lengths (two to a power of two) the
-// last stretch of time is kept in which nothing of that class can start. It stays true as the lanes
-// fill up, since nothing is ever taken out of them; a question inside it is answered from its end on,
-// and `known_earliest` answers without a search at all.
+// A list scheduler asks every device about every op, and on a device that is full it would walk
+// over the same busy intervals again and again. So for each class of lengths (two to a power of
+// two) the last stretch of time is kept in which nothing of that class can start. It stays true as
+// the lanes fill up, since nothing is ever taken out of them; a question inside it is answered from
+// its end on, and `known_earliest` answers without a search at all.
 
 #pragma once
 

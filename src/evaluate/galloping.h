@@ -1,5 +1,5 @@
-// Where a time lies in a list that is sorted by time, sought from the end: schedules are asked about
-// their end far more often than about their beginning. O(log distance).
+// Where a time lies in a list that is sorted by time, sought from the end: schedules are asked
+// about their end far more often than about their beginning. O(log distance).
 
 #pragma once
 

@@ -4,8 +4,8 @@
 // device and `place` it on one. Inputs from elsewhere are sent in the earliest gap of both ports.
 // Cut overheads depend on placements still to come, so they are left to `retime` (schedule.h),
 // which `finish` calls; it never makes an activity later where there are none. Where devices share
-// resources a cut is most of what a wrong device costs: there an op is as long as with what its inputs
-// cost by the placement so far, sends included, which its producers will bear.
+// resources a cut is most of what a wrong device costs: there an op is as long as with what its
+// inputs cost by the placement so far, sends included, which its producers will bear.
 
 #pragma once
 
@@ -41,8 +41,8 @@ class PartialSchedule {
   // The part of it that is known once the producers are placed: no input can be there earlier.
   [[nodiscard]] double inputs_bound(OpId op, DeviceId device) const;
 
-  // Where the op would run; infinite where an input cannot reach the device, or not all of them have
-  // arrived at `latest`.
+  // Where the op would run; infinite where an input cannot reach the device, or not all of them
+  // have arrived at `latest`.
   [[nodiscard]] Slot probe(OpId op, DeviceId device, double latest = kInfinity);
 
   // The device among `candidates` on which the op ends first, or starts first (then: ends first);
@@ -55,7 +55,8 @@ class PartialSchedule {
     DeviceId device;
     Slot slot;
   };
-  // `inputs` bounds their arrival from below, by device (`inputs_bound` at first); a probe raises it.
+  // `inputs` bounds their arrival from below, by device (`inputs_bound` at first); a probe raises
+  // it.
   [[nodiscard]] Choice earliest_start(OpId op, std::span<const DeviceId> candidates,
                                       std::span<double> inputs);
 

@@ -319,10 +319,11 @@ double pipeline_value(const Problem& problem, const Placement& placement) {
   return most.first + most.second;
 }
 
-// `interleaved`: the stages are dealt out to p spaces like cards, v to each, and q micro-batches make a
-// round. Space r works q of its first stage, q of its second, ..., q of its first again; its backward
-// actions go through its stages from the last. Stage c of the space gets the micro-batch back after
-// `delay` forward actions of the space, and those for c come in bursts of q, one in every q x v.
+// `interleaved`: the stages are dealt out to p spaces like cards, v to each, and q micro-batches
+// make a round. Space r works q of its first stage, q of its second, ..., q of its first again; its
+// backward actions go through its stages from the last. Stage c of the space gets the micro-batch
+// back after `delay` forward actions of the space, and those for c come in bursts of q, one in
+// every q x v.
 double samples_in_flight(const Problem& problem, const StagePlace& stage) {
   if (!problem.has_backward_ops()) return 1;
   const Rules& rules = problem.rules();

@@ -100,8 +100,8 @@ Plan pipeline_plan(const Problem& problem, Placement placement);
 // The stages, in the given order, with placement, loads and value. Throws as pipeline_value does.
 Plan pipeline_plan(const Problem& problem, std::vector<Stage> stages);
 
-// The same where stages that share resources could have a period below this: then every arrangement of
-// few stages is looked at, and of many those of pipeline_plan (stage_arrangement.h).
+// The same where stages that share resources could have a period below this: then every arrangement
+// of few stages is looked at, and of many those of pipeline_plan (stage_arrangement.h).
 Plan pipeline_plan_below(const Problem& problem, std::vector<Stage> stages, double below);
 
 // Where devices share resources: states the offsets that the plan's stages leave out, which are

@@ -1,9 +1,9 @@
 // How much of the shared resources a plan takes (docs/semantics.md, "Resource").
 //
-// Whatever runs as a whole (an op, a call, a stage on all of its devices) holds, of each resource of its
-// devices, the amount times the largest share of its ops, for as long as it runs. The load of a resource
-// is the sum of time x amount held / capacity: of a core that one may have at a time, how long it is
-// held. O(ops + devices x resources).
+// Whatever runs as a whole (an op, a call, a stage on all of its devices) holds, of each resource
+// of its devices, the amount times the largest share of its ops, for as long as it runs. The load
+// of a resource is the sum of time x amount held / capacity: of a core that one may have at a time,
+// how long it is held. O(ops + devices x resources).
 
 #pragma once
 

@@ -61,8 +61,8 @@ class ArrangementTrees {
     order_.push_back(stage);
   }
 
-  // Trees by levels: what begins at the end of `order_[root - 1]` (root 0: at 0) is decided before what
-  // begins at the next one's end, and in the order of numbers from `first` on.
+  // Trees by levels: what begins at the end of `order_[root - 1]` (root 0: at 0) is decided before
+  // what begins at the next one's end, and in the order of numbers from `first` on.
   bool grow(std::size_t root, std::size_t first) {
     if (order_.size() == stages_.size()) return true;
     if (root > order_.size()) return false;

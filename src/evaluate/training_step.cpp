@@ -16,8 +16,8 @@ std::vector<double> prefix_sums(const std::vector<double>& values) {
   return sums;
 }
 
-// The least seconds of a sample in one pass of a layer, over all measured micro-batches: what is left
-// when launches no longer count.
+// The least seconds of a sample in one pass of a layer, over all measured micro-batches: what is
+// left when launches no longer count.
 double least_per_sample(const GpuKind& kind, int degree, std::size_t layer,
                         std::vector<double> LayerTimes::*pass) {
   double least = kInfinity;
@@ -37,8 +37,8 @@ double run_time(const GpuKind& kind, const LayerTimes& times, std::size_t layer,
   return measured - hidden * (measured - work);
 }
 
-// Bandwidth in bytes/s of one measurement; outside the range of messages that were measured (1 MB to
-// 1 GB) it stays as it is at the end of the range.
+// Bandwidth in bytes/s of one measurement; outside the range of messages that were measured (1 MB
+// to 1 GB) it stays as it is at the end of the range.
 double curve_at(const PoolLink& link, double bytes) {
   const double x = std::clamp(std::log2(bytes / 1e6), 0.0, 10.0);
   return std::min((link.a * x * x + link.b * x + link.c) * 1e9, link.best);

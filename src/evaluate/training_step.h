@@ -1,7 +1,7 @@
 // What a training step costs: the value of a TrainingPlan (docs/semantics.md, "Training steps").
 //
-// A stage takes a slot of time for each micro-batch: the forward and backward passes of its layers, then
-// what it exchanges with its neighbours, one after the other. A step is
+// A stage takes a slot of time for each micro-batch: the forward and backward passes of its layers,
+// then what it exchanges with its neighbours, one after the other. A step is
 //
 //   sum over stages of the slowest slot                       fill and drain
 //   + max over replicas of (micro-batches - 1) x slot         the busiest replica
@@ -66,7 +66,8 @@ class StepModel {
   // What the objective counts when a step of this plan takes so long.
   [[nodiscard]] double value_of(double seconds, const TrainingPlan& plan) const;
 
-  // Seconds that a group needs for the layers of a micro-batch; infinite where nothing was measured.
+  // Seconds that a group needs for the layers of a micro-batch; infinite where nothing was
+  // measured.
   [[nodiscard]] double compute(std::size_t kind, int degree, int micro_batch, std::size_t first,
                                std::size_t last) const;
   [[nodiscard]] double update(std::size_t kind, int degree, int micro_batch, std::size_t first,

@@ -1,6 +1,6 @@
-// The lower bound of a problem as a whole (bounds/bounds.h), for planners and those who run them: in a
-// share of the time that is left, since on 100,000 ops it would take a second. With a limit of steps the
-// clock has no part in it, so that the same work is done on every machine.
+// The lower bound of a problem as a whole (bounds/bounds.h), for planners and those who run them:
+// in a share of the time that is left, since on 100,000 ops it would take a second. With a limit of
+// steps the clock has no part in it, so that the same work is done on every machine.
 
 #pragma once
 

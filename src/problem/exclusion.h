@@ -37,8 +37,8 @@ inline bool ops_take_whole_resources(const Problem& problem) {
   });
 }
 
-// Whether the ops of every two devices exclude each other on all resources of one of them, or on none:
-// nested or disjoint sets of cores, taken whole.
+// Whether the ops of every two devices exclude each other on all resources of one of them, or on
+// none: nested or disjoint sets of cores, taken whole.
 inline bool resources_are_nested(const Problem& problem) {
   const auto within = [&](DeviceId a, DeviceId b) {
     return std::ranges::all_of(problem.uses(a), [&](const ResourceUse& mine) {

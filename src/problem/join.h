@@ -12,8 +12,9 @@ namespace placewright {
 // rules. The others must have the same kinds, devices and links, and the same unit; throws
 // std::invalid_argument naming the first that does not. Overheads of devices, latencies and
 // bandwidths of links may differ, since each profile measures them anew: the joined problem has the
-// means (of bandwidths, the mean time of a byte), and its origin says so. A model's name that is taken gets a number
-// ("bert 2"); the ops of a draft in which a name is taken are called "model/op".
+// means (of bandwidths, the mean time of a byte), and its origin says so. A model's name that is
+// taken gets a number ("bert 2"); the ops of a draft in which a name is taken are called
+// "model/op".
 ProblemDraft joined(std::vector<ProblemDraft> drafts);
 
 }  // namespace placewright

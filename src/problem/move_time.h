@@ -6,7 +6,8 @@
 
 namespace placewright {
 
-// The link, or out to the host and in again; 0 within one memory space, infinite if there is no link.
+// The link, or out to the host and in again; 0 within one memory space, infinite if there is no
+// link.
 inline double move_time(const Problem& problem, TensorId tensor, DeviceId from, DeviceId to) {
   if (problem.same_space(from, to)) return 0;
   if (problem.interconnect() == InterconnectKind::links) {

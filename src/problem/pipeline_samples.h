@@ -2,8 +2,8 @@
 //
 // A new sample enters each `value`. A stage with r replicas has r x value for each sample: sample k
 // starts in stage i at (k + r_0 + … + r_{i-1}) x value, on replica k mod r, and takes r x load.
-// Where devices share resources, a stage starts at its offset in the first period in which the stage
-// before it is done.
+// Where devices share resources, a stage starts at its offset in the first period in which the
+// stage before it is done.
 
 #pragma once
 

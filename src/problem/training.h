@@ -1,9 +1,9 @@
-// The nouns of training one large model on a cluster: a chain of layers, nodes of GPUs, and plans that
-// join tensor, pipeline and data parallelism.
+// The nouns of training one large model on a cluster: a chain of layers, nodes of GPUs, and plans
+// that join tensor, pipeline and data parallelism.
 //
-// They stand beside Problem and Plan, not inside them. There an op has a time on a device; here a layer
-// has a time for a kind of GPU, a degree of tensor parallelism and a micro-batch size, and a plan is
-// stages with replicas, not a placement. docs/semantics.md says what a plan costs.
+// They stand beside Problem and Plan, not inside them. There an op has a time on a device; here a
+// layer has a time for a kind of GPU, a degree of tensor parallelism and a micro-batch size, and a
+// plan is stages with replicas, not a placement. docs/semantics.md says what a plan costs.
 
 #pragma once
 
@@ -48,8 +48,8 @@ struct NodePool {
   int count = 1;
 };
 
-// What was measured between two nodes with `gpus` GPUs of each talking at once. With x = log2(bytes / 1e6),
-// a x^2 + b x + c is the bandwidth in 1e9 bytes/s; it never exceeds `best` (bytes/s).
+// What was measured between two nodes with `gpus` GPUs of each talking at once. With x = log2(bytes
+// / 1e6), a x^2 + b x + c is the bandwidth in 1e9 bytes/s; it never exceeds `best` (bytes/s).
 struct PoolLink {
   std::size_t from = 0;
   std::size_t to = 0;
@@ -126,8 +126,9 @@ struct TrainingPlan {
 
 int gpus_of(const TrainingPlan& plan);
 
-// The fewest nodes of this many GPUs that hold groups of these degrees, by first fit, largest first. It
-// is exact where every degree divides the next larger one and the node, as powers of two do.
+// The fewest nodes of this many GPUs that hold groups of these degrees, by first fit, largest
+// first. It is exact where every degree divides the next larger one and the node, as powers of two
+// do.
 int nodes_needed(std::vector<int> degrees, int gpus);
 
 // A plan with what is known of it.

@@ -1,5 +1,5 @@
-// Which tensors have to travel under a placement, and who bears what for handing them out and taking
-// them in (docs/semantics.md, "Transfers").
+// Which tensors have to travel under a placement, and who bears what for handing them out and
+// taking them in (docs/semantics.md, "Transfers").
 
 #pragma once
 

@@ -423,9 +423,9 @@ Table<SpaceId, std::vector<std::size_t>> stages_by_space(const Problem& problem,
 }
 
 // What one device of an interleaved pipeline does, counted action by action: the most micro-batches
-// that stage `own` of its `stages` has begun and not given back. `ahead` forward actions come first;
-// then each forward action is followed by a backward one. Stages take turns of `turn` actions, forward
-// from the first, backward from the last. After two rounds everything repeats.
+// that stage `own` of its `stages` has begun and not given back. `ahead` forward actions come
+// first; then each forward action is followed by a backward one. Stages take turns of `turn`
+// actions, forward from the first, backward from the last. After two rounds everything repeats.
 std::size_t held_by_counting(std::size_t own, std::size_t stages, std::size_t turn,
                              std::size_t ahead, std::size_t actions) {
   std::size_t held = 0;

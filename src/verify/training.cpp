@@ -14,8 +14,8 @@
 namespace placewright {
 namespace {
 
-// Whether groups of these sizes, the largest first, go into so many nodes: tries every node for every
-// group.
+// Whether groups of these sizes, the largest first, go into so many nodes: tries every node for
+// every group.
 bool packs(const std::vector<int>& degrees, std::size_t next, std::vector<int>& free) {
   if (next == degrees.size()) return true;
   std::set<int> tried;  // nodes with equally many free GPUs are the same

@@ -1,5 +1,5 @@
-// The independent checker of training plans: it works out a plan's cost from the tables alone and shares
-// no code with evaluate/. Both implement docs/semantics.md, "Training steps".
+// The independent checker of training plans: it works out a plan's cost from the tables alone and
+// shares no code with evaluate/. Both implement docs/semantics.md, "Training steps".
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// A plan as a file keeps it: what the planner answered, how it was asked, and which problem it is for.
+// A plan as a file keeps it: what the planner answered, how it was asked, and which problem it is
+// for.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// What a problem may ask beyond times of ops and links. A planner, bound or contraction declares the
-// features that it knows; it is not used for a problem with others. So a new rule is a feature here,
-// and who does not declare it needs no change.
+// What a problem may ask beyond times of ops and links. A planner, bound or contraction declares
+// the features that it knows; it is not used for a problem with others. So a new rule is a feature
+// here, and who does not declare it needs no change.
 
 #pragma once
 

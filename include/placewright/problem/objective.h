@@ -1,7 +1,7 @@
 // What is minimised, and under which variant of the rules (docs/semantics.md).
 //
-// A new value of a rule is a line in its enumeration and a line in the table below it; files, flags,
-// help and completion know it from there.
+// A new value of a rule is a line in its enumeration and a line in the table below it; files,
+// flags, help and completion know it from there.
 
 #pragma once
 
@@ -67,8 +67,8 @@ inline constexpr auto kSpellings<TrainingMode> = std::to_array<Spelling<Training
     {TrainingMode::phased, "phased", "max of forward + max of backward, as GPipe"},
 });
 
-// In which order the stages of a training pipeline work on the micro-batches of a step, and so how many
-// of them a stage holds at once.
+// In which order the stages of a training pipeline work on the micro-batches of a step, and so how
+// many of them a stage holds at once.
 enum class PipelineSchedule { one_forward_one_backward, gpipe, interleaved };
 template <>
 inline constexpr auto kSpellings<PipelineSchedule> = std::to_array<Spelling<PipelineSchedule>>({

@@ -1,5 +1,5 @@
-// The names of an enumeration's values, stated once: files, flags, help, completion and messages all
-// take them from one table beside the enumeration.
+// The names of an enumeration's values, stated once: files, flags, help, completion and messages
+// all take them from one table beside the enumeration.
 //
 //   enum class Colour { red, dark_blue };
 //   template <>
@@ -28,8 +28,8 @@ struct Spelling {
   std::string_view meaning = {};  // a few words, where the name needs them
 };
 
-// Every value once, in the order in which lists show them. Specialised for each enumeration that has
-// names.
+// Every value once, in the order in which lists show them. Specialised for each enumeration that
+// has names.
 template <class Enum>
 inline constexpr std::array<Spelling<Enum>, 0> kSpellings{};
 

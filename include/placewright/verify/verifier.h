@@ -120,8 +120,9 @@ std::vector<double> verified_loads(const Problem& problem, const Plan& plan);
 // The calls of a placement that comes without: the call of an op on an accelerator is the largest
 // number of times that a path ending in it has left the device's ops and come back. Timed as early
 // as possible and listed in order of start; all times are infinite where calls and host ops wait
-// for each other in a circle. Where devices use resources each call starts as early as they are free
-// beside the calls before it: of those that wait for no other, the one of the smallest device first.
+// for each other in a circle. Where devices use resources each call starts as early as they are
+// free beside the calls before it: of those that wait for no other, the one of the smallest device
+// first.
 std::vector<Call> timed_calls_of(const Problem& problem, const Placement& placement);
 
 }  // namespace placewright

@@ -5,9 +5,10 @@
 // (swap). Colocated ops follow. Moves that break memory or a rule are not made; deadlocks have an
 // infinite latency. Targets are mostly the slots of neighbours, so that calls grow and shrink at
 // their borders. The temperature falls geometrically in cycles, each longer than the one before and
-// begun at the best assignment so far. When they are as long as they get, a cycle that brought nothing
-// is followed by one from everything on the host (the first assignment where that breaks a rule), and
-// hotter: good assignments are far apart, and one cycle in ten or twenty finds a better one.
+// begun at the best assignment so far. When they are as long as they get, a cycle that brought
+// nothing is followed by one from everything on the host (the first assignment where that breaks a
+// rule), and hotter: good assignments are far apart, and one cycle in ten or twenty finds a better
+// one.
 //
 // O(ops + edges) for each evaluation. The same seed gives the same assignments.
 

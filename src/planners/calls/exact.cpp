@@ -1,12 +1,12 @@
 // calls-exact: the best plan in calls, with its proof, by a search over ideals.
 //
 // The problem's ideals are taken in rounds: at most 1,000 of them, then four times as many, and so
-// on up to `ideal-limit`, leaving out as few small sources and sinks as that takes (call_graph.h). In
-// wide graphs with more ideals than that, rounds over the heaviest ops come before.
-// Each round computes the tails (call_ideals.h), which bound every plan, and searches labels with a
-// cutoff that grows from the bound (by 0.01 %, 0.1 %, 1 %, ...) to the best plan known: a search
-// that ends without a walk proves the cutoff. A walk found becomes a plan of the whole problem; ops
-// left out join their neighbours, and a short local search settles what that disturbed.
+// on up to `ideal-limit`, leaving out as few small sources and sinks as that takes (call_graph.h).
+// In wide graphs with more ideals than that, rounds over the heaviest ops come before. Each round
+// computes the tails (call_ideals.h), which bound every plan, and searches labels with a cutoff
+// that grows from the bound (by 0.01 %, 0.1 %, 1 %, ...) to the best plan known: a search that ends
+// without a walk proves the cutoff. A walk found becomes a plan of the whole problem; ops left out
+// join their neighbours, and a short local search settles what that disturbed.
 //
 // Exact when nothing is left out, one call per device, no shared weights and unlimited host memory.
 // With several calls per device the rounds are first made with one, for a plan to start from. Else
@@ -76,8 +76,8 @@ class Search {
     return [this] { return control_.should_stop(); };
   }
 
-  // Whether most of the work is gone when so many sources and sinks are left out that the ideals are
-  // within the first limit, and the last limit does not hold all ideals either.
+  // Whether most of the work is gone when so many sources and sinks are left out that the ideals
+  // are within the first limit, and the last limit does not hold all ideals either.
   [[nodiscard]] bool is_wide(const CallIdeals& first) {
     const int calls = problem_.rules().calls_per_device;
     const CallGraph whole = call_graph(problem_, Table<OpId, char>(problem_.op_count(), 1), calls);
@@ -118,8 +118,8 @@ class Search {
     }
   }
 
-  // Cutoffs rise from the bound of these ideals, or from `known` where that is larger. False: asked to
-  // stop, or out of labels.
+  // Cutoffs rise from the bound of these ideals, or from `known` where that is larger. False: asked
+  // to stop, or out of labels.
   bool round(CallIdeals& ideals, const Excess& excesses, double known) {
     const auto bound = ideals.bound(stop());
     if (!bound) return false;

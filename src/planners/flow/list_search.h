@@ -2,13 +2,13 @@
 //
 // A solution is a moment for each op. Of the ops whose inputs are placed the one with the earliest
 // moment is next, and goes into the gap where it ends first (list_schedule.h). Moments come from
-// outside; from the best of them it anneals: an op moves in time, alone or with its readers, or all of a
-// model before or after a moment does. So the models' shares of the devices change with one move, which
-// takes very many in a search over placements and orders (methods/sweep.h); that one knows schedules
-// which no list makes.
+// outside; from the best of them it anneals: an op moves in time, alone or with its readers, or all
+// of a model before or after a moment does. So the models' shares of the devices change with one
+// move, which takes very many in a search over placements and orders (methods/sweep.h); that one
+// knows schedules which no list makes.
 //
-// The temperature falls in cycles, each twice as long as the one before and begun at the best list. One
-// evaluation takes as long as HEFT. The same seed gives the same lists.
+// The temperature falls in cycles, each twice as long as the one before and begun at the best list.
+// One evaluation takes as long as HEFT. The same seed gives the same lists.
 
 #pragma once
 

@@ -6,13 +6,12 @@
 //   to its end
 //
 // A plan is an order of the models and a kind of device for each. Models are taken in that order;
-// each starts on the device of its kind that is free first. Devices of one kind differ in name only,
-// so the search does not multiply with them. It starts from the models by weight over time, each on
-// the kind that is fastest for it (shortest first) and with every single kind for all of them, and
-// improves the best start: another kind for one model, or
-// another place in the order, until neither helps or `evaluations` are spent. Wide sets win where
-// few models wait and narrow ones where many do, since a model is served best by one core and
-// soonest by many.
+// each starts on the device of its kind that is free first. Devices of one kind differ in name
+// only, so the search does not multiply with them. It starts from the models by weight over time,
+// each on the kind that is fastest for it (shortest first) and with every single kind for all of
+// them, and improves the best start: another kind for one model, or another place in the order,
+// until neither helps or `evaluations` are spent. Wide sets win where few models wait and narrow
+// ones where many do, since a model is served best by one core and soonest by many.
 //
 // A heuristic: no bound, and models are not cut. O(models x devices x excluded) for an evaluation.
 

@@ -12,7 +12,8 @@
 // lower bound.
 //
 // Memory, pins, colocation, lanes, shared resources, links and host interconnects are respected;
-// costs look at transfers without congestion, the plan is timed with it. Peak memory is left to the service.
+// costs look at transfers without congestion, the plan is timed with it. Peak memory is left to the
+// service.
 //
 // After "Talos" (weighted speed-up scheduling of concurrent models on CPU and accelerators).
 

@@ -1,6 +1,6 @@
-// Pairs of devices that symmetries (planners/device_symmetries.h), one after the other, turn into each
-// other: a schedule stays one, of the same length, when all of its devices change places so. Devices in
-// memories of their own are all taken to be different.
+// Pairs of devices that symmetries (planners/device_symmetries.h), one after the other, turn into
+// each other: a schedule stays one, of the same length, when all of its devices change places so.
+// Devices in memories of their own are all taken to be different.
 //
 // What is asked is by pairs of devices, of the entry and the exit of a module: each pair has a
 // representative, the first of those that symmetries turn into each other, so that of n^2 pairs of

@@ -1,9 +1,9 @@
 // few-devices: of many devices a long graph needs few, and on few `decompose` goes far (`latency`).
 //
 // Each change of devices costs a transfer, so a graph of narrow modules one behind the other
-// (transformers, CNNs) runs mostly on a handful of devices that suit its ops and reach each other fast.
-// `decompose` takes O(devices^3) for a module: of 16 devices it looks at 20,000 ops for minutes, of
-// three it proves its plan in seconds.
+// (transformers, CNNs) runs mostly on a handful of devices that suit its ops and reach each other
+// fast. `decompose` takes O(devices^3) for a module: of 16 devices it looks at 20,000 ops for
+// minutes, of three it proves its plan in seconds.
 //
 //   choose   one device after the other. Of each kind, those that exchange tensors fastest with the
 //            chosen ones are tried on a stretch of the graph, by HEFT, the best by a short search, and
@@ -16,8 +16,8 @@
 // Where there is too little time to choose devices, the answer is the plan that it began with.
 //
 // The plan is one for all devices; what `decompose` proves of a few of them is not, so there is no
-// bound. O(devices^2 x tensors of the sample) and some dozen lists of a stretch, beside `decompose`. Not
-// where ops are pinned.
+// bound. O(devices^2 x tensors of the sample) and some dozen lists of a stretch, beside
+// `decompose`. Not where ops are pinned.
 
 #include <algorithm>
 #include <array>
@@ -71,7 +71,8 @@ class DevicesThatSuit {
     measure_moves();
   }
 
-  // In the order in which they were chosen, those of before first; fewer than `count` when asked to stop.
+  // In the order in which they were chosen, those of before first; fewer than `count` when asked to
+  // stop.
   std::span<const DeviceId> choose(std::size_t count) {
     const bool first = chosen_.empty();
     while (chosen_.size() < count && !control_.should_stop(1)) {

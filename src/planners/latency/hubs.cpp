@@ -1,8 +1,8 @@
 // Bounds by deletion, and a plan from their parts (`latency`).
 //
 // Few ops may keep a graph from splitting at cut nodes: the branch of a decoder that waits for its
-// encoder, the projections that every layer reads. Without them (coarsen/deletion.h) there are hubs,
-// and as in `decompose`
+// encoder, the projections that every layer reads. Without them (coarsen/deletion.h) there are
+// hubs, and as in `decompose`
 //
 //   latency >= min over devices d0, d1, ... of hubs of the sum over segments of t(s, d(s-1), d(s)),
 //
@@ -11,10 +11,10 @@
 // placement, load, ports and paths (bounds/segment_program.h), until all of the shortest path is
 // known: the bound rises with each.
 //
-// The plan: each segment of that path by local search with its hubs where the path has them, the ops
-// left out by HEFT around the rest, and then local search over the whole. Programs take half of the
-// time at most. Nothing is proved beyond the bound, which ignores memory, colocation across hubs,
-// shared resources and cut overheads; plans keep all of them.
+// The plan: each segment of that path by local search with its hubs where the path has them, the
+// ops left out by HEFT around the rest, and then local search over the whole. Programs take half of
+// the time at most. Nothing is proved beyond the bound, which ignores memory, colocation across
+// hubs, shared resources and cut overheads; plans keep all of them.
 
 #include <algorithm>
 #include <limits>

@@ -1,16 +1,17 @@
-// Exact scheduling of a module where all devices are in one memory and share resources: a problem of
-// its own, for CP-SAT (cpsat_model.h).
+// Exact scheduling of a module where all devices are in one memory and share resources: a problem
+// of its own, for CP-SAT (cpsat_model.h).
 //
-// The module's ops, numbered in topological order, with the entry before them as an op that takes no
-// time but what handing out its tensors costs. So an op is the first reader of a tensor on its device
-// here where it is in the whole problem, and every op is as long as there. Beside a cut node nothing
-// runs, so that the lengths of the modules add up to the latency of the whole, cut overheads included.
+// The module's ops, numbered in topological order, with the entry before them as an op that takes
+// no time but what handing out its tensors costs. So an op is the first reader of a tensor on its
+// device here where it is in the whole problem, and every op is as long as there. Beside a cut node
+// nothing runs, so that the lengths of the modules add up to the latency of the whole, cut
+// overheads included.
 //
-// A search goes from what is known: some local search (search.cpp), then CP-SAT for something better or
-// the proof that there is nothing, in deterministic time in proportion to the width. Where that does
-// not end, CP-SAT is asked once more, for a schedule half way to the lower bound: that there is none
-// is easier to prove, and raises the bound. Memory is left out: in one memory it does not depend on
-// the plan.
+// A search goes from what is known: some local search (search.cpp), then CP-SAT for something
+// better or the proof that there is nothing, in deterministic time in proportion to the width.
+// Where that does not end, CP-SAT is asked once more, for a schedule half way to the lower bound:
+// that there is none is easier to prove, and raises the bound. Memory is left out: in one memory it
+// does not depend on the plan.
 //
 // Cost: see cpsat_model.h. A module of 30 ops on the three sets of two cores is proved in about a
 // second.

@@ -1,5 +1,5 @@
-// A module between two cut nodes, and the ways through it: what `decompose` asks of whoever looks for
-// their schedules.
+// A module between two cut nodes, and the ways through it: what `decompose` asks of whoever looks
+// for their schedules.
 //
 // The entry, if there is one, ended at time 0 on a given device; what that device then spends on
 // handing out the entry's tensors belongs to the module. The exit, if there is one, runs on a given

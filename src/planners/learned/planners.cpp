@@ -156,8 +156,8 @@ void restore(Learner& learner, const Policy& policy) {
 // none improved the first plan, in the first episode); empty for networks that do not parse.
 using NodeGroups = std::vector<std::int64_t>;
 
-// About what the features of the graph take: the mean transfer of each tensor, over pairs of devices,
-// and its ops on all devices.
+// About what the features of the graph take: the mean transfer of each tensor, over pairs of
+// devices, and its ops on all devices.
 double seconds_of_features(const Problem& problem) {
   const auto devices = static_cast<double>(problem.device_count());
   const double pairs = problem.interconnect() == InterconnectKind::links ? devices * devices : 1;

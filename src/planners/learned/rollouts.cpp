@@ -391,7 +391,8 @@ void Rollouts::evaluate_row(Worker& worker, std::span<std::int32_t> row, double&
 }
 
 double Rollouts::value_of(Worker& worker, std::span<const std::int32_t> row) const {
-  // A batch takes longer than the whole budget on a large graph: what comes too late is not evaluated.
+  // A batch takes longer than the whole budget on a large graph: what comes too late is not
+  // evaluated.
   if (control_.remaining() <= 0 || control_.interrupted()) return kInfinity;
   const double simulated = worker.value(row);
   if (!measure_ || simulated == kInfinity) return simulated;

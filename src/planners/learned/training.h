@@ -2,11 +2,11 @@
 //
 // Before the first episode a good placement of each problem is looked for without a network (by
 // walkers, from the best quick plan); what the network learns, beside its own rewards, is to do
-// likewise. Each episode takes one problem, plays on it and improves the weights. Curriculum: it begins with
-// the smallest quarter of the problems; the others come in by size, and from the middle of the
-// training on all take part. Which problem an episode takes follows from the seed and its number
-// alone, and the training state holds everything else that an episode depends on, so a training
-// that was stopped goes on as if it had not been (with one thread: byte for byte).
+// likewise. Each episode takes one problem, plays on it and improves the weights. Curriculum: it
+// begins with the smallest quarter of the problems; the others come in by size, and from the middle
+// of the training on all take part. Which problem an episode takes follows from the seed and its
+// number alone, and the training state holds everything else that an episode depends on, so a
+// training that was stopped goes on as if it had not been (with one thread: byte for byte).
 
 #pragma once
 

@@ -13,8 +13,8 @@
 //             Each list is made with two thirds of the devices of the last, those that had most to
 //             do in it.
 //
-// Where devices share resources the lists of `heft` and `etf` for these (shared_lists.h) take the place of
-// the first list and of the prices.
+// Where devices share resources the lists of `heft` and `etf` for these (shared_lists.h) take the
+// place of the first list and of the prices.
 //
 // Both rows end with the first list that is clearly worse than the best. As many passes of HEFT:
 // O(ops x devices) slot searches each. It takes at most half of the time given, so that those who

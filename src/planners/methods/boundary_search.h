@@ -15,8 +15,8 @@
 //
 // Each boundary found leaves two smaller questions of the same form, blocks between two down-sets
 // on fewer devices, with less to spend. The boundary with the fewest candidates is chosen first,
-// and intervals that were refuted are remembered. So the search is complete: it finds a split within
-// T or proves that there is none.
+// and intervals that were refuted are remembered. So the search is complete: it finds a split
+// within T or proves that there is none.
 //
 // Times are rounded down to whole numbers, so a refutation holds; a split found may be above T by
 // that rounding. Time grows steeply with the distance of T from the work bound; memory is at most

@@ -1,4 +1,5 @@
-// What CP-SAT gets for a pipeline: whole numbers up to a limit, and what is left of a planner's budget.
+// What CP-SAT gets for a pipeline: whole numbers up to a limit, and what is left of a planner's
+// budget.
 
 #pragma once
 

@@ -68,8 +68,8 @@ bool same_uses(const std::vector<ResourceUse>& a, const std::vector<ResourceUse>
   });
 }
 
-// Where the exchange of resources takes each device: to `a` and `b` as asked, else to one that is alike
-// and has the exchanged resources, itself where it can.
+// Where the exchange of resources takes each device: to `a` and `b` as asked, else to one that is
+// alike and has the exchanged resources, itself where it can.
 std::optional<DeviceExchange> exchange_devices(const Problem& problem,
                                                const Table<DeviceId, DeviceId>& classes,
                                                const ResourceExchange& resources, DeviceId a,

@@ -1,6 +1,6 @@
-// What planners that try every plan of a small problem share: which problems are small enough, the best
-// plan so far, and the answer. An enumeration that ends without being stopped has proved its best plan
-// optimal, or that there is none.
+// What planners that try every plan of a small problem share: which problems are small enough, the
+// best plan so far, and the answer. An enumeration that ends without being stopped has proved its
+// best plan optimal, or that there is none.
 
 #pragma once
 
@@ -34,7 +34,8 @@ class Enumeration {
     best_ = std::move(plan);
   }
 
-  // `seen`: what was enumerated, "pipeline". `open`: no plan that was not looked at is better than this.
+  // `seen`: what was enumerated, "pipeline". `open`: no plan that was not looked at is better than
+  // this.
   [[nodiscard]] Answer answer(std::string_view seen, double open = 0) && {
     if (stopped_) {
       const Certificate bound{std::min(open, value()),

@@ -1,8 +1,8 @@
 // List scheduling: ops one after the other onto the schedule so far.
 //
-// earliest_end_plan     in a given order, each op on the device where it ends first, in gaps between
-//                       earlier ops where it fits (HEFT's second half). With the time behind an
-//                       op, the device where that ends first (PEFT).
+// earliest_end_plan     in a given order, each op on the device where it ends first, in gaps
+//                       between earlier ops where it fits (HEFT's second half). With the time
+//                       behind an op, the device where that ends first (PEFT).
 // earliest_start_plan   again and again, of all ready ops and the devices that the choice offers,
 //                       the pair with the earliest start; ties by upward rank, then by end (ETF). A
 //                       rule may put off, or rule out, an op on a device. An op that it keeps off
@@ -10,8 +10,8 @@
 //
 // Starts hardly ever move forward in time while the schedule grows, so each ready op keeps its last
 // known start in a heap and is looked at again only when it comes first, and probed only when its
-// device would be free by then: a few probes per op and device instead of (ready ops x devices) each
-// time.
+// device would be free by then: a few probes per op and device instead of (ready ops x devices)
+// each time.
 
 #pragma once
 

@@ -109,7 +109,8 @@ class Best {
  public:
   Best(const Problem& problem, Control& control) : problem_(problem), control_(control) {}
 
-  // On all devices or some of them. The first list is made in any case, if need be around a packing.
+  // On all devices or some of them. The first list is made in any case, if need be around a
+  // packing.
   void try_list(const Construction& list, std::optional<std::vector<DeviceId>> devices = {}) {
     if (!answer_) {
       answer_ = construct(problem_, control_, list);

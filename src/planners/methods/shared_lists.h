@@ -1,7 +1,9 @@
-// List schedules on devices that share resources, and the best of a few (`latency`, `total-completion`).
+// List schedules on devices that share resources, and the best of a few (`latency`,
+// `total-completion`).
 //
-// Sets of cores are nested, so an op has to be given as many cores as it is worth: on all of them it ends
-// first, and all others wait (moldable tasks). Four things a list with earliest ends does not see:
+// Sets of cores are nested, so an op has to be given as many cores as it is worth: on all of them
+// it ends first, and all others wait (moldable tasks). Four things a list with earliest ends does
+// not see:
 //
 //   energy   What an op takes away from others. An op goes to the device with the least
 //                end + w energy(op, device) / capacity,   energy = time x share x amount (bounds/pools.h),
@@ -13,11 +15,12 @@
 //            complete at the end.
 //   single   The whole on one device, which is what cuts at a price end in.
 //
-// What cuts cost by the placement so far is part of an end (evaluate/partial_schedule.h). Some twenty
-// passes of HEFT, or five of ETF: O(ops x devices) slot searches each, and half of the time given at most,
-// so that those who improve plans have the rest. Nothing is proved. Allotments that weigh energy against
-// the end are from Turek, Wolf, Yu: Approximate algorithms for scheduling parallelizable tasks, SPAA 1992;
-// Radulescu, van Gemund: A low-cost approach towards mixed task and data parallel scheduling, ICPP 2001.
+// What cuts cost by the placement so far is part of an end (evaluate/partial_schedule.h). Some
+// twenty passes of HEFT, or five of ETF: O(ops x devices) slot searches each, and half of the time
+// given at most, so that those who improve plans have the rest. Nothing is proved. Allotments that
+// weigh energy against the end are from Turek, Wolf, Yu: Approximate algorithms for scheduling
+// parallelizable tasks, SPAA 1992; Radulescu, van Gemund: A low-cost approach towards mixed task
+// and data parallel scheduling, ICPP 2001.
 
 #pragma once
 

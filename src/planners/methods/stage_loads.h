@@ -1,7 +1,7 @@
 // Loads of stages I \ J, for one ideal I after the other and any ideals J inside it.
 //
-// What a stage moves is known from the sums of the family and the nets that I cuts (ideal_family.h),
-// which are worked out once for each I. O(nets cut by I) for each load.
+// What a stage moves is known from the sums of the family and the nets that I cuts
+// (ideal_family.h), which are worked out once for each I. O(nets cut by I) for each load.
 
 #pragma once
 

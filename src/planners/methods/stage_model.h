@@ -8,16 +8,16 @@
 //   compute, forward and backward   sums over S: differences of sums over down-sets
 //   transfers                       nets with a block inside S and one outside
 //
-// In one memory space, where nothing travels, and on a host interconnect a stage's load depends on S and c
-// alone, and `exact()` is true. With links
-// it also depends on where the neighbours are; then each transfer counts once, at the least time
-// any pair of devices needs, and what is computed is a lower bound (exact where link times are all
-// equal and no tensor is read by two blocks).
+// In one memory space, where nothing travels, and on a host interconnect a stage's load depends on
+// S and c alone, and `exact()` is true. With links it also depends on where the neighbours are;
+// then each transfer counts once, at the least time any pair of devices needs, and what is computed
+// is a lower bound (exact where link times are all equal and no tensor is read by two blocks).
 //
 // Work. Every block has a whole number W(v), so that sums of work are exact. A stage with load T on
 // class c has at most rate(c) T work. The weights come from prices on device time (the dual of the
-// fractional assignment of blocks to classes), so total work / total rate is the work bound. Where devices
-// take resources whole, W(v) is the least of time x resources taken, and the total rate that of all resources.
+// fractional assignment of blocks to classes), so total work / total rate is the work bound. Where
+// devices take resources whole, W(v) is the least of time x resources taken, and the total rate
+// that of all resources.
 
 #pragma once
 

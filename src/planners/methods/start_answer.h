@@ -1,5 +1,5 @@
-// What the model-based planners start from: the best of the plan given and of what is made at once, by HEFT,
-// ETF and on a single device.
+// What the model-based planners start from: the best of the plan given and of what is made at once,
+// by HEFT, ETF and on a single device.
 
 #pragma once
 

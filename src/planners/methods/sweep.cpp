@@ -442,7 +442,8 @@ double Sweep::evaluate(double most) {
   const bool to_the_end = tails_at_.empty() || last_ == now_.order.size();
   for (std::size_t i = first_; i < last_; ++i) {
     process(now_.order[i]);
-    // What is on a device only grows, so most moves that are no good show it before the window's end.
+    // What is on a device only grows, so most moves that are no good show it before the window's
+    // end.
     const DeviceId device = now_.placement[now_.order[i]];
     if (to_the_end) continue;
     const double tail = tails_at_[last_ / step_].device[device.index()];

@@ -21,9 +21,10 @@
 // then left as the best that was seen of it. The first explores small graphs; in a large one the
 // windows that got worse hide those that got better, and only the second makes progress.
 //
-// A sweep may be of a section of the order. Several sweeps can then have a section each, at once and
-// from the same sequence, and what they make of their sections is joined: each has heads and tails of
-// what the others had before, so the value of the whole is known only when they are joined.
+// A sweep may be of a section of the order. Several sweeps can then have a section each, at once
+// and from the same sequence, and what they make of their sections is joined: each has heads and
+// tails of what the others had before, so the value of the whole is known only when they are
+// joined.
 //
 // Resources that an op takes whole (cores) are like devices that it occupies too, with heads and
 // tails of their own. Where ops take parts of a resource (streams of a GPU), its level over time
@@ -71,16 +72,16 @@ class Sweep {
     std::size_t begin = 0;
     std::size_t end = 0;
   };
-  // The order in `count` stretches of about the same length, each of whole windows; `shift` moves the
-  // borders between them by a part of that length, -0.5 to 0.5.
+  // The order in `count` stretches of about the same length, each of whole windows; `shift` moves
+  // the borders between them by a part of that length, -0.5 to 0.5.
   [[nodiscard]] std::vector<Section> sections(std::size_t count, double shift) const;
   // Each section as the sweep of the same number has it now; elsewhere they are all equal.
   [[nodiscard]] static Sequence joined(std::span<const Section> sections,
                                        std::span<const Sweep> sweeps);
 
   // One sweep with `trials` moves for each window of the section. A move that makes the value worse
-  // by x is taken with probability exp(-x / temperature). Stops early when `stop(moves)` says so. The
-  // true value is in `current()`.
+  // by x is taken with probability exp(-x / temperature). Stops early when `stop(moves)` says so.
+  // The true value is in `current()`.
   template <class Stop>
   void run(std::size_t trials, double temperature, const Stop& stop,
            Cooling cooling = Cooling::none) {

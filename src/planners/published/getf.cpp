@@ -11,10 +11,10 @@
 //                             sum over v and k of energy[v,k,p] x[v,k] <= capacity(p) T
 //
 // the last where devices share resources, for each pool p of them (bounds/pools.h): while v runs in
-// group k it takes so much of the pool, in the mean over the group's devices. Without these rows each
-// of several sets of cores that overlap would count as if the cores were its own.
-// Op v goes to that group, among those at least as fast as its median share, which has the most
-// speed in total. Within the group ETF chooses (any device where the group has no room left).
+// group k it takes so much of the pool, in the mean over the group's devices. Without these rows
+// each of several sets of cores that overlap would count as if the cores were its own. Op v goes to
+// that group, among those at least as fast as its median share, which has the most speed in total.
+// Within the group ETF chooses (any device where the group has no room left).
 //
 // Guarantee (Su et al., for related machines, i.e. p[v,d] = work(v) / speed(d), without memory
 // limits and congestion): O(log m / log log m) times the optimum without communication, plus the
@@ -107,8 +107,8 @@ double time_in(const Problem& problem, OpId op, const SpeedClass& own) {
   return count > 0 ? sum / count : kUnsupported;
 }
 
-// What the op takes of the pool while it runs in the class: the mean over the class's devices that may
-// run it.
+// What the op takes of the pool while it runs in the class: the mean over the class's devices that
+// may run it.
 double energy_in(const Problem& problem, OpId op, const SpeedClass& own, const Pools& pools,
                  PoolId pool) {
   double sum = 0;

@@ -29,8 +29,8 @@
 namespace placewright {
 namespace {
 
-// Finding the pairs of ops takes time and memory of the order of ops^2, the rows for each tensor and
-// pair of devices that it may go between many times more than one pair; neither is interrupted.
+// Finding the pairs of ops takes time and memory of the order of ops^2, the rows for each tensor
+// and pair of devices that it may go between many times more than one pair; neither is interrupted.
 constexpr std::size_t kMostOps = 5000;
 constexpr double kBetweenLooks = 0.3;  // seconds: HiGHS looks at the clock now and then
 constexpr double kSecondsPerPair = 5e-7;

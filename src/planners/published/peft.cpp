@@ -2,7 +2,8 @@
 // there and the rest of the graph can still end early from there.
 //
 // The optimistic cost of an op on a kind of device is the longest path behind it, where every op is
-// on the kind that is best for it and for what follows, and a change of kinds costs the mean transfer:
+// on the kind that is best for it and for what follows, and a change of kinds costs the mean
+// transfer:
 //
 //   oct(v, k) = max over tensors t of v and ops c that read t of
 //               min over kinds j of oct(c, j) + time(c, j) + (j = k ? 0 : transfer(t))
@@ -11,8 +12,8 @@
 // gaps between earlier ops where it fits. The paper has a row for each device; devices of a kind
 // share one here, so the table takes O(edges x kinds^2). Otherwise as HEFT.
 //
-// Arabnejad, Barbosa: List scheduling algorithm for heterogeneous systems by an optimistic cost table.
-// IEEE TPDS 25(3), 2014.
+// Arabnejad, Barbosa: List scheduling algorithm for heterogeneous systems by an optimistic cost
+// table. IEEE TPDS 25(3), 2014.
 
 #include <algorithm>
 #include <vector>

@@ -1,11 +1,12 @@
 // scotch: balanced parts with a small cut, by the graph partitioner Scotch.
 //
 // Node weights are times on the fastest class of devices, edge weights transfer times; one part for
-// each accelerator. Where devices share, the fastest set of cores may be the only one of its class and
-// leave nothing for others: each class is tried. Scotch knows no direction, memory or support, so its parts are repaired: parts
-// are ordered by the mean place of their blocks, and along a topological order each block goes to
-// its part's device, or (contiguous rules) to that of a later part where a predecessor is later
-// already, or to the next device with room that can run it. A baseline.
+// each accelerator. Where devices share, the fastest set of cores may be the only one of its class
+// and leave nothing for others: each class is tried. Scotch knows no direction, memory or support,
+// so its parts are repaired: parts are ordered by the mean place of their blocks, and along a
+// topological order each block goes to its part's device, or (contiguous rules) to that of a later
+// part where a predecessor is later already, or to the next device with room that can run it. A
+// baseline.
 //
 // Reference: F. Pellegrini and J. Roman, HPCN 1996; used as a baseline by J. Tarnawski et al.,
 // NeurIPS 2020.

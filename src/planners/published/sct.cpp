@@ -13,7 +13,8 @@
 // other ops count as starting only after that.
 //
 // Devices that share resources wait for each other as the schedule so far has it
-// (evaluate/partial_schedule.h); within one memory nothing travels, so no device is kept for a child.
+// (evaluate/partial_schedule.h); within one memory nothing travels, so no device is kept for a
+// child.
 //
 // Guarantee (Hanen and Munier 1995, for n equal devices without memory limits, congestion and
 // overheads, every transfer at most r <= 1 times as long as any op): at most 1 + (2 + 2r) / (2 + r)

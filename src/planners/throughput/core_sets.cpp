@@ -76,8 +76,8 @@ class CoreSetsBuilder {
     return smallest;
   }
 
-  // Sorts what is inside by shape, so that sets of one shape lie beside each other. A shape is a class, a
-  // number of cores and the shapes inside.
+  // Sorts what is inside by shape, so that sets of one shape lie beside each other. A shape is a
+  // class, a number of cores and the shapes inside.
   void arrange(DeviceId around) {
     auto& inside = inside_[around];
     for (const DeviceId device : inside) {

@@ -1,10 +1,10 @@
-// CoreSets: devices as sets of cores that are nested or disjoint, for programs that hand them out one after
-// the other.
+// CoreSets: devices as sets of cores that are nested or disjoint, for programs that hand them out
+// one after the other.
 //
-// Cores that are in the same sets form an atom. Devices are numbered by places, in preorder of nesting: the
-// devices inside of one follow it, and its atoms are a range. Sets beside each other that hold the same
-// classes of devices in the same way are interchangeable: of the states that an exchange of such sets turns
-// into each other one is kept, the canonical one.
+// Cores that are in the same sets form an atom. Devices are numbered by places, in preorder of
+// nesting: the devices inside of one follow it, and its atoms are a range. Sets beside each other
+// that hold the same classes of devices in the same way are interchangeable: of the states that an
+// exchange of such sets turns into each other one is kept, the canonical one.
 //
 // O(devices^2 resources) to make; O(atoms + devices) to bring a state into its form.
 
@@ -24,8 +24,8 @@ namespace placewright::throughput {
 inline constexpr std::size_t kMostAtoms = 32;
 inline constexpr std::size_t kMostPlaces = 64;
 
-// What stages have taken so far, with room for so many atoms: 8, 16 or kMostAtoms. Programs copy states
-// all the time, and what is not there need not be copied.
+// What stages have taken so far, with room for so many atoms: 8, 16 or kMostAtoms. Programs copy
+// states all the time, and what is not there need not be copied.
 template <std::size_t kAtoms>
 struct CoreState {
   std::uint64_t taken = 0;            // places, a bit for each
@@ -34,8 +34,8 @@ struct CoreState {
 
 class CoreSets {
  public:
-  // Resources must be nested and taken whole (problem/exclusion.h). Nullopt: more atoms or devices than a
-  // state holds, as `refuses` says.
+  // Resources must be nested and taken whole (problem/exclusion.h). Nullopt: more atoms or devices
+  // than a state holds, as `refuses` says.
   static std::optional<CoreSets> of(const StageModel& model);
   static std::string refuses(const Problem& problem);
 
@@ -55,7 +55,8 @@ class CoreSets {
   template <std::size_t kAtoms>
   void add(CoreState<kAtoms>& state, std::size_t place, double load) const;
 
-  // Whether a place before this one is in the same state, and whatever is done here could be done there.
+  // Whether a place before this one is in the same state, and whatever is done here could be done
+  // there.
   template <std::size_t kAtoms>
   [[nodiscard]] bool repeated(const CoreState<kAtoms>& state, std::size_t place) const;
 

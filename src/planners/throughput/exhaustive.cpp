@@ -6,14 +6,15 @@
 // counts (samples in flight, in training under peak memory) the stages are listed in every order.
 //
 // Where devices share resources it is branch and bound: groups are placed along the graph, on the
-// devices with the least bound first (placed_bound.h); what cannot become better than the best plan, or
-// is cyclic where contiguity is asked, is left at once; of plans that an exchange of like devices turns
-// into each other (device_symmetries.h) the first is looked at, which is the one whose sequence of
-// devices is the smallest. When each stage has its resources: stage_arrangement.h.
+// devices with the least bound first (placed_bound.h); what cannot become better than the best
+// plan, or is cyclic where contiguity is asked, is left at once; of plans that an exchange of like
+// devices turns into each other (device_symmetries.h) the first is looked at, which is the one
+// whose sequence of devices is the smallest. When each stage has its resources:
+// stage_arrangement.h.
 //
-// Time: O(ops + edges) for each candidate, and devices^groups candidates without replicas; with shared
-// resources a small part of them: 12 ops on the sets of 4 cores take about a second, 14 more than ten.
-// Memory: O(ops + devices).
+// Time: O(ops + edges) for each candidate, and devices^groups candidates without replicas; with
+// shared resources a small part of them: 12 ops on the sets of 4 cores take about a second, 14 more
+// than ten. Memory: O(ops + devices).
 
 #include "planners/methods/exhaustive.h"
 

@@ -1,21 +1,21 @@
 // kinds: contiguous pipelines on many devices of several kinds.
 //
-// Along a linear order of the blocks (coarsen/blocks.h), with a bound T on the load, let f(u) be the
-// furthest place that a multiset u of devices, a number for each class, can cover:
+// Along a linear order of the blocks (coarsen/blocks.h), with a bound T on the load, let f(u) be
+// the furthest place that a multiset u of devices, a number for each class, can cover:
 //
 //   f(u) = max over classes c in u of reach(f(u - c), c)
 //
 // where reach(i, c) is the furthest end of a stage that begins at i and has load <= T on class c.
 // 64 devices of three kinds are 22^3 multisets. T is found by bisection. Memory and unsupported ops
-// end a stage. With links that differ, a transfer counts as the fastest pair of devices would do it;
-// then the stages get devices, each the one of its class to which its inputs travel fastest, the plan
-// is priced as it is, and blocks at the borders of the busiest stage and devices of one class change
-// places while that helps.
+// end a stage. With links that differ, a transfer counts as the fastest pair of devices would do
+// it; then the stages get devices, each the one of its class to which its inputs travel fastest,
+// the plan is priced as it is, and blocks at the borders of the busiest stage and devices of one
+// class change places while that helps.
 //
 // Near-optimal where the order is natural, as in transformers; the furthest end of a stage is not
-// always the best, since the cut there may cost more. The bound is that of the problem.
-// Time for each T: O(multisets x classes x blocks of a stage) at most; memory: O(multisets + edges +
-// classes x tensors). No replicas, no phased training, no peak memory.
+// always the best, since the cut there may cost more. The bound is that of the problem. Time for
+// each T: O(multisets x classes x blocks of a stage) at most; memory: O(multisets + edges + classes
+// x tensors). No replicas, no phased training, no peak memory.
 
 #include <algorithm>
 #include <cmath>

@@ -1,25 +1,26 @@
 // nodes: pipelines over machines, and inside each machine over its devices.
 //
-// For clusters in two levels: devices of one node are joined by one cost of links, devices of different
-// nodes by another. A node has an interval of the order of blocks (coarsen/blocks.h), and its devices
-// intervals of that, so slow links are crossed once between two nodes. With segments 0 .. n, at whose
-// borders the order may be cut,
+// For clusters in two levels: devices of one node are joined by one cost of links, devices of
+// different nodes by another. A node has an interval of the order of blocks (coarsen/blocks.h), and
+// its devices intervals of that, so slow links are crossed once between two nodes. With segments 0
+// .. n, at whose borders the order may be cut,
 //
 //   inner(a, b, j, k) = min over i of max(inner(a, b, i, k - 1), load(a, b; i, j))     a <= i < j <= b
 //   outer(b, c)       = min over a, type of node t of max(outer(a, c - t), inner(a, b, b, devices of t))
 //
-// where c counts the nodes of each type that are left and load(a, b; i, j) is that of the stage [i, j)
-// in the node [a, b): compute, transfers from and to [a, b) by inner links and beyond by outer ones.
-// A transfer to several later stages of a node counts once, so where tensors skip stages a value may
-// be higher than the program says; what is handed out is the value of the plan. The plan is the best of
-// this form along the one order where no tensor does that and no border was left out. The flat program
-// may be better still: it may come back to a node. The certificate is that of the general bounds.
+// where c counts the nodes of each type that are left and load(a, b; i, j) is that of the stage [i,
+// j) in the node [a, b): compute, transfers from and to [a, b) by inner links and beyond by outer
+// ones. A transfer to several later stages of a node counts once, so where tensors skip stages a
+// value may be higher than the program says; what is handed out is the value of the plan. The plan
+// is the best of this form along the one order where no tensor does that and no border was left
+// out. The flat program may be better still: it may come back to a node. The certificate is that of
+// the general bounds.
 //
-// Orders of more than kMostSegments blocks are cut at the least traffic within equal shares of work.
-// O(segments^4 x devices of a node / 24) time for each type of node, O(segments^3) memory.
+// Orders of more than kMostSegments blocks are cut at the least traffic within equal shares of
+// work. O(segments^4 x devices of a node / 24) time for each type of node, O(segments^3) memory.
 //
-// Reference: J. Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators",
-// NeurIPS 2020 (hierarchies of accelerators).
+// Reference: J. Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph
+// Operators", NeurIPS 2020 (hierarchies of accelerators).
 
 #include <algorithm>
 #include <array>
@@ -46,7 +47,8 @@ constexpr std::size_t kMostCounts = 4096;  // ways to have used some nodes of ea
 
 // --- the cluster
 
-// Nodes with equally many devices of one kind, memory and node-inner links: no plan tells them apart.
+// Nodes with equally many devices of one kind, memory and node-inner links: no plan tells them
+// apart.
 struct NodeType {
   std::vector<std::vector<DeviceId>> nodes;
 
@@ -161,8 +163,8 @@ struct Net {
   double outer = 0;
 };
 
-// Which blocks end a segment: all, or those with the least traffic behind them within equal shares of
-// work.
+// Which blocks end a segment: all, or those with the least traffic behind them within equal shares
+// of work.
 std::vector<std::size_t> segment_ends(const std::vector<double>& work,
                                       const std::vector<double>& traffic) {
   std::vector<std::size_t> ends;
@@ -258,8 +260,8 @@ class Segments {
 
 // --- what a stage costs
 
-// The traffic of stages [i, j) with the segments before i, where the node begins at a: sums of boxes of
-// (a, i, j), entered at their corners.
+// The traffic of stages [i, j) with the segments before i, where the node begins at a: sums of
+// boxes of (a, i, j), entered at their corners.
 class TrafficBefore {
  public:
   TrafficBefore(std::size_t count, const std::vector<Net>& nets)

@@ -1,18 +1,18 @@
 // What every pipeline costs at least that has some ops on these devices, the others being anywhere.
 //
-// Let L(d) be the load of what is placed on d, both passes together, with the transfers and cut overheads
-// between placed ops (they stay, wherever the others go), s(d) the largest share of an op placed there, R
-// the most replicas of a stage. The period is at least
+// Let L(d) be the load of what is placed on d, both passes together, with the transfers and cut
+// overheads between placed ops (they stay, wherever the others go), s(d) the largest share of an op
+// placed there, R the most replicas of a stage. The period is at least
 //
 //   L(d) / R                                              of each device
 //   sum over d of L(d) s(d) amount(d, r) / (capacity(r) R)   of each resource: who holds it, and how long
 //   (sum over d of L(d) s(d) amount(kind of d)
 //    + sum over groups not placed of their least energy) / capacity of all pools
 //
-// where the energy of a group is time x share x amount on a kind of device, and kinds on which the group
-// alone takes as long as the best plan known do not count (bounds/pools.h; replicas take r times the
-// amount for a part 1/r of the load, so they change no energy). A phased value, the sum of two periods,
-// is no less than what both passes need together. O(ops + edges) for each question.
+// where the energy of a group is time x share x amount on a kind of device, and kinds on which the
+// group alone takes as long as the best plan known do not count (bounds/pools.h; replicas take r
+// times the amount for a part 1/r of the load, so they change no energy). A phased value, the sum
+// of two periods, is no less than what both passes need together. O(ops + edges) for each question.
 
 #pragma once
 

@@ -198,8 +198,8 @@ class Run {
     return true;
   }
 
-  // Sets that no stage behind the ideal fits on count as taken. Cores that can only be taken together have
-  // the longest load of them all to do; those that cannot be taken are full.
+  // Sets that no stage behind the ideal fits on count as taken. Cores that can only be taken
+  // together have the longest load of them all to do; those that cannot be taken are full.
   void close(State& state) const {
     for (std::size_t place = 0; place < sets_.places().size(); ++place) {
       const CoreSets::Place& record = sets_.places()[place];
@@ -280,7 +280,8 @@ class Run {
     insert(next);
   }
 
-  // How much time of cores the merged one gains; sets that only one has taken weigh as their cores do.
+  // How much time of cores the merged one gains; sets that only one has taken weigh as their cores
+  // do.
   [[nodiscard]] double distance(const State& a, const State& b) const {
     double sum = 0;
     for (std::size_t atom = 0; atom < sets_.atom_count(); ++atom) {

@@ -1,34 +1,37 @@
-// The program over ideals and cores: stages of a contiguous pipeline on sets of cores that are nested or
-// disjoint, taken whole, in one memory space.
+// The program over ideals and cores: stages of a contiguous pipeline on sets of cores that are
+// nested or disjoint, taken whole, in one memory space.
 //
-// There the period of a pipeline is the largest sum of loads on a core (docs/semantics.md, "throughput";
-// of stages with replicas that is a bound, and mostly the period too). A label of an ideal I says how I can
-// be worked off: which sets are taken, and how much each core has to do,
+// There the period of a pipeline is the largest sum of loads on a core (docs/semantics.md,
+// "throughput"; of stages with replicas that is a bound, and mostly the period too). A label of an
+// ideal I says how I can be worked off: which sets are taken, and how much each core has to do,
 //
 //   (taken + d, load + load(I \ J on d) on the cores of d)    from a label (taken, load) of J inside I
 //
-// or on r sets of one kind at once, each with 1/r of the load. Only splits below a cutoff T are looked for,
-// so cores that nothing can be added to any more are full, whatever they do, and a label is left when
+// or on r sets of one kind at once, each with 1/r of the load. Only splits below a cutoff T are
+// looked for, so cores that nothing can be added to any more are full, whatever they do, and a
+// label is left when
 //
 //   least energy of the rest  >  sum over cores of T - load
 //
-// where the energy of a stage is load x cores, on sets of the classes C that are left. It is the least over
-// all ways to cut the rest into stages below T, however many, with what their cuts cost,
+// where the energy of a stage is load x cores, on sets of the classes C that are left. It is the
+// least over all ways to cut the rest into stages below T, however many, with what their cuts cost,
 //
 //   rest(I, C) = min over K around I, c in C, load(K \ I on c) < T of  cores(c) load(K \ I on c) + rest(K, C)
 //
-// or, before that is worked out, the blocks' least energies and one receive of each net that I cuts. Of cores
-// that can only be taken together the longest load counts for all. Of labels of one ideal the one that has more taken and longer
-// loads than another is dropped; states that differ by an exchange of like sets are one (core_sets.h).
+// or, before that is worked out, the blocks' least energies and one receive of each net that I
+// cuts. Of cores that can only be taken together the longest load counts for all. Of labels of one
+// ideal the one that has more taken and longer loads than another is dropped; states that differ by
+// an exchange of like sets are one (core_sets.h).
 //
-// Where an ideal has more labels than `width`, neighbours are merged: what both have taken, and the lesser
-// of the loads. Such a label is at least as good as each of them, so a run that reaches the end nowhere still
-// proves that no split is below T (a relaxed decision diagram); a path through it need not be a split.
+// Where an ideal has more labels than `width`, neighbours are merged: what both have taken, and the
+// lesser of the loads. Such a label is at least as good as each of them, so a run that reaches the
+// end nowhere still proves that no split is below T (a relaxed decision diagram); a path through it
+// need not be a split.
 //
 // O(pairs of ideals x labels x sets) at worst; most pairs cost one comparison of energies.
 //
-// Reference: D. Bergman, A. Cire, W.-J. van Hoeve, J. Hooker, "Discrete Optimization with Decision Diagrams",
-// INFORMS Journal on Computing 2016 (relaxation by merging).
+// Reference: D. Bergman, A. Cire, W.-J. van Hoeve, J. Hooker, "Discrete Optimization with Decision
+// Diagrams", INFORMS Journal on Computing 2016 (relaxation by merging).
 
 #pragma once
 
@@ -51,18 +54,19 @@ std::string refuses_shared_ideals(const Problem& problem);
 
 // About how long it takes to make what follows, which is not interrupted.
 double seconds_of_shared_ideals(const IdealFamily& family);
-// About how much memory it takes. Labels take what the budget allows, and a run ends where they are too many.
+// About how much memory it takes. Labels take what the budget allows, and a run ends where they are
+// too many.
 double bytes_of_shared_ideals(const IdealFamily& family);
 
-// What runs with different cutoffs have in common: who can make a stage together, and what is left to do
-// behind each ideal.
+// What runs with different cutoffs have in common: who can make a stage together, and what is left
+// to do behind each ideal.
 class SharedIdeals {
  public:
   // The family and the sets must outlive it.
   SharedIdeals(const IdealFamily& family, const CoreSets& sets);
 
-  // Works out what the rest behind each ideal takes in stages below the cutoff: from now on only splits
-  // below it are looked for. False if it was stopped, and nothing has changed.
+  // Works out what the rest behind each ideal takes in stages below the cutoff: from now on only
+  // splits below it are looked for. False if it was stopped, and nothing has changed.
   bool look_below(double cutoff, Control& control);
 
   // Sets of one kind that make a stage together.

@@ -1,19 +1,20 @@
 // shared-ideals: the best contiguous pipeline on sets of cores, with proof.
 //
-// For devices that are nested or disjoint sets of cores in one memory: how many stages, how wide each, who
-// takes turns with whom on sets inside each other, and how many replicas, over all down-sets of the graph
-// (shared_ideal_program.h). A run asks whether any pipeline is below a cutoff. One that finds none raises
-// the bound; one that finds a pipeline lowers the value. Cutoffs go up from the bound of the problem, and
-// labels are few at first, so that bounds come early, and four times as many in each round, until none is
-// merged: then the best pipeline is found and proved. A path that merged labels suggest gives an order of the
-// graph along which a pipeline is looked for.
+// For devices that are nested or disjoint sets of cores in one memory: how many stages, how wide
+// each, who takes turns with whom on sets inside each other, and how many replicas, over all
+// down-sets of the graph (shared_ideal_program.h). A run asks whether any pipeline is below a
+// cutoff. One that finds none raises the bound; one that finds a pipeline lowers the value. Cutoffs
+// go up from the bound of the problem, and labels are few at first, so that bounds come early, and
+// four times as many in each round, until none is merged: then the best pipeline is found and
+// proved. A path that merged labels suggest gives an order of the graph along which a pipeline is
+// looked for.
 //
-// Down-sets are listed up to `ideal-limit`; of a graph with more of them the planner gives the best pipeline
-// along a few linear orders, and the bound of the problem. With replicas the period may be longer than the
-// largest sum of loads on a core, on which the bound rests, so a gap may stay.
+// Down-sets are listed up to `ideal-limit`; of a graph with more of them the planner gives the best
+// pipeline along a few linear orders, and the bound of the problem. With replicas the period may be
+// longer than the largest sum of loads on a core, on which the bound rests, so a gap may stay.
 //
-// Time: some seconds for the 60 fused groups of a CNN on the sets of 2 or 4 cores. Memory: 120 to 310
-// bytes for each label, by the number of cores, up to 3 million and what the budget allows.
+// Time: some seconds for the 60 fused groups of a CNN on the sets of 2 or 4 cores. Memory: 120 to
+// 310 bytes for each label, by the number of cores, up to 3 million and what the budget allows.
 
 #include <algorithm>
 

@@ -1,8 +1,9 @@
 // shared-stages: pipelines on sets of cores at once, along one order of the graph
 // (shared_program.h).
 //
-// The bound is the work of all resources together (bounds/work.h). Other orders, stages that take turns
-// on sets of cores that overlap, and all that the program leaves to the evaluator: shared-search.
+// The bound is the work of all resources together (bounds/work.h). Other orders, stages that take
+// turns on sets of cores that overlap, and all that the program leaves to the evaluator:
+// shared-search.
 
 #include "planners/bound_of_problem.h"
 #include "planners/throughput/shared_program.h"

@@ -1,5 +1,5 @@
-// Branch and bound over all training plans, stage by stage. A partial plan costs at least the compute
-// of its stages in a row plus what its busiest stage takes when only compute counts.
+// Branch and bound over all training plans, stage by stage. A partial plan costs at least the
+// compute of its stages in a row plus what its busiest stage takes when only compute counts.
 
 #include <algorithm>
 
@@ -24,8 +24,8 @@ class AllPlans {
   }
 
  private:
-  // Replicas in every order: who exchanges with whom, and the ring of the all-reduce, depend on it. On
-  // one pool they do not.
+  // Replicas in every order: who exchanges with whom, and the ring of the all-reduce, depend on it.
+  // On one pool they do not.
   [[nodiscard]] bool order_counts() const { return search_.problem().pools.size() > 1; }
 
   void add_stage(std::size_t first, double fill) {

@@ -1,8 +1,9 @@
-// Plans in which every stage has the same number of replicas, all of one pool and degree; stages may
-// differ in both. For each micro-batch size and number of replicas a dynamic program goes from the last
-// stage to the first over (stages so far, first layer, GPUs used of each pool, pool of the first stage).
-// A state keeps the few best (sum, maximum) pairs of slots by sum + (m - 1) maximum + what reduction and
-// update add; memory and sends are exact, since the depth of a stage is known when it is added.
+// Plans in which every stage has the same number of replicas, all of one pool and degree; stages
+// may differ in both. For each micro-batch size and number of replicas a dynamic program goes from
+// the last stage to the first over (stages so far, first layer, GPUs used of each pool, pool of the
+// first stage). A state keeps the few best (sum, maximum) pairs of slots by sum + (m - 1) maximum +
+// what reduction and update add; memory and sends are exact, since the depth of a stage is known
+// when it is added.
 
 #include <algorithm>
 #include <functional>
@@ -176,8 +177,8 @@ class Chain {
 }  // namespace
 
 void search_chained_stages(TrainingSearch& search) {
-  // All numbers that divide the groups of a pool into stages. Many replicas first: these are the small
-  // programs.
+  // All numbers that divide the groups of a pool into stages. Many replicas first: these are the
+  // small programs.
   std::set<int, std::greater<>> numbers;
   for (const int size : search.micro_batch_sizes()) {
     for (const GroupType& type : search.group_types(size)) {

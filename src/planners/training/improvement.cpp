@@ -1,6 +1,6 @@
-// Local search from the best plan: a boundary moves by some layers, a group moves to another stage, is
-// left out, added, or changes its pool or degree, a stage is split or joined with the next one, and the
-// micro-batch size changes. First improvement, until no move helps or the time is over.
+// Local search from the best plan: a boundary moves by some layers, a group moves to another stage,
+// is left out, added, or changes its pool or degree, a stage is split or joined with the next one,
+// and the micro-batch size changes. First improvement, until no move helps or the time is over.
 
 #include <algorithm>
 

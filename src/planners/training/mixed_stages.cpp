@@ -1,6 +1,6 @@
-// Plans in which every stage has the same groups: of each pool as many, of one degree, as it has for
-// each stage. For S stages the cuts come from a dynamic program over prefixes that minimises the largest
-// slot of the slowest group: O(S layers^2) for each choice of degrees.
+// Plans in which every stage has the same groups: of each pool as many, of one degree, as it has
+// for each stage. For S stages the cuts come from a dynamic program over prefixes that minimises
+// the largest slot of the slowest group: O(S layers^2) for each choice of degrees.
 
 #include <algorithm>
 
@@ -53,8 +53,8 @@ class Mixtures {
   std::vector<Mixture> found_;
 };
 
-// The cuts into `stages` stages with the least largest compute within memory; empty if none fits. The
-// stage that ends at layer i with d stages from it on is best(d, i).
+// The cuts into `stages` stages with the least largest compute within memory; empty if none fits.
+// The stage that ends at layer i with d stages from it on is best(d, i).
 class Balance {
  public:
   Balance(const StepModel& model, const Mixture& mixture, int micro_batch)

@@ -1,4 +1,5 @@
-// What no training plan can beat (training_planner.h). For a micro-batch size b, with M micro-batches:
+// What no training plan can beat (training_planner.h). For a micro-batch size b, with M
+// micro-batches:
 //
 //   X   the least, over all ways to spread M passes of every layer over the pools, of the largest
 //       GPU-seconds of a pool per GPU: some replica is busy for at least X;
@@ -59,7 +60,8 @@ class StepBound {
     return model_.compute(problem_.pools[type.pool].kind, type.degree, micro_batch_, first, last);
   }
 
-  // Of the groups whose memory holds these layers with one micro-batch in flight; infinite if none does.
+  // Of the groups whose memory holds these layers with one micro-batch in flight; infinite if none
+  // does.
   template <class Cost>
   double least(std::size_t first, std::size_t last, Cost cost) const {
     double least = kInfinity;
@@ -79,8 +81,9 @@ class StepBound {
     });
   }
 
-  // What each layer adds at least to the sends of its stage, where there are several stages: one boundary
-  // of the fewest bytes at the best speed, shared by the most layers that fit such a group.
+  // What each layer adds at least to the sends of its stage, where there are several stages: one
+  // boundary of the fewest bytes at the best speed, shared by the most layers that fit such a
+  // group.
   double send_of_layer(const GroupType& type) const {
     double bytes = kInfinity;
     for (const double output : problem_.sizes_of(type.degree)->outputs) {

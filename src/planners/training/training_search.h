@@ -43,7 +43,8 @@ class TrainingSearch {
   double value_ = kInfinity;
 };
 
-// The three searches. Each ends when the time is over; `search_all_plans` answers whether it saw all.
+// The three searches. Each ends when the time is over; `search_all_plans` answers whether it saw
+// all.
 bool search_all_plans(TrainingSearch& search);
 void search_mixed_stages(TrainingSearch& search);
 void search_chained_stages(TrainingSearch& search);

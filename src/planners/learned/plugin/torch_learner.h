@@ -51,8 +51,8 @@ std::unique_ptr<Learner> make_rnn(const LearnerOptions& options);
 // and nothing is learned from them but a new best placement.
 std::int64_t wandering(std::int64_t samples);
 
-// Replaces decisions of the last `wandering` rows of `actions` (sample x decision) by random allowed
-// devices (`allowed`: decision x device): few in the first of them, all in half of them.
+// Replaces decisions of the last `wandering` rows of `actions` (sample x decision) by random
+// allowed devices (`allowed`: decision x device): few in the first of them, all in half of them.
 void wander(torch::Tensor& actions, const torch::Tensor& allowed, at::Generator& generator);
 
 // scale / value of each, as a tensor: HSDAG's reward 1 / time, in units of a known plan.
