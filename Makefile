@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 FORMATTED = $(shell find src include tests bench fuzz examples python cmake -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check soak serving-soak fleet-tests coverage mutants format lint docs clean
+.PHONY: setup build demo wheel test formatted tidied fuzz bench bench-check llama soak serving-soak fleet-tests coverage mutants format lint docs clean
 .NOTPARALLEL:
 
 build: setup
@@ -66,6 +66,10 @@ bench-check:
 	@[ -f build/release/build.ninja ] || cmake --preset program --log-level=WARNING
 	@cmake --build build/release -j $(JOBS) --target placewright_program
 	@bench/recorded.py --only "$(ONLY)"
+
+# llama.cpp with its RPC servers, in .deps/llama/bin; nothing else needs it. Compiles for minutes.
+llama:
+	@scripts/setup program llama
 
 # Random problems, seed after seed (tests/soak.py); fills its part of docs/results/trust.md.
 MINUTES ?= 60

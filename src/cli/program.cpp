@@ -55,14 +55,14 @@ struct Verb {
 };
 
 constexpr auto kVerbs = std::to_array<Verb>({
-    {"plan", add_plan},         {"compare", add_compare},   {"check", add_check},
-    {"simulate", add_simulate}, {"run", add_run},           {"report", add_report},
-    {"explain", add_explain},   {"whatif", add_what_if},    {"export", add_export},
-    {"affinity", add_affinity}, {"online", add_online},     {"serve", add_serve},
-    {"top", add_top},           {"fleet", add_fleet},       {"import", add_import},
-    {"devices", add_devices},   {"profile", add_profile},   {"tune", add_tune},
-    {"train", add_train},       {"info", add_info},         {"generate", add_generate},
-    {"zoo", add_zoo},           {"planners", add_planners},
+    {"plan", add_plan},         {"compare", add_compare}, {"check", add_check},
+    {"simulate", add_simulate}, {"run", add_run},         {"report", add_report},
+    {"explain", add_explain},   {"whatif", add_what_if},  {"export", add_export},
+    {"affinity", add_affinity}, {"online", add_online},   {"serve", add_serve},
+    {"top", add_top},           {"fleet", add_fleet},     {"import", add_import},
+    {"devices", add_devices},   {"profile", add_profile}, {"tune", add_tune},
+    {"train", add_train},       {"llama", add_llama},     {"info", add_info},
+    {"generate", add_generate}, {"zoo", add_zoo},         {"planners", add_planners},
 });
 
 // The options of all verbs take longer to make than small problems to read, so only those of the

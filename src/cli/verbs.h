@@ -33,6 +33,7 @@ void add_devices(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);
 void add_tune(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
+void add_llama(CLI::App& program, Action& action);
 void add_info(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);
 void add_zoo(CLI::App& program, Action& action);

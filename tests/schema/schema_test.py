@@ -461,6 +461,16 @@ class Outputs(SchemaTest):
         document = self.output("train-output", *arguments)
         self.assertEqual((document["policy"], document["episodes"], document["problems"]), (str(policy), 3, 2))
 
+    def test_llama_hosts(self):
+        times = {"layer": 0.001, "entry": -1e-4, "rest": 0.002}
+        hosts = {"placewright": "llama-hosts", "version": 1, "measured": "llama, 2 layers",
+                 "hosts": [{"name": "here", "times": times},
+                           {"name": "a", "endpoint": "h:1", "memory": 1e9, "times": {**times, "experts_here": 0.1}}]}
+        self.assertEqual(complaints("llama-hosts", hosts), [])
+        for change in ({"hosts": []}, {"hosts": [{"endpoint": "h:1"}]}, {"hosts": [{"name": "a", "endpoint": "h"}]},
+                       {"version": 2}, {"hosts": [{"name": "a", "memory": -1}]}):
+            self.assertNotEqual(complaints("llama-hosts", {**hosts, **change}), [], change)
+
     def test_zoo(self):
         document = self.output("zoo-output", "zoo", "list")
         self.assertIn("inceptionv3", [model["name"] for model in document])
