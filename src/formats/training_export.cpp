@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/json_text.h"
+#include "formats/llama_arguments.h"
 
 namespace placewright {
 namespace {
@@ -101,27 +102,88 @@ std::string deepspeed(const TrainingProblem& problem, const TrainingPlan& plan) 
   return json_text(document, 2) + '\n';
 }
 
-std::string vllm(const TrainingProblem& problem, const TrainingPlan& plan) {
+// What serves models: a variable with the layers of each stage, and a command with the sizes.
+struct Server {
+  std::string_view variable;
+  std::string_view command;
+  std::string_view tensor;
+  std::string_view pipeline;
+  std::string_view data;
+};
+constexpr Server kVllm = {"VLLM_PP_LAYER_PARTITION", "vllm serve MODEL", "--tensor-parallel-size",
+                          "--pipeline-parallel-size", "--data-parallel-size"};
+constexpr Server kSglang = {"SGLANG_PP_LAYER_PARTITION",
+                            "python -m sglang.launch_server --model-path MODEL", "--tp-size",
+                            "--pp-size", "--dp-size"};
+
+template <const Server& server>
+std::string served(const TrainingProblem& problem, const TrainingPlan& plan) {
   const Uniform common = uniform(plan);
-  return fmt::format(
-      "VLLM_PP_LAYER_PARTITION={} vllm serve MODEL --tensor-parallel-size {} "
-      "--pipeline-parallel-size {} --data-parallel-size {}\n",
-      fmt::join(body_counts(problem, plan), ","), common.degree, plan.stages.size(),
-      common.replicas);
+  return fmt::format("{}={} {} {} {} {} {} {} {}\n", server.variable,
+                     fmt::join(body_counts(problem, plan), ","), server.command, server.tensor,
+                     common.degree, server.pipeline, plan.stages.size(), server.data,
+                     common.replicas);
 }
 
-std::string sglang(const TrainingProblem& problem, const TrainingPlan& plan) {
+// Modules of the body are "layers.N" here, the head is "head": the names are those of no model.
+std::string torch_pipelining(const TrainingProblem& problem, const TrainingPlan& plan) {
   const Uniform common = uniform(plan);
+  const std::size_t head = head_of(problem);
+  Json split = Json::object();
+  for (const TrainingStage& stage : plan.stages) {
+    if (stage.first == 0) continue;
+    split[stage.first < head ? fmt::format("layers.{}", stage.first - 1) : "head"] = "beginning";
+  }
+  if (split.size() + 1 != plan.stages.size()) {
+    throw std::invalid_argument(
+        "two stages begin inside the head, which no split point tells apart");
+  }
+  Json ranks = Json::array();
+  std::size_t rank = 0;
+  for (const TrainingStage& stage : plan.stages) {
+    Json of_stage = Json::array();
+    for (const StageReplica& replica : stage.replicas) {
+      for (int i = 0; i < replica.degree; ++i) of_stage.push_back(rank++);
+    }
+    ranks.push_back(std::move(of_stage));
+  }
+  const Json document = {{"split_spec", std::move(split)},
+                         {"ranks", std::move(ranks)},
+                         {"schedule", "1F1B"},
+                         {"micro_batch", plan.micro_batch},
+                         {"n_microbatches", plan.stages.front().replicas.front().micro_batches},
+                         {"tensor_parallel", common.degree},
+                         {"data_parallel", common.replicas}};
+  return json_text(document, 2) + '\n';
+}
+
+// Each stage is a host with one device.
+std::string llama_cpp(const TrainingProblem& problem, const TrainingPlan& plan) {
+  const Uniform common = uniform(plan);
+  if (common.degree > 1 || common.replicas > 1) {
+    throw std::invalid_argument(
+        fmt::format("stages have {} replicas of {} GPUs; llama.cpp gives a stage one device",
+                    common.replicas, common.degree));
+  }
+  std::vector<ServingHost> hosts;
+  LayerSplit split;
+  for (const std::size_t count : body_counts(problem, plan)) {
+    if (count == 0) throw std::invalid_argument("a stage has no layer of the body");
+    split.push_back({hosts.size(), count, 0});
+    ServingHost& host = hosts.emplace_back();
+    host.endpoint = fmt::format("STAGE{}:50052", hosts.size());
+  }
   return fmt::format(
-      "SGLANG_PP_LAYER_PARTITION={} python -m sglang.launch_server --model-path MODEL --tp-size {} "
-      "--pp-size {} --dp-size {}\n",
-      fmt::join(body_counts(problem, plan), ","), common.degree, plan.stages.size(),
-      common.replicas);
+      "llama-server {}\n",
+      fmt::join(llama_arguments(llama_programs().front(), "MODEL.gguf", hosts, split), " "));
 }
 
 constexpr std::array kExports = {TrainingExport{"megatron", megatron},
                                  TrainingExport{"deepspeed", deepspeed},
-                                 TrainingExport{"vllm", vllm}, TrainingExport{"sglang", sglang}};
+                                 TrainingExport{"torch-pipelining", torch_pipelining},
+                                 TrainingExport{"vllm", served<kVllm>},
+                                 TrainingExport{"sglang", served<kSglang>},
+                                 TrainingExport{"llama.cpp", llama_cpp}};
 
 }  // namespace
 

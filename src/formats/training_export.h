@@ -2,8 +2,10 @@
 //
 //   megatron    arguments of Megatron-LM: sizes, batches and --pipeline-model-parallel-layout
 //   deepspeed   the boundaries of a `PipelineModule` and the batches of its configuration, as JSON
+//   torch-pipelining   split points, ranks and schedule for `torch.distributed.pipelining`, as JSON
 //   vllm        VLLM_PP_LAYER_PARTITION, tensor and pipeline sizes, as a command
 //   sglang      SGLANG_PP_LAYER_PARTITION, tensor and pipeline sizes, as a command
+//   llama.cpp   a command whose stages are RPC servers with one device each
 //
 // The first layer is the embedding. Layers at the end with far fewer parameters than the largest
 // one between are norms of the head; the last layer is the head. All throw std::invalid_argument,

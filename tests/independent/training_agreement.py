@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import random
+import shlex
 import statistics
 import subprocess
 import sys
@@ -181,6 +182,13 @@ class Exports(unittest.TestCase):
                              * parts["gradient_accumulation_steps"] * parts["data_parallel"])
             self.assertIn("VLLM_PP_LAYER_PARTITION=11,13 ", run("export", ours, "--to", "vllm")[1])
             self.assertIn("SGLANG_PP_LAYER_PARTITION=11,13 ", run("export", ours, "--to", "sglang")[1])
+            split = json.loads(run("export", ours, "--to", "torch-pipelining")[1])
+            self.assertEqual(split["split_spec"], {"layers.11": "beginning"})
+            self.assertEqual(split["ranks"], [list(range(16)), list(range(16, 32))])
+            self.assertEqual(split["micro_batch"] * split["n_microbatches"] * split["data_parallel"], 512)
+            code, _, told = run("export", ours, "--to", "llama.cpp")
+            self.assertEqual(code, 3)
+            self.assertIn("stages have 4 replicas of 4 GPUs; llama.cpp gives a stage one device", told)
             self.assertEqual(run("export", ours, "--to", "trace")[0], 2)
             document = json.loads(ours.read_text())
             document["stages"][0]["replicas"][0]["micro_batches"] += 1
@@ -190,6 +198,45 @@ class Exports(unittest.TestCase):
             code, _, told = run("export", ours, "--to", "vllm")
             self.assertEqual(code, 3)
             self.assertIn("micro-batches; the tool gives each as many", told)
+
+    def test_a_chain_of_single_gpus_is_written_for_llama_cpp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            problem, plan = pathlib.Path(folder) / "problem.json", pathlib.Path(folder) / "plan.json"
+            self.assertEqual(run("import", SAILOR, "--format", "sailor", "--model", "OPT-350", "--batch", 8,
+                                 "--node", "GH-96=1", "-o", problem)[0], 0)
+            document = json.loads(problem.read_text())
+            replica = [{"pool": "GH-96@us-central1-a", "degree": 1, "micro_batches": 8}]
+            answer = {"micro_batch": 1, "stages": [{"layers": [0, 11], "replicas": replica},
+                                                   {"layers": [11, 26], "replicas": replica}]}
+            value = training.TrainingProblem(document).cost(answer)[0]
+            plan.write_text(json.dumps({"placewright": "training-plan", "version": 1, "value": value, **answer,
+                                        "problem": document}))
+            code, printed, told = run("export", plan, "--to", "llama.cpp")
+            self.assertEqual(code, 0, told)
+            self.assertEqual(printed, "llama-server -m MODEL.gguf --rpc STAGE1:50052,STAGE2:50052 "
+                                      "-dev RPC0,RPC1 -ngl 25 -ts 10,15\n")
+
+    def test_megatron_reads_its_layout(self):
+        """Megatron-LM's own parser, in a process of its own with torch."""
+        with tempfile.TemporaryDirectory() as folder:
+            ours = pathlib.Path(folder) / "plan.json"
+            published = SAILOR / "plans" / "clariden-OPT-350-N8-N8_D4.json"
+            self.assertEqual(run("import", SAILOR, "--format", "sailor", "--plan", published, "-o", ours)[0], 0)
+            words = shlex.split(run("export", ours, "--to", "megatron")[1])
+        layout = words[words.index("--pipeline-model-parallel-layout") + 1]
+        stages = words[words.index("--pipeline-model-parallel-size") + 1]
+        code = ("import sys\n"
+                "from megatron.core.transformer.pipeline_parallel_layer_layout import PipelineParallelLayerLayout\n"
+                "layout = PipelineParallelLayerLayout.from_str(sys.argv[1], int(sys.argv[2]))\n"
+                "layout.validate_layer_layout(24, 0)\n"
+                "print(layout.pretty_repr())\n")
+        found = subprocess.run([sys.executable, "-W", "ignore", "-c", code, layout, stages], capture_output=True, text=True,
+                               env={**os.environ, "PYTHONPATH": str(ROOT / ".deps/torch")}, check=False)
+        if "No module named" in found.stderr:
+            self.skipTest(found.stderr.strip().splitlines()[-1])
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertRegex(found.stdout, r"embedding,decoder\*11\s")
+        self.assertIn("decoder*13,loss", found.stdout)
 
 
 class OtherClusters(unittest.TestCase):
