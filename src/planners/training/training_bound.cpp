@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "planners/training/partition_bound.h"
 #include "planners/training/training_search.h"
 #include "solvers/linear_program.h"
 
@@ -181,16 +182,20 @@ class StepBound {
 
 }  // namespace
 
-double training_bound(const StepModel& model, std::string& method) {
+double training_bound(const StepModel& model, double value, std::string& method) {
   const TrainingSearch search(model, {});
   const bool time = model.problem().objective == TrainingObjective::step_time;
-  double bound = kInfinity;
+  std::vector<double> simple;
   for (const int size : search.micro_batch_sizes()) {
     const StepBound of_size(search, size);
-    bound = std::min(bound, time ? of_size.seconds() : of_size.price());
+    simple.push_back(time ? of_size.seconds() : of_size.price());
   }
+  const double least = simple.empty() ? kInfinity : *std::ranges::min_element(simple);
   method = time ? "work over all GPUs" : "work on the cheapest GPUs";
-  return bound == kInfinity ? 0 : bound;
+  if (!time || simple.empty()) return least;
+  const double bound = partition_bound(search, simple, value);
+  if (bound > least) method = "partitions of the layers";
+  return std::max(bound, least);
 }
 
 }  // namespace placewright

@@ -89,16 +89,19 @@ TrainingOutcome plan_training(const TrainingProblem& problem, const TrainingLimi
     saw_all = search_all_plans(search);
   } else {
     search_mixed_stages(search);
+    search_sized_stages(search);
     search_chained_stages(search);
     improve_training_plan(search);
   }
   TrainingAnswer& answer = outcome.answer;
   answer.plan = search.best();
   answer.planner = saw_all ? "all-plans" : "families";
-  outcome.proved_infeasible = saw_all && answer.plan.stages.empty();
-  if (!answer.plan.stages.empty()) {
+  if (answer.plan.stages.empty()) {
+    outcome.proved_infeasible =
+        saw_all || training_bound(model, kInfinity, answer.bound_method) == kInfinity;
+  } else {
     answer.value = model.cost(answer.plan).value(problem.objective);
-    answer.lower_bound = training_bound(model, answer.bound_method);
+    answer.lower_bound = training_bound(model, answer.value, answer.bound_method);
     if (saw_all || answer.lower_bound >= answer.value * (1 - kOptimalGap)) {
       answer.lower_bound = answer.value;
       if (saw_all) answer.bound_method = "all plans";

@@ -43,14 +43,15 @@ class TrainingSearch {
   double value_ = kInfinity;
 };
 
-// The three searches. Each ends when the time is over; `search_all_plans` answers whether it saw
-// all.
+// The searches. Each ends when the time is over; `search_all_plans` answers whether it saw all.
 bool search_all_plans(TrainingSearch& search);
 void search_mixed_stages(TrainingSearch& search);
+void search_sized_stages(TrainingSearch& search);
 void search_chained_stages(TrainingSearch& search);
 void improve_training_plan(TrainingSearch& search);
 
-// No plan costs less.
-double training_bound(const StepModel& model, std::string& method);
+// No plan costs less, as far as that is below `value`, the best plan known. Infinite if there is no
+// plan.
+double training_bound(const StepModel& model, double value, std::string& method);
 
 }  // namespace placewright
