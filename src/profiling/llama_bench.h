@@ -1,4 +1,4 @@
-// What hosts take for the layers of a model, measured with llama.cpp's own `llama-bench`, before the
+// What hosts take for the layers of a model, measured with `llama-bench` of llama.cpp, before the
 // model is loaded anywhere.
 //
 // A probe is the model with its first few layers. With T(n) the seconds of a token of a probe of n

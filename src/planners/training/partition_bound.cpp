@@ -5,12 +5,15 @@
 #include <limits>
 #include <queue>
 
+#include "solvers/linear_program.h"
+
 namespace placewright {
 namespace {
 
 constexpr double kTolerance = 1e-9;
-constexpr int kPrices = 40;        // vectors of prices for one range
-constexpr double kShorter = 0.85;  // steps of prices that did not help
+constexpr int kPrices = 40;  // vectors of prices for one range
+constexpr double kHighestPrice = 100;
+constexpr double kClose = 1e-3;  // of what is asked for: prices are not better by more
 constexpr std::size_t kMostDepths = 12;
 constexpr double kGradientBytes = 4;
 
@@ -173,52 +176,46 @@ void PartitionBound::find_stages() {
   }
 }
 
-std::vector<PartitionBound::PoolRates> PartitionBound::rates_of(std::size_t stage,
-                                                                std::size_t depth,
-                                                                double steady) const {
-  std::vector<PoolRates> pools(gpus_.size());
+void PartitionBound::add_options(std::size_t stage, std::size_t depth, double steady, double tail,
+                                 std::vector<Option>& options) const {
+  struct Usable {
+    const Choice* choice;
+    double taken;  // micro-batches of a group
+  };
+  std::vector<Usable> usable;
   const std::vector<Choice>& choices = stages_[stage].choices;
+  double update = kInfinity;
+  double of_two = stages_[stage].exchange_across;
+  double most = 0;
   for (std::size_t c = 0; c < choices.size(); ++c) {
-    const Choice& choice = choices[c];
     const double fits = most_[(stage * depths_ + depth) * types_.size() + c];
     if (fits == 0) continue;
-    const double passes = choice.slot > 0 ? std::floor(1 + steady / choice.slot + kTolerance)
-                                          : static_cast<double>(micro_batches_);
-    const double taken = std::min(passes, fits);
-    PoolRates& pool = pools[choice.type.pool];
-    pool.slot = std::min(pool.slot, choice.slot);
-    pool.update = std::min(pool.update, choice.update);
-    pool.exchange_of_two = std::min(pool.exchange_of_two, choice.exchange_of_two);
-    pool.most = std::max(pool.most, taken);
-    pool.rate = std::min(pool.rate, choice.type.degree / taken);
+    const double passes = choices[c].slot > 0
+                              ? std::floor(1 + steady / choices[c].slot + kTolerance)
+                              : static_cast<double>(micro_batches_);
+    usable.push_back({&choices[c], std::min(passes, fits)});
+    update = std::min(update, choices[c].update);
+    of_two = std::min(of_two, choices[c].exchange_of_two);
+    most = std::max(most, usable.back().taken);
   }
-  return pools;
-}
-
-void PartitionBound::add_options(const std::vector<PoolRates>& pools, double across, double tail,
-                                 std::vector<Option>& options) const {
-  double update = kInfinity;
-  double most = 0;
-  double fastest_slot = kInfinity;
-  double next_slot = kInfinity;
-  for (std::size_t p = 0; p < pools.size(); ++p) {
-    const PoolRates& pool = pools[p];
-    if (pool.most == 0) continue;
-    update = std::min(update, pool.update);
-    most = std::max(most, pool.most);
-    next_slot = std::min(next_slot, std::max(fastest_slot, pool.slot));
-    fastest_slot = std::min(fastest_slot, pool.slot);
-    const double gpus = micro_batches_ * pool.rate;
-    const double count = std::ceil(micro_batches_ / pool.most - kTolerance);
-    const bool fits = ring(pool.exchange_of_two, count) + pool.update <= tail + kTolerance;
-    if (fits && gpus <= gpus_[p] * (1 + kTolerance)) options.push_back({pool.slot, p, gpus});
-  }
-  if (next_slot == kInfinity) return;
-  // Two pools at least: the slower one's slot counts.
-  const double count = std::max(2.0, std::ceil(micro_batches_ / most - kTolerance));
-  if (ring(across, count) + update > tail + kTolerance) return;
-  for (std::size_t p = 0; p < pools.size(); ++p) {
-    if (pools[p].most > 0) options.push_back({next_slot, p, micro_batches_ * pools[p].rate});
+  const auto groups = [&](double taken) { return std::ceil(micro_batches_ / taken - kTolerance); };
+  const bool may_mix =
+      usable.size() > 1 && ring(of_two, std::max(2.0, groups(most))) + update <= tail + kTolerance;
+  for (const Usable& one : usable) {
+    const Choice& choice = *one.choice;
+    const double count = groups(one.taken);
+    const double gpus = count * choice.type.degree;
+    const bool fits_tail = ring(choice.exchange_of_two, count) + choice.update <= tail + kTolerance;
+    if (fits_tail && gpus <= gpus_[choice.type.pool] * (1 + kTolerance)) {
+      options.push_back({choice.slot, choice.type.pool, gpus});
+    }
+    if (!may_mix) continue;
+    double other = kInfinity;
+    for (const Usable& next : usable) {
+      if (next.choice != one.choice) other = std::min(other, next.choice->slot);
+    }
+    options.push_back({std::max(choice.slot, other), choice.type.pool,
+                       micro_batches_ / one.taken * choice.type.degree});
   }
 }
 
@@ -229,8 +226,7 @@ PartitionBound::Options PartitionBound::options_for(double steady, double tail) 
     for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
       options.begin.push_back(options.all.size());
       if (stages_[stage].choices.empty()) continue;
-      add_options(rates_of(stage, depth, steady), stages_[stage].exchange_across, tail,
-                  options.all);
+      add_options(stage, depth, steady, tail, options.all);
     }
   }
   options.begin.push_back(options.all.size());
@@ -284,27 +280,37 @@ double PartitionBound::priced(const Options& options, const std::vector<double>&
   return value;
 }
 
+// Cutting planes (Kelley): the prices that are best for the partitions seen so far give the next one.
 double PartitionBound::fill(double steady, double tail, double enough) const {
   const Options options = options_for(steady, tail);
-  std::vector<double> prices(gpus_.size(), 0);
-  std::vector<double> gpus(gpus_.size(), 0);
+  const std::size_t pools = gpus_.size();
+  solvers::LinearProgram program;
+  const int height = program.add_variable(-solvers::kUnbounded, enough, -1);
+  std::vector<int> variables;
+  for (const double gpus : gpus_) {
+    variables.push_back(program.add_variable(0, kHighestPrice * enough / gpus, 0));
+  }
+  std::vector<double> prices(pools, 0);
+  std::vector<double> gpus(pools, 0);
   double best = 0;
-  double step = 1;
   for (int i = 0; i < kPrices; ++i) {
     double value = priced(options, prices, gpus);
     if (value == kInfinity) return kInfinity;
-    for (std::size_t p = 0; p < prices.size(); ++p) value -= prices[p] * gpus_[p];
-    if (value <= best && i > 0) step *= kShorter;
+    double slots = value;
+    std::vector<solvers::LinearTerm> terms = {{height, 1}};
+    for (std::size_t p = 0; p < pools; ++p) {
+      slots -= prices[p] * gpus[p];
+      value -= prices[p] * gpus_[p];
+      terms.push_back({variables[p], gpus_[p] - gpus[p]});
+    }
     best = std::max(best, value);
     if (best >= enough) return best;
-    double length = 0;
-    for (std::size_t p = 0; p < prices.size(); ++p) {
-      length += (gpus[p] - gpus_[p]) * (gpus[p] - gpus_[p]);
-    }
-    if (length == 0) return best;
-    const double by = step * (enough - value) / length;  // Polyak
-    for (std::size_t p = 0; p < prices.size(); ++p) {
-      prices[p] = std::max(0.0, prices[p] + by * (gpus[p] - gpus_[p]));
+    program.add_row(-solvers::kUnbounded, slots, terms);
+    const solvers::LinearResult result = program.solve();
+    if (result.status != solvers::LinearStatus::optimal) return best;
+    if (-result.objective <= best + kClose * enough) return best;
+    for (std::size_t p = 0; p < pools; ++p) {
+      prices[p] = std::max(0.0, result.values[static_cast<std::size_t>(variables[p])]);
     }
   }
   return best;
@@ -341,7 +347,7 @@ double partition_bound(const TrainingSearch& search, const std::vector<double>& 
   }
   if (open.empty()) return kInfinity;
   if (value == kInfinity) return open.top().bound;
-  for (int step = 0; step < kRanges && !open.empty(); ++step) {
+  for (int step = 0; step < kRanges && !open.empty() && !search.should_stop(); ++step) {
     const Range range = open.top();
     const double width =
         std::max(range.steady_to - range.steady_from, range.tail_to - range.tail_from);

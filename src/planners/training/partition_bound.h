@@ -6,15 +6,15 @@
 // (fewer where its memory holds only so many), so the stage needs GPUs for all M of them, and at
 // least so many replicas that their all-reduce must fit into a. A program over prefixes finds the
 // partition of the layers with the least fill, where the GPUs of each pool have a price; the prices
-// come from subgradients. Any prices give a valid bound (Lagrange).
+// come from cutting planes. Any prices give a valid bound (Lagrange).
 //
 // What makes it strong: slots include the sends of a boundary at the best link of the pool; the
 // program knows how many stages follow (up to 12), so memory holds the right number of activations,
 // and small GPUs are out of the first stages; replicas in two pools talk over the link between
 // them, and the slower pool's slot counts.
 //
-// Ranges of (T, A) are split best first until the least bound reaches the best plan known, or after
-// `steps` of them. Time: steps x prices tried x
+// Ranges of (T, A) are split best first until the least bound reaches the best plan known, a range
+// is narrow, or after `steps` of them. Time: steps x prices tried x
 // depths x layers^2 x pools.
 
 #pragma once
@@ -55,15 +55,6 @@ class PartitionBound {
     std::vector<Option> all;
     std::vector<std::size_t> begin;  // in `all`, by depth and stage
   };
-  // The best that a pool's groups do for a stage at a depth.
-  struct PoolRates {
-    double slot = kInfinity;
-    double update = kInfinity;
-    double exchange_of_two = kInfinity;
-    double most = 0;          // micro-batches of a group
-    double rate = kInfinity;  // GPUs for each micro-batch
-  };
-
   void find_depths();
   void find_stages();
   [[nodiscard]] int most_micro_batches(const GroupType& type, std::size_t first, std::size_t last,
@@ -73,9 +64,9 @@ class PartitionBound {
   [[nodiscard]] double fastest(std::size_t pool, std::size_t other, int streams) const;
   [[nodiscard]] double slot_of(const GroupType& type, std::size_t first, std::size_t last) const;
   [[nodiscard]] double gradients(int degree, std::size_t first, std::size_t last) const;
-  [[nodiscard]] std::vector<PoolRates> rates_of(std::size_t stage, std::size_t depth,
-                                                double steady) const;
-  void add_options(const std::vector<PoolRates>& pools, double across, double tail,
+  // With all replicas alike: whole groups. With replicas of several types, of which this one takes
+  // the micro-batches: parts of groups, and the slot of another one where that is longer.
+  void add_options(std::size_t stage, std::size_t depth, double steady, double tail,
                    std::vector<Option>& options) const;
   [[nodiscard]] Options options_for(double steady, double tail) const;
   [[nodiscard]] double priced(const Options& options, const std::vector<double>& prices,

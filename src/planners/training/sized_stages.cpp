@@ -1,9 +1,9 @@
-// Plans whose stages have as many groups as their work needs, all of one pool and degree. For a time T
-// of the busiest replica a group takes floor(1 + T / slot) micro-batches, so a stage of given layers,
-// type and depth needs a known number of groups. A program from the last stage to the first, over
-// (depth, first layer), minimises the GPUs at prices of the pools; T is halved towards the least one
-// whose stages fit the cluster. Free GPUs then join the busiest stage, also those of other pools.
-// Prices and limits of the all-reduce come from small grids. Time: 12 halvings of
+// Plans whose stages have as many groups as their work needs, all of one pool and degree. For a
+// time T of the busiest replica a group takes floor(1 + T / slot) micro-batches, so a stage of
+// given layers, type and depth needs a known number of groups. A program from the last stage to the
+// first, over (depth, first layer), minimises the GPUs at prices of the pools; T is halved towards
+// the least one whose stages fit the cluster. Free GPUs then join the busiest stage, also those of
+// other pools. Prices and limits of the all-reduce come from small grids. Time: 12 halvings of
 // stages x layers^2 x types for each micro-batch size, price and limit.
 
 #include <algorithm>

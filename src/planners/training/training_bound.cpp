@@ -182,8 +182,9 @@ class StepBound {
 
 }  // namespace
 
-double training_bound(const StepModel& model, double value, std::string& method) {
-  const TrainingSearch search(model, {});
+double training_bound(const StepModel& model, double value, std::string& method,
+                      const TrainingLimits& limits) {
+  const TrainingSearch search(model, limits);
   const bool time = model.problem().objective == TrainingObjective::step_time;
   std::vector<double> simple;
   for (const int size : search.micro_batch_sizes()) {

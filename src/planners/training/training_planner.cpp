@@ -101,7 +101,10 @@ TrainingOutcome plan_training(const TrainingProblem& problem, const TrainingLimi
         saw_all || training_bound(model, kInfinity, answer.bound_method) == kInfinity;
   } else {
     answer.value = model.cost(answer.plan).value(problem.objective);
-    answer.lower_bound = training_bound(model, answer.value, answer.bound_method);
+    // The time that the search has left, and at least a quarter of all.
+    const double left = std::max(limits.seconds / 4, limits.seconds - seconds_since(begin));
+    answer.lower_bound =
+        training_bound(model, answer.value, answer.bound_method, {left, limits.stop});
     if (saw_all || answer.lower_bound >= answer.value * (1 - kOptimalGap)) {
       answer.lower_bound = answer.value;
       if (saw_all) answer.bound_method = "all plans";

@@ -52,6 +52,7 @@ void improve_training_plan(TrainingSearch& search);
 
 // No plan costs less, as far as that is below `value`, the best plan known. Infinite if there is no
 // plan.
-double training_bound(const StepModel& model, double value, std::string& method);
+double training_bound(const StepModel& model, double value, std::string& method,
+                      const TrainingLimits& limits = {});
 
 }  // namespace placewright
