@@ -19,6 +19,7 @@
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/text.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "formats/text_file.h"
 #include "planning/portfolio.h"
@@ -119,7 +120,11 @@ ExitCode explain_problem(const ExplainOptions& options) {
   return explanation.conflict.verdict == Verdict::feasible ? ExitCode::success : ExitCode::no;
 }
 
-ExitCode explain(const ExplainOptions& options) {
+ExitCode explain(const CLI::App& verb, const ExplainOptions& options) {
+  if (const auto done =
+          explain_training(verb, options.plan.path, options.step / 100, options.output)) {
+    return *done;
+  }
   const std::string& path = options.plan.path;
   // An expert split is not a plan file of our format; --problem says that it is a plan. Standard
   // input and pipes can be read only once, and so are taken for one.
@@ -154,7 +159,8 @@ void add_explain(CLI::App& program, Action& action) {
   add_number(*verb, "--step", options->step, {0.001, 1e6}, "Add this many per cent of a resource");
   options->output.add_to(*verb);
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return explain(*options); }; });
+  verb->callback(
+      [&action, options, verb] { action = [options, verb] { return explain(*verb, *options); }; });
 }
 
 }  // namespace placewright::cli

@@ -11,6 +11,7 @@
 #include "cli/repeated_option.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/training.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
 #include "formats/run_file.h"
@@ -120,7 +121,9 @@ void add_runs(const ReportOptions& options, std::vector<ReportedPlan>& plans) {
   }
 }
 
-ExitCode write_report(const ReportOptions& options) {
+ExitCode write_report(const CLI::App& verb, const ReportOptions& options) {
+  const OutputOptions output{.quiet = options.quiet};
+  if (const auto done = report_training(verb, options.plans, options.output, output)) return *done;
   std::vector<OpenedPlan> loaded;
   for (const std::string& path : options.plans) {
     loaded.push_back(read_plan(options, path));
@@ -163,7 +166,9 @@ void add_report(CLI::App& program, Action& action) {
               "Write the page to this file; - is standard output")
       ->required();
   verb->footer(kExamples);
-  verb->callback([&action, options] { action = [options] { return write_report(*options); }; });
+  verb->callback([&action, options, verb] {
+    action = [options, verb] { return write_report(*verb, *options); };
+  });
 }
 
 }  // namespace placewright::cli

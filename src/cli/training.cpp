@@ -85,11 +85,6 @@ std::optional<TrainingFile> opened_problem(const CLI::App& verb, const std::stri
   return opened(verb, path, "training problem", known, read_training_problem, output);
 }
 
-std::optional<TrainingFile> opened_plan(const CLI::App& verb, const std::string& path,
-                                        Options known, const OutputOptions& output) {
-  return opened(verb, path, "training plan", known, read_training_plan, output);
-}
-
 Json violations_json(const std::vector<std::string>& violations) {
   Json list = Json::array();
   for (const std::string& sentence : violations) list.push_back({{"message", sentence}});
@@ -288,9 +283,14 @@ ExitCode not_valid(const TrainingVerdict& verdict) {
 
 }  // namespace
 
+std::optional<TrainingFile> opened_training_plan(const CLI::App& verb, const std::string& path,
+                                                 Options known, const OutputOptions& output) {
+  return opened(verb, path, "training plan", known, read_training_plan, output);
+}
+
 std::optional<ExitCode> check_training(const CLI::App& verb, const std::string& path,
                                        const OutputOptions& output) {
-  const auto file = opened_plan(verb, path, {}, output);
+  const auto file = opened_training_plan(verb, path, {}, output);
   if (!file) return std::nullopt;
   const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
   const bool valid = verdict.violations.empty();
@@ -316,7 +316,7 @@ std::optional<ExitCode> check_training(const CLI::App& verb, const std::string& 
 
 std::optional<ExitCode> simulate_training(const CLI::App& verb, const std::string& path,
                                           const OutputOptions& output) {
-  const auto file = opened_plan(verb, path, {}, output);
+  const auto file = opened_training_plan(verb, path, {}, output);
   if (!file) return std::nullopt;
   const TrainingVerdict verdict = verify_training(file->problem, *file->answer);
   if (verdict.seconds == 0) {
@@ -394,7 +394,7 @@ std::vector<std::string> training_target_names() {
 std::optional<ExitCode> export_training(const CLI::App& verb, const std::string& path,
                                         const std::string& target, const std::string& written,
                                         const OutputOptions& output) {
-  const auto file = opened_plan(verb, path, {"--to", "--output"}, output);
+  const auto file = opened_training_plan(verb, path, {"--to", "--output"}, output);
   if (!file) return std::nullopt;
   const std::span<const TrainingExport> exports = training_exports();
   const auto found = std::ranges::find(exports, target, &TrainingExport::name);

@@ -4,8 +4,10 @@
 
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/exit_code.h"
@@ -14,10 +16,21 @@
 
 namespace placewright::cli {
 
+// A training plan, if the file is one; `known` are the verb's options that mean something for it.
+std::optional<TrainingFile> opened_training_plan(const CLI::App& verb, const std::string& path,
+                                                 std::initializer_list<std::string_view> known,
+                                                 const OutputOptions& output);
+
 std::optional<ExitCode> check_training(const CLI::App& verb, const std::string& path,
                                        const OutputOptions& output);
 std::optional<ExitCode> simulate_training(const CLI::App& verb, const std::string& path,
                                           const OutputOptions& output);
+// `explain PLAN`; `step`: how much faster things become, as a fraction.
+std::optional<ExitCode> explain_training(const CLI::App& verb, const std::string& path, double step,
+                                         const OutputOptions& output);
+// `report PLAN -o PAGE`, of one plan.
+std::optional<ExitCode> report_training(const CLI::App& verb, const std::vector<std::string>& paths,
+                                        const std::string& written, const OutputOptions& output);
 // `plan PROBLEM`: the plan goes to `written` if that is not empty.
 std::optional<ExitCode> plan_training_problem(const CLI::App& verb, const std::string& path,
                                               double seconds, const std::string& written,

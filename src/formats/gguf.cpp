@@ -268,7 +268,10 @@ GgufFile read_gguf(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) {
     throw InputError(input_name(path), "", "is no file with a model of llama.cpp");
   }
-  const std::string bytes = begin_of(path);
+  return parse_gguf(begin_of(path), path, std::filesystem::file_size(path));
+}
+
+GgufFile parse_gguf(std::string_view bytes, const std::string& path, std::uint64_t size) {
   HeaderReader reader(path, bytes);
   if (!bytes.starts_with(kMagic)) reader.fail("is no GGUF file: it does not begin with 'GGUF'");
   (void)reader.take(kMagic.size());
@@ -288,7 +291,7 @@ GgufFile read_gguf(const std::string& path) {
     file.alignment = static_cast<std::uint64_t>(alignment);
   }
   file.data = aligned(reader.at(), file.alignment);
-  measure_tensors(file, std::filesystem::file_size(path));
+  measure_tensors(file, size);
   check_last_tensor(file);
   check_whole(file);
   return file;

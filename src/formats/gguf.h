@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "problem/layer_split.h"
@@ -55,6 +56,8 @@ struct GgufFile {
 
 // Throws InputError for a file that is damaged, of an older version, or one of several parts.
 GgufFile read_gguf(const std::string& path);
+// Of the begin of a file of so many bytes.
+GgufFile parse_gguf(std::string_view begin, const std::string& path, std::uint64_t size);
 
 // What the layers weigh with a context of so many tokens of 16-bit keys and values. The work
 // of a layer is in units of the mean of the first `measured` layers: bytes that a token reads.

@@ -239,6 +239,70 @@ class Exports(unittest.TestCase):
         self.assertIn("decoder*13,loss", found.stdout)
 
 
+class Stories(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.plan = pathlib.Path(holder.name) / "plan.json"
+        published = SAILOR / "plans" / "clariden-OPT-350-N8-N8_D4.json"
+        self.assertEqual(run("import", SAILOR, "--format", "sailor", "--plan", published, "-o", self.plan)[0], 0)
+        self.document = json.loads(self.plan.read_text())
+
+    def test_explain_says_what_faster_parts_bring(self):
+        code, printed, told = run("explain", self.plan, "--json", "--step", "25")
+        self.assertEqual(code, 0, told)
+        found = json.loads(printed)
+        self.assertTrue(math.isclose(found["seconds"], found["fill"] + found["steady"] + found["update"] + found["all_reduce"]))
+        faster = copy.deepcopy(self.document["problem"])
+        for times in faster["kinds"][0]["times"]:
+            for key in ("forward", "backward", "update"):
+                times[key] = [seconds / 1.25 for seconds in times[key]]
+        links = copy.deepcopy(self.document["problem"])
+        for link in links["links"]:
+            link["curve"] = [number * 1.25 for number in link["curve"]]
+            link["best"] *= 1.25
+        for problem, word in ((faster, "GH-96 25 % faster"), (links, "network inside GH-96@us-central1-a 25 % faster")):
+            expected = training.TrainingProblem(problem).cost(self.document)[0]
+            gain = next(gain for gain in found["gains"] if gain["what"] == word)
+            self.assertTrue(math.isclose(gain["seconds"], expected, rel_tol=1e-9), (gain, expected))
+        self.assertEqual([gain["gain"] for gain in found["gains"]], sorted((g["gain"] for g in found["gains"]), reverse=True))
+        self.assertLessEqual(found["work"], 1)
+        self.assertIn("is the busiest", run("explain", self.plan)[1])
+        self.assertEqual(run("explain", self.plan, "--op", "x")[0], 2)
+
+    def test_report_draws_every_stage(self):
+        page = self.plan.with_suffix(".html")
+        code, printed, told = run("report", self.plan, "-o", page)
+        self.assertEqual(code, 0, told)
+        self.assertIn("a step of 2 stages", printed)
+        text = page.read_text()
+        for part in ("stage 1: 4 x 4 GH-96@us-central1-a", "stage 2: 4 x 4", "all-reduce: ", "<svg"):
+            self.assertIn(part, text)
+        self.assertNotIn("http", text.replace("http://www.w3.org/2000/svg", ""))
+        self.assertEqual(run("report", self.plan, self.plan, "-o", page)[0], 2)
+        self.document["stages"][0]["replicas"][0]["degree"] = 3
+        self.plan.write_text(json.dumps(self.document))
+        self.assertEqual(run("report", self.plan, "-o", page)[0], 1)
+
+
+class Fit(unittest.TestCase):
+    def test_constants_are_fitted_and_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = pathlib.Path(folder) / "constants.json"
+            plans = [SAILOR / "plans" / f"clariden-OPT-350-{name}.json" for name in ("N2-N2_D1", "N2-N2_D2")]
+            done = subprocess.run([SAILOR / "fit", SAILOR, *plans, "--write", kept], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "PLACEWRIGHT_PROGRAM": PROGRAM})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            errors = {line.split("|")[1].strip(): float(line.split("|")[2].strip("% ")) for line in done.stdout.splitlines()[2:]}
+            self.assertLessEqual(errors["step time, fitted"], errors["step time, without constants"])
+            self.assertLessEqual(errors["memory of GH-96, fitted"], errors["memory of GH-96, without constants"])
+            self.assertIn("step time, left out", errors)
+            ours = pathlib.Path(folder) / "plan.json"
+            self.assertEqual(run("import", SAILOR, "--format", "sailor", "--plan", plans[0], "--constants", kept, "-o", ours)[0], 0)
+            constants = json.loads(kept.read_text())["clusters"][0]["constants"]
+            self.assertEqual(json.loads(ours.read_text())["problem"]["constants"], constants)
+
+
 class OtherClusters(unittest.TestCase):
     def test_a_slow_node_is_left_out_and_more_nodes_are_never_worse(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -344,6 +344,7 @@ class Outputs(SchemaTest):
             cut = json.loads(plan.read_text())
             cut["stages"][0]["layers"][1] -= 1
             self.assertFalse(self.output("training-check-output", "check", self.write("cut.json", cut), codes=(1,))["valid"])
+            self.assertGreaterEqual(self.output("training-explain-output", "explain", plan)["busiest_stage"], 1)
             self.output("training-whatif-output", "whatif", path, "--time-limit", "200ms")
         for kind in ("plan", "check", "simulate", "whatif"):
             self.assertNotEqual(complaints(f"training-{kind}-output", {"objective": "step-time", "value": -1}), [])
@@ -460,6 +461,31 @@ class Outputs(SchemaTest):
             self.skipTest("built without libtorch")
         document = self.output("train-output", *arguments)
         self.assertEqual((document["policy"], document["episodes"], document["problems"]), (str(policy), 3, 2))
+
+    def test_training_files(self):
+        problem, plan = self.folder / "cluster.json", self.folder / "step.json"
+        self.assertEqual(run("import", EXAMPLES / "sailor", "--format", "sailor", "--model", "OPT-350", "--batch", "64",
+                             "--node", "GH-96=1", "--node", "Titan-RTX=1", "--price", "GH-96=4", "-o", problem, "-q")[0], 0)
+        self.assertEqual(run("plan", problem, "--time-limit", "1s", "-o", plan, "-q")[0], 0)
+        for kind, path, verb in (("training-problem", problem, "plan"), ("training-plan", plan, "check")):
+            document = json.loads(path.read_text())
+            self.assertEqual(complaints(kind, document), [])
+            inner = (lambda made: made) if kind == "training-problem" else (lambda made: made["problem"])
+            for change in (
+                    lambda made: inner(made).update(batch=0), lambda made: inner(made).update(sizes=[]),
+                    lambda made: inner(made)["kinds"][0].pop("memory"), lambda made: inner(made)["pools"][0].update(count=0),
+                    lambda made: inner(made)["links"][0].update(curve=[1, 2]), lambda made: inner(made)["sizes"][0].update(degree=1.5),
+                    lambda made: inner(made).update(objective="latency"), lambda made: made.update(version=9),
+                    lambda made: inner(made).update(constants={"hidden_launches": 2}),
+                    lambda made: inner(made)["kinds"][0]["times"][0]["forward"].__setitem__(0, -1)):
+                made = copy.deepcopy(document)
+                change(made)
+                self.assertNotEqual(complaints(kind, made), [])
+                self.assertEqual(run(verb, self.write("changed.json", made))[0], 3, made.keys())
+        constants = json.loads((EXAMPLES / "sailor" / "constants.json").read_text())
+        self.assertEqual(complaints("training-constants", constants), [])
+        constants["clusters"][0].pop("kinds")
+        self.assertNotEqual(complaints("training-constants", constants), [])
 
     def test_llama_hosts(self):
         times = {"layer": 0.001, "entry": -1e-4, "rest": 0.002}
