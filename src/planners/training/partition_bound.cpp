@@ -280,7 +280,8 @@ double PartitionBound::priced(const Options& options, const std::vector<double>&
   return value;
 }
 
-// Cutting planes (Kelley): the prices that are best for the partitions seen so far give the next one.
+// Cutting planes (Kelley): the prices that are best for the partitions seen so far give the next
+// one.
 double PartitionBound::fill(double steady, double tail, double enough) const {
   const Options options = options_for(steady, tail);
   const std::size_t pools = gpus_.size();
