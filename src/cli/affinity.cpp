@@ -119,7 +119,7 @@ ExitCode affinity_verb(const AffinityOptions& options) {
   const Matrix matrix = affinity_matrix(models);
   if (options.output.json) {
     print_document(models, matrix);
-  } else {
+  } else if (!options.output.quiet) {
     print_text(models, matrix);
   }
   return ExitCode::success;

@@ -181,7 +181,7 @@ ExitCode show_catalogue(const OutputOptions& output) {
   if (output.json) {
     print_json({{"devices", catalogue_device_table().json(devices)},
                 {"links", catalogue_link_table().json(links)}});
-  } else {
+  } else if (!output.quiet) {
     fmt::print("{}\n{}", catalogue_device_table().text(devices),
                catalogue_link_table().text(links));
   }

@@ -221,7 +221,7 @@ ExitCode info(const InfoOptions& options) {
   const ReadProblem read{problem, format, digest};
   if (options.output.json) {
     print_document(read, warnings);
-  } else {
+  } else if (!options.output.quiet) {
     print_text(read);
   }
   return ExitCode::success;

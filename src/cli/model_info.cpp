@@ -73,7 +73,7 @@ ExitCode model_info(const std::vector<ModelFile>& files, const OutputOptions& ou
   Json document = {{"models", Json::array()}};
   for (const ModelFile& file : files) {
     const DescribedModel model = described(file);
-    if (!output.json) {
+    if (!output.json && !output.quiet) {
       print_text(model);
       continue;
     }

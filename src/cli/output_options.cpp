@@ -20,7 +20,8 @@ constexpr const char* kGroup = "Output";
 void OutputOptions::add_to(CLI::App& verb) {
   verb.add_flag("--json", json, "Print one JSON object instead of text")->group(kGroup);
   CLI::Option* silent =
-      verb.add_flag("-q,--quiet", quiet, "Print no summary, progress or warnings")->group(kGroup);
+      verb.add_flag("-q,--quiet", quiet, "Print no table, summary, progress or warnings")
+          ->group(kGroup);
   verb.add_flag("-v,--verbose", verbose, "Print more detail")->group(kGroup)->excludes(silent);
 }
 

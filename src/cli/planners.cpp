@@ -52,7 +52,7 @@ ExitCode planners(const OutputOptions& output) {
     nlohmann::ordered_json document = nlohmann::ordered_json::array();
     for (const PlannerEntry& entry : entries) document.push_back(planner_json(entry));
     print_json(document);
-  } else {
+  } else if (!output.quiet) {
     print_table(entries, output.verbose);
   }
   return ExitCode::success;

@@ -84,7 +84,7 @@ ExitCode list(const ZooOptions& options) {
   const RecordTable<ZooEntry> table = entry_table(options.output.verbose);
   if (options.output.json) {
     print_json(table.json(zoo_entries()));
-  } else {
+  } else if (!options.output.quiet) {
     fmt::print("{}", table.text(zoo_entries()));
   }
   return ExitCode::success;

@@ -117,6 +117,25 @@ TEST(Usage, HelpOfAVerbIsThatOfItsFlag) {
   EXPECT_THAT(help.out, HasSubstr("--planner"));
 }
 
+TEST(Usage, QuietPrintsOnlyWhatWasAskedFor) {
+  const std::string problem = example_path("moirai/example-1.json");
+  const std::vector<std::vector<std::string>> verbs = {{"planners"},
+                                                       {"zoo", "list"},
+                                                       {"info", problem},
+                                                       {"affinity", problem, problem},
+                                                       {"devices"},
+                                                       {"plan", problem, "--planner", "heft"},
+                                                       {"devices", "--catalogue"}};
+  for (std::vector<std::string> words : verbs) {
+    words.emplace_back("-q");
+    const auto quiet = run(words);
+    EXPECT_EQ(quiet.exit_code, 0) << words[0];
+    EXPECT_EQ(quiet.out + quiet.err, "") << words[0];
+    words.emplace_back("--json");
+    EXPECT_FALSE(run(words).json().empty()) << words[0];
+  }
+}
+
 TEST(Usage, APlannerThatDoesNotServeTheObjectiveIsRefused) {
   const auto result = run({"plan", example_path("msr/throughput/LayerGraphs/bert24_inference.json"),
                            "--planner", "heft"});
