@@ -1,15 +1,10 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <memory>
-#include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "backends/affinity.h"
-#include "backends/opened_models.h"
 #include "cli/output_options.h"
 #include "cli/plan_options.h"
 #include "cli/table.h"
@@ -18,19 +13,16 @@
 #include "cli/verbs.h"
 #include "formats/graph_export.h"
 #include "formats/input_error.h"
-#include "formats/json_text.h"
 #include "formats/plan_rows.h"
 #include "formats/text_file.h"
 #include "formats/tool_plans.h"
 #include "formats/trace_export.h"
 #include "planning/suggestion.h"
-#include "running/plan_parts.h"
+#include "running/model_exports.h"
 #include "verify/verifier.h"
 
 namespace placewright::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -71,133 +63,21 @@ std::string node_data_path(const std::string& path) {
   return file.replace_extension(".node-data.json").string();
 }
 
-// The model with the device of each op: two files of OpenVINO's, and the affinities beside them.
-void write_openvino(const ExportOptions& options, const OpenedPlan& loaded) {
-  if (!options.path.ends_with(".xml")) {
-    throw UsageError("--to openvino writes an IR and needs -o FILE.xml");
+using FilesOf = std::vector<ExportedFile> (*)(const Problem&, const Plan&, const std::string&);
+
+template <FilesOf files_of>
+void model_writer(const ExportOptions& options, const OpenedPlan& loaded) {
+  std::vector<ExportedFile> files;
+  try {
+    files = files_of(loaded.problem, loaded.plan(), options.path);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--to {} {}", options.target, error.what()));
   }
-  if (loaded.problem.model_count() != 1) {
-    throw UsageError("--to openvino takes a plan for one model");
-  }
-  const auto models = models_of(loaded.problem);
-  const SerialisedModel model = models.front()->serialised();
-  // The weights first: who sees the graph finds all of it.
-  write_whole(options.path.substr(0, options.path.size() - 4) + ".bin", model.weights);
-  write_whole(options.path, model.graph);
-  write_whole(affinity_path(options.path), affinity_json(loaded.problem, loaded.plan()));
-}
-
-// "part-1.onnx"; with several models in a folder of its model.
-std::string file_of(const Problem& problem, const std::vector<PlanPart>& parts,
-                    std::size_t number) {
-  std::string file = fmt::format("part-{}{}", number + 1, parts[number].ending);
-  if (problem.model_count() == 1) return file;
-  return fmt::format("{}/{}", file_name_of(problem.model(parts[number].model).name), file);
-}
-
-Json port_json(const PartPort& port) {
-  return {{"tensor", port.tensor}, {"type", port.type.element}, {"shape", port.type.shape}};
-}
-
-// Which part runs where, in an order in which they can run, and which tensor goes where.
-Json manifest_of(const OpenedPlan& loaded, const std::vector<PlanPart>& parts) {
-  const Problem& problem = loaded.problem;
-  Json document = {{"placewright", "parts"},       {"version", 1},
-                   {"problem", problem.name()},    {"objective", name_of(problem.objective())},
-                   {"value", loaded.plan().value}, {"unit", name_of(problem.unit())},
-                   {"parts", Json::array()}};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const PlanPart& part = parts[i];
-    Json entry = {{"file", file_of(problem, parts, i)},
-                  {"model", problem.model(part.model).name},
-                  {"devices", device_names(problem, part.devices)},
-                  {"ops", part.ops},
-                  {"inputs", Json::array()},
-                  {"outputs", Json::array()}};
-    for (const PartPort& input : part.inputs) {
-      entry["inputs"].push_back(port_json(input));
-      entry["inputs"].back()["from"] = input.from ? Json(*input.from + 1) : Json("model");
-    }
-    for (const PartPort& output : part.outputs) {
-      entry["outputs"].push_back(port_json(output));
-      Json to = Json::array();
-      for (const std::size_t reader : output.to) to.push_back(reader + 1);
-      entry["outputs"].back()["to"] = std::move(to);
-      if (!output.model_output.empty()) {
-        entry["outputs"].back()["model_output"] = output.model_output;
-      }
-    }
-    document["parts"].push_back(std::move(entry));
-  }
-  return document;
-}
-
-void write_parts(const ExportOptions& options, const OpenedPlan& loaded) {
-  if (options.path == "-") throw UsageError("--to parts writes several files and needs -o FOLDER");
-  const std::vector<PlanPart> parts =
-      plan_parts(loaded.problem, loaded.plan(), models_of(loaded.problem));
-  const std::filesystem::path folder(options.path);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::filesystem::path file = folder / file_of(loaded.problem, parts, i);
+  for (const ExportedFile& file : files) {
     std::error_code failed;  // then write_whole says why
-    std::filesystem::create_directories(file.parent_path(), failed);
-    // The weights first: who sees the graph finds all of it.
-    if (parts[i].ending == ".xml") {
-      write_whole(std::filesystem::path(file).replace_extension(".bin").string(),
-                  parts[i].file.weights);
-    }
-    write_whole(file.string(), parts[i].file.graph);
+    std::filesystem::create_directories(std::filesystem::path(file.path).parent_path(), failed);
+    write_whole(file.path, file.bytes);
   }
-  write_whole((folder / "manifest.json").string(), json_text(manifest_of(loaded, parts), 1) + '\n');
-}
-
-// ONNX Runtime's name of a device: https://onnxruntime.ai, "session.layer_assignment_settings".
-std::string designator_of(const std::string& device) {
-  std::string name = device;
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (name.starts_with("cpu")) return "cpu";
-  const std::size_t digits = name.find_first_of("0123456789");
-  const std::string number = digits == std::string::npos ? "0" : name.substr(digits);
-  if (name.starts_with("cuda") || name.starts_with("gpu")) return "gpu:" + number;
-  if (name.starts_with("npu")) return "npu";
-  throw UsageError(fmt::format(
-      "--to onnxruntime: ONNX Runtime has no device like '{}' (it has cpu, cuda:N, gpu:N, npu)",
-      device));
-}
-
-// The model with the device of each node as its metadata `layer_ann`, and the settings of a session
-// that puts the nodes there.
-void write_onnxruntime(const ExportOptions& options, const OpenedPlan& loaded) {
-  const Problem& problem = loaded.problem;
-  if (!options.path.ends_with(".onnx")) {
-    throw UsageError("--to onnxruntime writes a model and needs -o FILE.onnx");
-  }
-  if (problem.model_count() != 1 || !problem.model(ModelId{0}).source ||
-      !problem.model(ModelId{0}).source->path.ends_with(".onnx")) {
-    throw UsageError("--to onnxruntime takes a plan for one model that came from an .onnx file");
-  }
-  const auto models = models_of(problem);
-  const std::filesystem::path source = problem.model(ModelId{0}).source->path;
-  const auto folder = [](const std::filesystem::path& path) {
-    return std::filesystem::absolute(path).parent_path().lexically_normal();
-  };
-  std::set<std::string> rules;
-  const AnnotatedOnnx model =
-      annotated_onnx(problem, loaded.plan(), *models.front(), "layer_ann", [&](DeviceId device) {
-        std::string designator = designator_of(problem.device(device).name);
-        rules.insert(fmt::format("{0}(={0})", designator));
-        return designator;
-      });
-  if (model.has_files_beside && folder(source) != folder(options.path)) {
-    throw UsageError(fmt::format(
-        "--to onnxruntime: the weights lie beside the model, so -o must be in the same folder, {}",
-        folder(source).string()));
-  }
-  const Json settings = {
-      {"session.layer_assignment_settings", fmt::format("{}", fmt::join(rules, "; "))}};
-  write_whole(options.path, model.bytes);
-  write_whole(std::filesystem::path(options.path).replace_extension(".session.json").string(),
-              json_text(settings, 1) + '\n');
 }
 
 // A text that another program reads.
@@ -245,9 +125,9 @@ constexpr std::array kTargets = {
     ExportTarget{"model-explorer", write_model_explorer},
     ExportTarget{"csv", text_writer<csv_of>},
     ExportTarget{"table", text_writer<table_of>},
-    ExportTarget{"parts", write_parts},
-    ExportTarget{"openvino", write_openvino},
-    ExportTarget{"onnxruntime", write_onnxruntime},
+    ExportTarget{"parts", model_writer<part_files>},
+    ExportTarget{"openvino", model_writer<openvino_files>},
+    ExportTarget{"onnxruntime", model_writer<onnxruntime_files>},
     ExportTarget{"accelerate", text_writer<accelerate_map>},
     ExportTarget{"torch-pipelining", text_writer<torch_pipelining_split>},
     ExportTarget{"llama.cpp", text_writer<llama_cpp_arguments>},

@@ -6,6 +6,7 @@
 
 #include "backends/opened_models.h"
 #include "formats/text_file.h"
+#include "planners/settings_error.h"
 #include "problem/time_unit.h"
 #include "running/execution.h"
 

@@ -23,6 +23,7 @@
 #include "cli/trace_input.h"
 #include "cli/verbs.h"
 #include "formats/input_error.h"
+#include "formats/json_text.h"
 #include "formats/text_file.h"
 #include "formats/trace_export.h"
 #include "planners/flow/model_shares.h"
@@ -30,6 +31,7 @@
 #include "problem/measured.h"
 #include "problem/time_unit.h"
 #include "running/arrival_run.h"
+#include "running/arrival_totals.h"
 #include "running/practice.h"
 
 namespace placewright::cli {
@@ -51,10 +53,7 @@ struct Method {
   std::string name;
   std::optional<OnlineMethod> online;  // nullopt: kTogether
   std::optional<OnlineRun> predicted;
-  std::vector<double> totals;  // total completion of each run, in milliseconds
-  std::size_t typical = 0;     // the run with the median total
-  Measured measured;           // of all runs with the same decisions, whoever made them
-  std::string alike;           // the first of the others that always made the same; empty: none
+  ArrivalTotals made;
 
   // Whether the backend gives this without planning.
   [[nodiscard]] bool is_default() const { return !online || online == OnlineMethod::shortest; }
@@ -238,20 +237,9 @@ struct TraceReport {
     return method.predicted->total_completion * whole.scale();
   }
   [[nodiscard]] const std::vector<ArrivalState>& typical(std::size_t method) const {
-    return runs.rounds[method][methods[method].typical].states;
+    return runs.rounds[method][methods[method].made.typical].states;
   }
 };
-
-double total_completion(const PlayedTrace& played, std::span<const ArrivalState> states,
-                        double scale) {
-  double total = 0;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (states[i].stage != ArrivalStage::complete) continue;
-    const TraceArrival& arrival = played.trace.arrivals[i];
-    total += arrival.weight * (states[i].end - arrival.time * scale);
-  }
-  return total;
-}
 
 // What became of one arrival; moments in milliseconds.
 struct ArrivalRow {
@@ -314,26 +302,34 @@ RecordTable<Method> methods_table(const TraceReport& report) {
       {"method", "method", words(), [](const auto& method) { return method.name; }},
       {"predicted", "predicted", time_in(TimeUnit::milliseconds), predicted},
       {"measured", kNoTitle, time_in(TimeUnit::milliseconds),
-       [](const auto& method) { return method.measured.median; }},
+       [](const auto& method) { return method.made.measured.median; }},
       {kNoKey, "measured", words(Align::right),
-       [](const auto& method) { return measured_text(method.measured); }},
-      {"valid", kNoTitle, words(), [](const auto& method) { return method.measured.valid(); }},
-      {"watched", kNoTitle, words(), [](const auto& method) { return method.measured.watched; }},
-      {"kept", kNoTitle, count(), [](const auto& method) { return method.measured.kept; }},
-      {"rejected", kNoTitle, count(), [](const auto& method) { return method.measured.rejected; }},
+       [](const auto& method) { return measured_text(method.made.measured); }},
+      {"valid", kNoTitle, words(), [](const auto& method) { return method.made.measured.valid(); }},
+      {"watched", kNoTitle, words(),
+       [](const auto& method) { return method.made.measured.watched; }},
+      {"kept", kNoTitle, count(), [](const auto& method) { return method.made.measured.kept; }},
+      {"rejected", kNoTitle, count(),
+       [](const auto& method) { return method.made.measured.rejected; }},
       {kNoKey, "prediction is off by", scaled(100, "{:+.1f} %"),
        [=](const auto& method) {
-         const double own = method.measured.median;
+         const double own = method.made.measured.median;
          return method.predicted && own > 0
                     ? Json(predicted(method).template get<double>() / own - 1)
                     : Json();
        }},
-      {"spread", "spread", percent(), [](const auto& method) { return method.measured.spread(); }},
+      {"spread", "spread", percent(),
+       [](const auto& method) { return method.made.measured.spread(); }},
       {kNoKey, "to talos", number("{:.3f} x"),
-       [&](const auto& method) { return method.measured.median / first.measured.median; }},
+       [&](const auto& method) {
+         return method.made.measured.median / first.made.measured.median;
+       }},
       {"decides_as", "decides as", words(),
-       [](const auto& method) { return method.alike.empty() ? Json() : Json(method.alike); }},
-      {"runs", kNoTitle, words(), [](const auto& method) { return method.totals; }},
+       [&](const auto& method) {
+         const auto& alike = method.made.alike;
+         return alike ? Json(report.methods[*alike].name) : Json();
+       }},
+      {"runs", kNoTitle, words(), [](const auto& method) { return method.made.totals; }},
       {"models", kNoTitle, words(),
        [&](const auto& method) { return arrival_table().json(arrival_rows(report, method)); }},
   });
@@ -343,17 +339,17 @@ RecordTable<Method> methods_table(const TraceReport& report) {
 std::string headline(const TraceReport& report) {
   auto defaults = report.methods | std::views::filter(&Method::is_default);
   const Method& best = *std::ranges::min_element(
-      defaults, {}, [](const Method& method) { return method.measured.median; });
+      defaults, {}, [](const Method& method) { return method.made.measured.median; });
   const Method& own = report.methods.front();
-  const std::string text = "total completion: " + measured_text(own.measured);
-  if (!own.measured.valid() || !best.measured.valid()) {
+  const std::string text = "total completion: " + measured_text(own.made.measured);
+  if (!own.made.measured.valid() || !best.made.measured.valid()) {
     return text + fmt::format("; not compared with {}: one of the two measurements is not valid",
                               best.name);
   }
   return text + "; " +
-         comparison_text(best.measured.median / own.measured.median,
+         comparison_text(best.made.measured.median / own.made.measured.median,
                          fmt::format("{} ({}), the best without a plan", best.name,
-                                     measured_text(best.measured)));
+                                     measured_text(best.made.measured)));
 }
 
 // How far the practice is from the profile, over all models and kinds.
@@ -395,7 +391,7 @@ void print_text(const TraceReport& report) {
   const Method& first = report.methods.front();
   fmt::print("{}: {} arrivals, each method run {} times\n{}\n\n{}\n{}\n",
              printable(report.played.trace.name), report.played.trace.arrivals.size(),
-             first.totals.size(), practice_text(report.practice),
+             first.made.totals.size(), practice_text(report.practice),
              methods_table(report).text(report.methods),
              arrival_table().text(arrival_rows(report, first)));
   fmt::print("outputs: {}\n{}\n", outputs_text(report.runs.outputs), headline(report));
@@ -427,63 +423,17 @@ void write_timeline(const std::string& path, const TraceReport& report) {
   if (planned) write_whole(path, trace_json(planned->problem, planned->plan, slices));
 }
 
-// Who starts in which order, and where.
-std::vector<std::pair<std::size_t, DeviceId>> decisions_of(std::span<const ArrivalState> states) {
-  std::vector<std::pair<std::size_t, DeviceId>> started;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (states[i].device.valid()) started.emplace_back(i, states[i].device);
-  }
-  std::ranges::stable_sort(started, {}, [&](const auto& each) { return states[each.first].start; });
-  return started;
-}
-
-bool decide_alike(std::span<const ArrivalRound> some, std::span<const ArrivalRound> others) {
-  const auto first = decisions_of(some.front().states);
-  const auto same = [&](const ArrivalRound& round) { return decisions_of(round.states) == first; };
-  return std::ranges::all_of(some, same) && std::ranges::all_of(others, same);
-}
-
-// Total completion over the rounds of some methods.
-Measured over_rounds(std::span<const std::size_t> alike, const std::vector<Method>& methods,
-                     const ArrivalRuns& runs) {
-  std::vector<double> kept;
-  std::vector<double> rejected;
-  bool watched = true;
-  for (const std::size_t method : alike) {
-    for (std::size_t run = 0; run < methods[method].totals.size(); ++run) {
-      const ArrivalRound& round = runs.rounds[method][run];
-      (round.disturbed ? rejected : kept).push_back(methods[method].totals[run]);
-      watched = watched && round.watched;
-    }
-  }
-  Measured total = measured(std::move(kept), rejected);
-  total.watched = watched;
-  return total;
-}
-
-// Methods that make the same decisions differ in nothing but luck, so their runs count together.
-// (Those of kTogether overlap, so that order and devices do not tell all.)
+// (Starts of kTogether overlap, so that order and devices do not tell all.)
 void sum_up(std::vector<Method>& methods, const PlayedTrace& played, const ArrivalRuns& runs,
             double scale) {
-  for (std::size_t i = 0; i < methods.size(); ++i) {
-    for (const ArrivalRound& round : runs.rounds[i]) {
-      methods[i].totals.push_back(total_completion(played, round.states, scale));
-    }
+  std::vector<WeightedArrival> arrivals;
+  for (const TraceArrival& arrival : played.trace.arrivals) {
+    arrivals.push_back({arrival.time * scale, arrival.weight});
   }
-  for (std::size_t i = 0; i < methods.size(); ++i) {
-    Method& method = methods[i];
-    std::vector<std::size_t> alike = {i};
-    for (std::size_t other = 0; other < methods.size(); ++other) {
-      if (other == i || !method.online || !methods[other].online) continue;
-      if (!decide_alike(runs.rounds[i], runs.rounds[other])) continue;
-      if (method.alike.empty()) method.alike = methods[other].name;
-      alike.push_back(other);
-    }
-    method.measured = over_rounds(alike, methods, runs);
-    const auto distance = [&](double total) { return std::abs(total - method.measured.median); };
-    method.typical = static_cast<std::size_t>(
-        std::ranges::min_element(method.totals, {}, distance) - method.totals.begin());
-  }
+  std::vector<char> comparable;
+  for (const Method& method : methods) comparable.push_back(method.online ? 1 : 0);
+  std::vector<ArrivalTotals> totals = totals_of(runs, arrivals, comparable);
+  for (std::size_t i = 0; i < methods.size(); ++i) methods[i].made = std::move(totals[i]);
 }
 
 // Predicts what each method comes to.
@@ -564,13 +514,13 @@ ExitCode run_trace(const RunTraceOptions& options) {
   const WholeTrace whole(played, input_name(options.trace));
   const TraceReport report{played, whole, practice, done, runs};
   if (!options.timeline.empty()) write_timeline(options.timeline, report);
-  if (!options.path.empty()) write_whole(options.path, json_of(report).dump(1) + "\n");
+  if (!options.path.empty()) write_whole(options.path, json_text(json_of(report), 1) + '\n');
   if (options.output.json) {
     print_json(json_of(report));
   } else if (!options.output.quiet) {
     print_text(report);
   }
-  const Measured& own = done.front().measured;
+  const Measured& own = done.front().made.measured;
   if (!own.valid() && !runs.interrupted) complain(own, "--repeat 20");
   return runs.outputs.equal() && (own.valid() || runs.interrupted) ? ExitCode::success
                                                                    : ExitCode::no;

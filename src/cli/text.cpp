@@ -48,12 +48,6 @@ std::size_t display_width(std::string_view text) {
   }));
 }
 
-std::string file_name_of(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '/' || c == '\0'; }, '_');
-  return name.starts_with('.') ? '_' + name : name;
-}
-
 std::string status_text(Status status) {
   switch (status) {
     case Status::optimal:

@@ -33,7 +33,4 @@ std::size_t display_width(std::string_view text);
 
 std::string status_text(Status status);
 
-// The name of a model or tensor as that of a file: without slashes, and not hidden.
-std::string file_name_of(std::string name);
-
 }  // namespace placewright::cli

@@ -1,5 +1,6 @@
 #include "formats/printable.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -73,6 +74,12 @@ std::string with_escapes(std::string_view text) {
     if (character.code == '\n') return std::string{"\n"};
     return fmt::format("\\u{:04x}", static_cast<std::uint32_t>(character.code));
   });
+}
+
+std::string file_name_of(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == '\0'; }, '_');
+  return name.starts_with('.') ? '_' + name : name;
 }
 
 }  // namespace placewright

@@ -21,4 +21,7 @@ std::string printable(std::string_view text);
 // these characters occur inside strings only, this changes the text and not what it says.
 std::string with_escapes(std::string_view text);
 
+// The name of a model or tensor as that of a file: without slashes, and not hidden.
+std::string file_name_of(std::string name);
+
 }  // namespace placewright

@@ -9,6 +9,7 @@
 #include "coarsen/coarsening.h"
 #include "planners/bound_of_problem.h"
 #include "planners/learned/learned.h"
+#include "planners/settings_error.h"
 #include "planning/checked_plan.h"
 #include "planning/doubtful_gain.h"
 #include "planning/feasibility.h"

@@ -70,20 +70,9 @@ std::string free_name(const std::unordered_set<std::string>& taken, const std::s
   }
 }
 
-// Ids of a draft that follows others.
-struct Offsets {
-  std::size_t model;
-  std::size_t op;
-
-  void shift(OpId& id) const { id = OpId{id.index() + op}; }
-  void shift(std::vector<OpId>& ids) const {
-    for (OpId& id : ids) shift(id);
-  }
-};
-
-void append(ProblemDraft& all, ProblemDraft next, std::unordered_set<std::string>& models,
+// Gives names that are taken new ones.
+void rename(ProblemDraft& next, std::unordered_set<std::string>& models,
             std::unordered_set<std::string>& ops) {
-  const Offsets offsets{all.models.size(), all.ops.size()};
   for (Model& model : next.models) {
     model.name = free_name(models, model.name);
     models.insert(model.name);
@@ -93,27 +82,32 @@ void append(ProblemDraft& all, ProblemDraft next, std::unordered_set<std::string
   for (Op& op : next.ops) {
     if (clash) op.name = free_name(ops, next.models[op.model.index()].name + "/" + op.name);
     ops.insert(op.name);
-    op.model = ModelId{op.model.index() + offsets.model};
-    all.ops.push_back(std::move(op));
   }
-  for (Tensor& tensor : next.tensors) {
-    offsets.shift(tensor.producer);
-    offsets.shift(tensor.consumers);
-    all.tensors.push_back(std::move(tensor));
-  }
-  for (auto& group : next.colocated) {
-    offsets.shift(group);
-    all.colocated.push_back(std::move(group));
-  }
-  for (SharedWeight& weight : next.shared_weights) {
-    offsets.shift(weight.ops);
-    all.shared_weights.push_back(std::move(weight));
-  }
-  all.models.insert(all.models.end(), std::make_move_iterator(next.models.begin()),
-                    std::make_move_iterator(next.models.end()));
+}
+
+template <class Record>
+void move_behind(std::vector<Record>& all, std::vector<Record>& part) {
+  all.insert(all.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
 }
 
 }  // namespace
+
+void append_records(ProblemDraft& all, ProblemDraft part) {
+  const auto follow = [first = all.ops.size()](OpId& id) { id = OpId{id.index() + first}; };
+  const auto all_follow = [&](std::vector<OpId>& ids) { std::ranges::for_each(ids, follow); };
+  for (Op& op : part.ops) op.model = ModelId{op.model.index() + all.models.size()};
+  for (Tensor& tensor : part.tensors) {
+    follow(tensor.producer);
+    all_follow(tensor.consumers);
+  }
+  std::ranges::for_each(part.colocated, all_follow);
+  for (SharedWeight& weight : part.shared_weights) all_follow(weight.ops);
+  move_behind(all.models, part.models);
+  move_behind(all.ops, part.ops);
+  move_behind(all.tensors, part.tensors);
+  move_behind(all.colocated, part.colocated);
+  move_behind(all.shared_weights, part.shared_weights);
+}
 
 ProblemDraft joined(std::vector<ProblemDraft> drafts) {
   if (drafts.empty()) throw std::invalid_argument("there is nothing to join");
@@ -128,7 +122,8 @@ ProblemDraft joined(std::vector<ProblemDraft> drafts) {
     clusters.push_back(drafts[i].cluster);
     all.origin.insert(all.origin.end(), drafts[i].origin.begin(), drafts[i].origin.end());
     const std::string name = all.name + "+" + drafts[i].name;
-    append(all, std::move(drafts[i]), models, ops);
+    rename(drafts[i], models, ops);
+    append_records(all, std::move(drafts[i]));
     all.name = name;
   }
   take_mean_costs(all, clusters);

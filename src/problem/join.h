@@ -17,4 +17,8 @@ namespace placewright {
 // "model/op".
 ProblemDraft joined(std::vector<ProblemDraft> drafts);
 
+// Adds the models, ops, tensors, groups and shared weights of `part` behind those of `all`; ids in
+// them follow. Names stay as they are, and so does the rest of `all`.
+void append_records(ProblemDraft& all, ProblemDraft part);
+
 }  // namespace placewright

@@ -13,6 +13,7 @@
 #include "formats/input_error.h"
 #include "machine/target_cluster.h"
 #include "problem/cost_source.h"
+#include "problem/join.h"
 #include "problem/stated_precision.h"
 #include "profiling/cut_widths.h"
 #include "profiling/op_times.h"
@@ -57,36 +58,13 @@ void require_one_backend(const ProfileRequest& request) {
   }
 }
 
-// Adds a model to the problem; with several, names lead back to the model.
-void append(ProblemDraft& draft, ProblemDraft part, bool several) {
-  const std::size_t first_op = draft.ops.size();
-  const ModelId model{draft.models.size()};
-  const std::string prefix = several ? part.models.front().name + "/" : std::string{};
-  const auto moved = [&](OpId op) { return OpId{first_op + op.index()}; };
-  const auto move_all = [&](std::vector<OpId>& ops) {
-    std::transform(ops.begin(), ops.end(), ops.begin(), moved);
-  };
-  draft.models.push_back(std::move(part.models.front()));
-  for (Op& op : part.ops) {
-    op.name = prefix + op.name;
-    op.model = model;
-    draft.ops.push_back(std::move(op));
-  }
-  for (Tensor& tensor : part.tensors) {
-    tensor.name = prefix + tensor.name;
-    tensor.producer = moved(tensor.producer);
-    move_all(tensor.consumers);
-    draft.tensors.push_back(std::move(tensor));
-  }
-  for (auto& group : part.colocated) {
-    move_all(group);
-    draft.colocated.push_back(std::move(group));
-  }
-  for (SharedWeight& weight : part.shared_weights) {
-    weight.name = prefix + weight.name;
-    move_all(weight.ops);
-    draft.shared_weights.push_back(std::move(weight));
-  }
+// With several models in a problem, names lead back to the model.
+void name_after_model(ProblemDraft& part) {
+  const std::string prefix = part.models.front().name + "/";
+  const auto rename = [&](auto& record) { record.name = prefix + record.name; };
+  std::ranges::for_each(part.ops, rename);
+  std::ranges::for_each(part.tensors, rename);
+  std::ranges::for_each(part.shared_weights, rename);
 }
 
 std::string runs_text(const Measured& runs) {
@@ -262,7 +240,8 @@ class Profiler {
       measure_cut_costs(model, entry, groups, times);
       add_cuts(model.graph(), entry, part);
     }
-    append(profile_.draft, std::move(part), several());
+    if (several()) name_after_model(part);
+    append_records(profile_.draft, std::move(part));
     state_origin(entry);
   }
 

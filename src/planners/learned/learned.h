@@ -4,7 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <stdexcept>
 #include <string>
 
 #include "planners/planner.h"
@@ -21,13 +20,6 @@ struct FrontEnd {
   // The bytes of the file that an option names.
   std::function<std::string(const std::string& path)> read_file = {};
   Measure measure = {};
-};
-
-// A setting names something that cannot be used (a damaged policy, a measurement that is not
-// offered); the message is one sentence.
-class SettingsError : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
 };
 
 PlannerEntry hsdag(FrontEnd front_end = {});

@@ -51,6 +51,10 @@ inline constexpr auto kSpellings<learned::Baseline> =
 
 namespace placewright::learned {
 
+// Grows whenever something here or in what it includes changes: a plugin that was built for another
+// number is refused before it is called.
+inline constexpr int kLearnerInterface = 1;
+
 struct LearnerOptions {
   Network network = Network::hsdag;
   Encoder encoder = Encoder::gcn;

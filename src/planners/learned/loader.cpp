@@ -27,7 +27,14 @@ Make load() {
   if (library == nullptr) {
     throw std::runtime_error(fmt::format("the learned planners cannot be loaded: {}", error));
   }
+  using Interface = int (*)();
+  const auto built_for =
+      reinterpret_cast<Interface>(dlsym(library, "placewright_learner_interface"));
   const auto make = reinterpret_cast<Make>(dlsym(library, "placewright_make_learner"));
+  if (make != nullptr && (built_for == nullptr || built_for() != kLearnerInterface)) {
+    throw std::runtime_error(fmt::format(
+        "{} was built for another version of Placewright: build it again", path.string()));
+  }
   if (make == nullptr) {
     throw std::runtime_error(fmt::format("{} is not a Placewright plugin", path.string()));
   }

@@ -23,6 +23,7 @@
 #include "planners/learned/learner.h"
 #include "planners/learned/policy.h"
 #include "planners/learned/rollouts.h"
+#include "planners/settings_error.h"
 
 namespace placewright {
 namespace {

@@ -1,4 +1,4 @@
-// The plugin's one exported function.
+// The plugin's exported functions.
 
 #include "planners/learned/plugin/torch_learner.h"
 
@@ -19,6 +19,10 @@ std::unique_ptr<Learner> make(const LearnerOptions& options) {
 
 }  // namespace
 }  // namespace placewright::learned
+
+extern "C" __attribute__((visibility("default"))) int placewright_learner_interface() {
+  return placewright::learned::kLearnerInterface;
+}
 
 extern "C" __attribute__((visibility("default"))) placewright::learned::Learner*
 placewright_make_learner(const placewright::learned::LearnerOptions& options) {
