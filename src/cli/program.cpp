@@ -80,6 +80,7 @@ void build_command_line(CLI::App& program, Action& action, std::span<const char*
   for (const Verb& verb : kVerbs) verb.add(program, action);
   for (CLI::App* verb : program.get_subcommands({})) verb->group("Verbs");
   // Hidden: for those who package the program.
+  add_schemas(program, action);
   add_manual(program, action);
   add_completion(program, action);
 }

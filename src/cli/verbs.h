@@ -38,6 +38,7 @@ void add_info(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);
 void add_zoo(CLI::App& program, Action& action);
 void add_planners(CLI::App& program, Action& action);
+void add_schemas(CLI::App& program, Action& action);
 void add_manual(CLI::App& program, Action& action);
 void add_completion(CLI::App& program, Action& action);
 

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
+#include "formats/file_schemas.h"
 #include "formats/input_error.h"
+#include "formats/json_schema.h"
 #include "formats/quantity.h"
 #include "formats/text_file.h"
 #include "problem/time_unit.h"
@@ -29,36 +31,39 @@ QuantityForm(double Record::*, Dimension) -> QuantityForm<Record>;
 }  // namespace
 
 template <>
-inline constexpr auto kFields<DeviceKind> =
-    std::tuple{required("name", &DeviceKind::name), optional("host", &DeviceKind::on_host)};
+inline constexpr auto kFields<DeviceKind> = std::tuple{
+    required("name", &DeviceKind::name).not_empty(), optional("host", &DeviceKind::on_host)};
 
 template <>
 inline constexpr auto kFields<Resource> =
-    std::tuple{required("name", &Resource::name), stated("capacity", &Resource::capacity)};
+    std::tuple{required("name", &Resource::name).not_empty(),
+               stated("capacity", &Resource::capacity).positive()};
 
 template <>
 inline constexpr auto kFields<Space> = std::tuple{
-    required("name", &Space::name),
+    required("name", &Space::name).not_empty(),
     optional("memory", &Space::memory, QuantityForm{&Space::memory, Dimension::bytes}).or_null()};
 
 template <>
-inline constexpr auto kFields<ResourceUse> = std::tuple{
-    required("resource", &ResourceUse::resource), stated("amount", &ResourceUse::amount)};
+inline constexpr auto kFields<ResourceUse> =
+    std::tuple{required("resource", &ResourceUse::resource),
+               stated("amount", &ResourceUse::amount).positive()};
 
 template <>
 inline constexpr auto kFields<Device> = std::tuple{
-    required("name", &Device::name),
+    required("name", &Device::name).not_empty(),
     required("kind", &Device::kind),
     optional("memory", &Device::memory, QuantityForm{&Device::memory, Dimension::bytes}).or_null(),
-    optional("lanes", &Device::lanes),
+    optional("lanes", &Device::lanes).says("How many ops the device runs at once"),
     optional("send_overhead", &Device::send_overhead,
              QuantityForm{&Device::send_overhead, Dimension::time}),
     optional("receive_overhead", &Device::receive_overhead,
              QuantityForm{&Device::receive_overhead, Dimension::time}),
-    optional("uses", &Device::uses),
-    optional("space", &Device::space),
-    optional("node", &Device::node),
-    optional("price", &Device::price)};
+    optional("uses", &Device::uses)
+        .says("The amounts of shared resources that the device takes while it runs an op"),
+    optional("space", &Device::space).says("The memory space of the device; absent: its own"),
+    optional("node", &Device::node).says("The machine of the device; version 3"),
+    optional("price", &Device::price).says("Price per hour, in any currency")};
 
 template <>
 inline constexpr auto kFields<Link> =
@@ -66,6 +71,8 @@ inline constexpr auto kFields<Link> =
                stated("latency", &Link::latency, QuantityForm{&Link::latency, Dimension::time}),
                optional("bandwidth", &Link::bandwidth,
                         QuantityForm{&Link::bandwidth, Dimension::bytes_per_time})
+                   .positive()
+                   .says("Bytes per time unit; null or absent: without limit")
                    .or_null()};
 
 namespace {
@@ -92,23 +99,33 @@ inline constexpr auto kFields<UniformLinks> =
                       QuantityForm{&UniformLinks::latency, Dimension::time}),
                optional("bandwidth", &UniformLinks::bandwidth,
                         QuantityForm{&UniformLinks::bandwidth, Dimension::bytes_per_time})
+                   .positive()
+                   .says("Bytes per time unit; null or absent: without limit")
                    .or_null()};
 
 template <>
 inline constexpr auto kFields<Interconnect> =
-    std::tuple{required("kind", &Interconnect::kind), optional("all", &Interconnect::all),
-               optional("inside", &Interconnect::inside),
+    std::tuple{required("kind", &Interconnect::kind),
+               optional("all", &Interconnect::all).says("Joins every ordered pair of devices"),
+               optional("inside", &Interconnect::inside)
+                   .says("Joins the devices of one node in place of `all`; version 3"),
                optional("links", &Interconnect::links).in(Lines::bracket_below)};
 
 template <>
 inline constexpr auto kFields<PeakRates> = std::tuple{
-    required("flops", &PeakRates::flops,
-             QuantityForm{&PeakRates::flops, Dimension::flops_per_time}),
+    required("flops", &PeakRates::flops, QuantityForm{&PeakRates::flops, Dimension::flops_per_time})
+        .positive()
+        .says("Operations in f32 per second: 2e12, or 2TFLOPS as text"),
     required("bandwidth", &PeakRates::bandwidth,
-             QuantityForm{&PeakRates::bandwidth, Dimension::bytes_per_time}),
-    optional("launch", &PeakRates::launch, QuantityForm{&PeakRates::launch, Dimension::time}),
+             QuantityForm{&PeakRates::bandwidth, Dimension::bytes_per_time})
+        .positive()
+        .says("Bandwidth of its memory, in bytes per second or as 100GB/s in text"),
+    optional("launch", &PeakRates::launch, QuantityForm{&PeakRates::launch, Dimension::time})
+        .says("Seconds before an op starts, or 5us as text"),
     optional("half_flops", &PeakRates::half_flops,
-             QuantityForm{&PeakRates::half_flops, Dimension::flops_per_time})};
+             QuantityForm{&PeakRates::half_flops, Dimension::flops_per_time})
+        .positive()
+        .says("Operations of 16-bit matrix products per second; absent: as in f32")};
 
 namespace {
 
@@ -121,6 +138,44 @@ struct RateReading {
     value = amount_in(json, TimeUnit::seconds, form.dimension);
     if (value == 0 && form.dimension != Dimension::time) json.fail("a rate must be more than 0");
   }
+};
+
+// A cluster may have a name, which nobody reads.
+constexpr auto kOwnFields = std::tuple{
+    optional("name", &ClusterFile::file),
+    optional("rates", &ClusterFile::rates)
+        .says("Rates from which times are estimated, for a kind that is not in the catalogue")};
+
+std::string_view pattern_of(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::bytes:
+      return "([kMGT]?B|[KMGT]iB)";
+    case Dimension::time:
+      return "(ns|us|µs|ms|s)";
+    case Dimension::bytes_per_time:
+      return "([kMGT]?B|[KMGT]iB)/s";
+    case Dimension::flops_per_time:
+      break;
+  }
+  return "[GTP]FLOPS";
+}
+
+struct ClusterSchema : NameSchemas {
+  using NameSchemas::schema;
+
+  template <class Record>
+  Schema schema(const QuantityForm<Record>& form) const {
+    return {{"type", {"number", "string"}},
+            {"minimum", 0},
+            {"pattern", fmt::format("^[0-9.eE+-]+ ?{}$", pattern_of(form.dimension))}};
+  }
+  Schema schema(Identity<UniformLinks> /*type*/) const {
+    Schema links = record_schema<UniformLinks>(*this);
+    links["type"] = {"object", "string"};
+    return described(std::move(links), "The cost of a link, or the name of a link in the catalogue",
+                     "");
+  }
+  Schema schema(InterconnectForm /*form*/) const { return record_schema<Interconnect>(*this); }
 };
 
 using Numbers = std::unordered_map<std::string_view, std::size_t>;
@@ -434,6 +489,25 @@ Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown, TimeUnit unit)
   return cluster;
 }
 
+void add_cluster_schema(Schema& file) {
+  add_fields<Cluster>(file, kFields<Cluster>, ClusterSchema{});
+  file["allOf"] = Schema::parse(R"([
+      {"description": "What devices share needs version 2 of a file",
+       "if": {"properties": {"version": {"maximum": 1}}, "required": ["version"]},
+       "then": {"properties": {"resources": {"maxItems": 0}, "spaces": {"maxItems": 0}}}},
+      {"description": "Nodes need version 3",
+       "if": {"properties": {"version": {"maximum": 2}}, "required": ["version"]},
+       "then": {"properties": {"devices":
+           {"items": {"properties": {"node": {"maxLength": 0}}}}}}}])");
+}
+
+Schema cluster_schema() {
+  Schema schema = begun_schema("cluster", "A cluster file", "cluster", kNewestVersion);
+  add_cluster_schema(schema);
+  add_fields<ClusterFile>(schema, kOwnFields, ClusterSchema{});
+  return schema;
+}
+
 void append_cluster(std::string& text, const Cluster& cluster) {
   append_fields(text, cluster, kFields<Cluster>, ClusterWriting{cluster});
 }
@@ -510,9 +584,6 @@ ClusterFile parse_cluster(std::string_view text, const std::string& origin, Time
   const JsonValue root = document.root();
   const int version = check_header(root, "cluster", kNewestVersion);
   UnknownKeys unknown;
-  // A cluster may have a name, which nobody reads.
-  static constexpr auto kOwnFields =
-      std::tuple{optional("name", &ClusterFile::file), optional("rates", &ClusterFile::rates)};
   static constexpr auto kKeys = keys_of(kHeaderFields, kOwnFields, kFields<Cluster>);
   unknown.check(root, kKeys);
   ClusterFile file;

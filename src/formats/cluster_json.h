@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "formats/cluster_file.h"
 #include "formats/json_fields.h"
 #include "formats/quantity.h"
@@ -48,10 +50,20 @@ int version_of(const Cluster& cluster);
 struct InterconnectForm {};
 template <>
 inline constexpr auto kFields<Cluster> =
-    std::tuple{optional("kinds", &Cluster::kinds).on_line(),
-               optional("resources", &Cluster::resources).on_line(),
-               optional("spaces", &Cluster::spaces).on_line(),
-               required("devices", &Cluster::devices).on_line().in(Lines::bracket_below),
+    std::tuple{optional("kinds", &Cluster::kinds)
+                   .where(R"({"minItems": 1})")
+                   .says("Devices of one kind run every op in the same time")
+                   .on_line(),
+               optional("resources", &Cluster::resources)
+                   .says("What several devices use, such as cores; version 2")
+                   .on_line(),
+               optional("spaces", &Cluster::spaces)
+                   .says("Memory that several devices share; version 2")
+                   .on_line(),
+               required("devices", &Cluster::devices)
+                   .where(R"({"minItems": 1, "maxItems": 2048})")
+                   .on_line()
+                   .in(Lines::bracket_below),
                required("interconnect", &Cluster::links, InterconnectForm{}).on_line()};
 
 // A number as it stands, or a quantity with a unit (quantity.h) as the number for this unit of
@@ -60,6 +72,9 @@ double amount_in(JsonValue json, TimeUnit unit, std::optional<Dimension> expecte
 
 // Reads these fields of an object. Without `kinds` the kinds are those that devices name.
 Cluster cluster_from_json(JsonValue object, UnknownKeys& unknown, TimeUnit unit);
+
+// Adds them to the schema of a file.
+void add_cluster_schema(nlohmann::ordered_json& file);
 
 // Appends them to an open object.
 void append_cluster(std::string& text, const Cluster& cluster);

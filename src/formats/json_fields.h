@@ -60,8 +60,10 @@ struct Field {
   bool starts_line = false;
   Lines lines = Lines::one;
   bool null_is_absent = false;
-  std::string_view if_missing = {};  // what it means that a required field is missing
-  bool zero_counts = false;          // of an int: 0 is a value too
+  std::string_view if_missing = {};   // what it means that a required field is missing
+  bool zero_counts = false;           // of an int: 0 is a value too
+  std::string_view description = {};  // for the schema (json_schema.h)
+  std::string_view law = {};          // keys of a schema that the type alone does not give
 
   [[nodiscard]] constexpr Field or_null() const {
     Field field = *this;
@@ -83,6 +85,18 @@ struct Field {
     field.lines = layout;
     return field;
   }
+  [[nodiscard]] constexpr Field says(std::string_view text) const {
+    Field field = *this;
+    field.description = text;
+    return field;
+  }
+  [[nodiscard]] constexpr Field where(std::string_view schema) const {
+    Field field = *this;
+    field.law = schema;
+    return field;
+  }
+  [[nodiscard]] constexpr Field positive() const { return where(R"({"exclusiveMinimum": 0})"); }
+  [[nodiscard]] constexpr Field not_empty() const { return where(R"({"minLength": 1})"); }
   [[nodiscard]] constexpr Field or_fail(std::string_view meaning) const {
     Field field = *this;
     field.if_missing = meaning;
@@ -106,6 +120,11 @@ constexpr Field<Member, Form> optional(std::string_view key, Member member, Form
 // Specialised for each record.
 template <class Record>
 inline constexpr std::tuple<> kFields{};
+
+// What a record's fields must keep together, as keys of a schema; specialised where there is
+// something.
+template <class Record>
+inline constexpr std::string_view kLaw{};
 
 // The least that a context is.
 struct ReadingContext {

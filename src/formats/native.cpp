@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
+#include "formats/file_schemas.h"
+#include "formats/json_schema.h"
 #include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
 #include "formats/stated_rules.h"
@@ -20,27 +22,32 @@ struct SharesByKind {};
 struct TransferTable {};
 
 template <>
-inline constexpr auto kFields<ModelSource> = std::tuple{
-    required("path", &ModelSource::path), optional("digest", &ModelSource::digest),
-    optional("shapes", &ModelSource::shapes), optional("backend", &ModelSource::backend)};
+inline constexpr auto kFields<ModelSource> =
+    std::tuple{required("path", &ModelSource::path), optional("digest", &ModelSource::digest),
+               optional("shapes", &ModelSource::shapes),
+               optional("backend", &ModelSource::backend)
+                   .says("The backend that reads and runs the model; absent: openvino")};
 
 template <>
 inline constexpr auto kFields<Model> =
-    std::tuple{required("name", &Model::name), optional("arrival", &Model::arrival),
+    std::tuple{required("name", &Model::name).not_empty(), optional("arrival", &Model::arrival),
                optional("weight", &Model::weight), optional("deadline", &Model::deadline).or_null(),
-               optional("source", &Model::source)};
+               optional("source", &Model::source).says("The model file it was imported from")};
 
 template <>
-inline constexpr auto kFields<Op> = std::tuple{required("name", &Op::name),
-                                               optional("type", &Op::type),
-                                               optional("model", &Op::model),
-                                               optional("memory", &Op::memory),
-                                               optional("flops", &Op::flops),
-                                               optional("spread", &Op::spread),
-                                               optional("backward", &Op::backward),
-                                               optional("pin", &Op::pinned_to).or_null(),
-                                               required("time", &Op::time, TimesByKind{}),
-                                               optional("share", &Op::share, SharesByKind{})};
+inline constexpr auto kFields<Op> = std::tuple{
+    required("name", &Op::name).not_empty(),
+    optional("type", &Op::type),
+    optional("model", &Op::model),
+    optional("memory", &Op::memory),
+    optional("flops", &Op::flops).says("Estimated work; information only"),
+    optional("spread", &Op::spread).says("Relative spread of the measured times; information only"),
+    optional("backward", &Op::backward),
+    optional("pin", &Op::pinned_to).says("The device on which the op must run").or_null(),
+    required("time", &Op::time, TimesByKind{})
+        .says("By kind, in the order of `kinds` or by name; null: not supported"),
+    optional("share", &Op::share, SharesByKind{})
+        .says("The share of its device's resources that the op takes, by kind; version 2")};
 
 template <>
 inline constexpr auto kFields<CutOverhead> =
@@ -50,14 +57,18 @@ inline constexpr auto kFields<CutOverhead> =
 template <>
 inline constexpr auto kFields<Tensor> =
     std::tuple{optional("name", &Tensor::name),
-               optional("shape", &Tensor::shape),
+               optional("shape", &Tensor::shape).says("Information only"),
                required("from", &Tensor::producer)
                    .or_fail("the tensor has no producer: the key 'from' is missing"),
                required("to", &Tensor::consumers),
                optional("bytes", &Tensor::bytes),
-               optional("time", &Tensor::host_time),
-               optional("table", &Tensor::link_times, TransferTable{}),
-               optional("cuts", &Tensor::cuts)};
+               optional("time", &Tensor::host_time)
+                   .says("Host interconnect: out of, and into, an accelerator"),
+               optional("table", &Tensor::link_times, TransferTable{})
+                   .says("Links: devices x devices, row = sender; null: no link"),
+               optional("cuts", &Tensor::cuts)
+                   .says("Cost of handing the tensor over, for a kind of device; replaces the "
+                         "devices' overheads; version 2")};
 
 template <>
 inline constexpr auto kFields<SharedWeight> =
@@ -70,7 +81,9 @@ namespace {
 constexpr auto kHeadFields =
     std::tuple{stated("name", &ProblemDraft::name), stated("unit", &ProblemDraft::unit),
                stated("objective", &ProblemDraft::objective),
-               optional("rules", &ProblemDraft::rules).on_line()};
+               optional("rules", &ProblemDraft::rules)
+                   .on_line()
+                   .says("The variant of the rules; absent: the default (docs/semantics.md)")};
 
 // A list with a line for each of its elements.
 template <class Field>
@@ -78,12 +91,35 @@ constexpr Field rows(Field list) {
   return list.on_line().in(Lines::bracket_below);
 }
 
-constexpr auto kGraphFields = std::tuple{rows(stated("models", &ProblemDraft::models)),
-                                         rows(required("ops", &ProblemDraft::ops)),
-                                         rows(stated("tensors", &ProblemDraft::tensors)),
-                                         rows(optional("colocate", &ProblemDraft::colocated)),
-                                         rows(optional("weights", &ProblemDraft::shared_weights)),
-                                         rows(optional("origin", &ProblemDraft::origin))};
+constexpr auto kGraphFields = std::tuple{
+    rows(stated("models", &ProblemDraft::models).where(R"({"minItems": 1})")),
+    rows(required("ops", &ProblemDraft::ops)),
+    rows(stated("tensors", &ProblemDraft::tensors)),
+    rows(optional("colocate", &ProblemDraft::colocated).says("Ops that must share a device")),
+    rows(optional("weights", &ProblemDraft::shared_weights)),
+    rows(optional("origin", &ProblemDraft::origin)
+             .says("Sentences that say where the numbers come from"))};
+
+struct ProblemSchema : NameSchemas {
+  using NameSchemas::schema;
+
+  Schema schema(Identity<OpId> /*type*/) const { return common_schema("reference"); }
+  Schema schema(Identity<ModelId> /*type*/) const { return common_schema("reference"); }
+  // Before a cluster file is read a pin may name anything.
+  Schema schema(Identity<DeviceId> /*type*/) const { return {{"type", "string"}}; }
+  Schema schema(TimesByKind /*form*/) const {
+    const Schema time = common_schema("amount_or_null");
+    return {{"type", {"array", "object"}}, {"items", time}, {"additionalProperties", time}};
+  }
+  Schema schema(SharesByKind /*form*/) const {
+    const Schema share = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
+    return {{"type", {"array", "object"}}, {"items", share}, {"additionalProperties", share}};
+  }
+  Schema schema(TransferTable /*form*/) const {
+    const Schema row = {{"type", "array"}, {"items", common_schema("amount_or_null")}};
+    return {{"type", "array"}, {"items", row}};
+  }
+};
 
 // The oldest version that can state the problem.
 int version_of(const ProblemDraft& draft) {
@@ -323,6 +359,31 @@ ProblemFormat native_format() {
       .recognises = [](JsonValue root) { return root.find("placewright").has_value(); },
       .read = [](JsonValue root, const std::string& name,
                  bool cluster_follows) { return NativeReader(root, cluster_follows).read(name); }};
+}
+
+Schema problem_schema() {
+  Schema schema = begun_schema("problem", "A problem file", "problem", kNewestVersion);
+  add_fields<ProblemDraft>(schema, kHeadFields, ProblemSchema{});
+  add_cluster_schema(schema);
+  add_fields<ProblemDraft>(schema, kGraphFields, ProblemSchema{});
+  // A cluster file may have these instead.
+  std::erase_if(schema["required"].get_ref<Schema::array_t&>(),
+                [](const Schema& key) { return key == "devices" || key == "interconnect"; });
+  schema["dependentRequired"] = {{"kinds", {"devices", "interconnect"}},
+                                 {"devices", {"kinds", "interconnect"}},
+                                 {"interconnect", {"kinds", "devices"}}};
+  schema["allOf"].push_back(Schema::parse(R"(
+      {"description": "Shares and cuts need version 2 of a file",
+       "if": {"properties": {"version": {"maximum": 1}}, "required": ["version"]},
+       "then": {"properties": {
+           "ops": {"items": {"properties": {"share": {"maxItems": 0, "maxProperties": 0}}}},
+           "tensors": {"items": {"properties": {"cuts": {"maxItems": 0}}}}}}})"));
+  schema["allOf"].push_back(Schema::parse(R"(
+      {"description": "Schedules of pipelines need version 3",
+       "if": {"properties": {"version": {"maximum": 2}}, "required": ["version"]},
+       "then": {"properties": {"rules": {"properties":
+           {"schedule": {"const": "1f1b"}, "micro_batches": {"const": 0}}}}}})"));
+  return schema;
 }
 
 std::string write_problem(const ProblemDraft& draft) {

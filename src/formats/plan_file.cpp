@@ -9,7 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "formats/cluster_json.h"
+#include "formats/file_schemas.h"
 #include "formats/input_error.h"
+#include "formats/json_schema.h"
 #include "formats/other_plans.h"
 #include "formats/problem_formats.h"
 #include "formats/problem_readers.h"
@@ -80,18 +82,25 @@ struct ClusterReference {
 };
 struct ClusterForm {};
 
+constexpr std::string_view kDigest = R"({"$ref": "common.json#/$defs/digest"})";
+constexpr std::string_view kNotNegative = R"({"minimum": 0})";
+
 }  // namespace
 
 template <>
-inline constexpr auto kFields<ClusterReference> = std::tuple{
-    required("path", &ClusterReference::path), stated("digest", &ClusterReference::digest)};
+inline constexpr auto kFields<ClusterReference> =
+    std::tuple{required("path", &ClusterReference::path),
+               stated("digest", &ClusterReference::digest).where(kDigest)};
 
 template <>
-inline constexpr auto kFields<ProblemReference> =
-    std::tuple{stated("path", &ProblemReference::path), stated("digest", &ProblemReference::digest),
-               optional("format", &ProblemReference::format),
-               optional("cluster", &ProblemReference::cluster_path, ClusterForm{}).on_line(),
-               optional("embedded", Computed{})};
+inline constexpr auto kFields<ProblemReference> = std::tuple{
+    stated("path", &ProblemReference::path),
+    stated("digest", &ProblemReference::digest).where(kDigest),
+    optional("format", &ProblemReference::format).where(R"({"$ref": "common.json#/$defs/format"})"),
+    optional("cluster", &ProblemReference::cluster_path, ClusterForm{}).on_line(),
+    optional("embedded", Computed{})
+        .says("The whole problem")
+        .where(R"({"$ref": "problem.json"})")};
 
 template <>
 inline constexpr auto kFields<ScheduledOp> =
@@ -108,15 +117,27 @@ inline constexpr auto kFields<Transfer> =
                required("end", &Transfer::end)};
 
 template <>
+inline constexpr std::string_view kLaw<Transfer> = R"({"allOf": [
+    {"if": {"properties": {"leg": {"const": "direct"}}}, "then": {"required": ["from", "to"]}},
+    {"if": {"properties": {"leg": {"const": "out"}}}, "then": {"required": ["from"]}},
+    {"if": {"properties": {"leg": {"const": "in"}}}, "then": {"required": ["to"]}}]})";
+
+template <>
 inline constexpr auto kFields<ScheduleLists> =
     std::tuple{required("ops", &ScheduleLists::ops).in(Lines::bracket_behind),
                stated("transfers", &ScheduleLists::transfers).on_line().in(Lines::bracket_behind)};
 
 template <>
 inline constexpr auto kFields<Stage> =
-    std::tuple{required("devices", &Stage::devices), required("ops", &Stage::ops),
-               stated("load", &Stage::load).or_null(), optional("offset", &Stage::offset),
-               optional("backward_offset", &Stage::backward_offset)};
+    std::tuple{required("devices", &Stage::devices).where(R"({"minItems": 1})"),
+               required("ops", &Stage::ops), stated("load", &Stage::load).or_null(),
+               optional("offset", &Stage::offset)
+                   .where(kNotNegative)
+                   .says("The moment in each period from which the stage holds its resources; "
+                         "phased: in the forward pass"),
+               optional("backward_offset", &Stage::backward_offset)
+                   .where(kNotNegative)
+                   .says("Phased: the same in the backward pass")};
 
 template <>
 inline constexpr auto kFields<Call> =
@@ -152,7 +173,36 @@ constexpr auto kPlanFields =
     std::tuple{optional("schedule", &Plan::schedule, ScheduleForm{}).on_line(),
                optional("stages", &Plan::stages).on_line().in(Lines::bracket_behind),
                optional("calls", &Plan::calls).on_line().in(Lines::bracket_behind),
-               optional("groups", &Plan::groups, GroupsForm{}).on_line().in(Lines::bracket_behind)};
+               optional("groups", &Plan::groups, GroupsForm{})
+                   .says("Ops that the planner looked at as one; an op is in one group at most")
+                   .on_line()
+                   .in(Lines::bracket_behind)};
+
+struct PlanSchema : NameSchemas {
+  using NameSchemas::schema;
+
+  // Whether times are sensible is for the verifier to say.
+  Schema schema(Identity<double> /*type*/) const { return {{"type", "number"}}; }
+  Schema schema(Identity<OpId> /*type*/) const { return name(); }
+  Schema schema(ReferenceForm /*form*/) const { return record_schema<ProblemReference>(*this); }
+  Schema schema(ClusterForm /*form*/) const { return record_schema<ClusterReference>(*this); }
+  Schema schema(RulesForm /*form*/) const { return record_schema<Rules>(NameSchemas{}); }
+  Schema schema(ObjectiveForm /*form*/) const { return common_schema("objective"); }
+  Schema schema(UnitForm /*form*/) const { return common_schema("unit"); }
+  Schema schema(BoundForm /*form*/) const { return {{"type", {"number", "null"}}}; }
+  Schema schema(GapForm /*form*/) const { return {{"type", "number"}}; }
+  Schema schema(SecondsForm /*form*/) const { return common_schema("amount"); }
+  Schema schema(SenderForm /*form*/) const { return name(); }
+  Schema schema(ReceiverForm /*form*/) const { return name(); }
+  Schema schema(ScheduleForm /*form*/) const { return record_schema<ScheduleLists>(*this); }
+  Schema schema(PlacementForm /*form*/) const {
+    return {{"type", "object"}, {"additionalProperties", name()}};
+  }
+  Schema schema(GroupsForm /*form*/) const {
+    const Schema group = {{"type", "array"}, {"minItems", 1}, {"items", name()}};
+    return {{"type", "array"}, {"items", group}};
+  }
+};
 
 class PlanWriting {
  public:
@@ -416,6 +466,15 @@ ProblemFile embedded_problem(JsonValue object, const std::string& digest) {
 }
 
 }  // namespace
+Schema plan_schema() {
+  Schema schema = begun_schema("plan", "A plan file", "plan");
+  add_fields<PlanFile>(schema, kSummaryFields, PlanSchema{});
+  add_fields<Plan>(schema, kPlanFields, PlanSchema{});
+  return described(std::move(schema), "", R"({
+      "if": {"properties": {"status": {"enum": ["optimal", "feasible"]}}},
+      "then": {"required": ["placement"],
+               "properties": {"placement": {"type": "object", "minProperties": 1}}}})");
+}
 
 std::string write_plan(const Problem& problem, const PlanFile& file,
                        const PlanWriteOptions& options) {

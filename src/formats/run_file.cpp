@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/cluster_json.h"
+#include "formats/file_schemas.h"
+#include "formats/json_schema.h"
 #include "formats/json_text.h"
 #include "problem/time_unit.h"
 
@@ -30,84 +32,148 @@ struct TransferForm {};
 }  // namespace
 
 template <>
-inline constexpr auto kFields<Measured> = std::tuple{
-    required("valid", Computed{}, ValidForm{}), required("median", &Measured::median).or_null(),
-    required("low", &Measured::low).or_null(),  required("high", &Measured::high).or_null(),
-    required("kept", &Measured::kept),          required("rejected", &Measured::rejected),
-    stated("watched", &Measured::watched)};
+inline constexpr auto kFields<Measured> =
+    std::tuple{required("valid", Computed{}, ValidForm{})
+                   .says("Others did not take the cores in most samples, and the deciles are no "
+                         "further apart than 40 % of the median"),
+               required("median", &Measured::median)
+                   .says("Of all samples if it is not valid; null: there was none")
+                   .or_null(),
+               required("low", &Measured::low).says("First decile").or_null(),
+               required("high", &Measured::high).says("Last decile").or_null(),
+               required("kept", &Measured::kept),
+               required("rejected", &Measured::rejected),
+               stated("watched", &Measured::watched)
+                   .says("false: a device cannot tell whether others used it; absent: true")};
+
+template <>
+inline constexpr std::string_view kLaw<Measured> =
+    R"({"description": "A time measured many times",
+        "if": {"properties": {"valid": {"enum": [true, 1]}}},
+        "then": {"properties": {"median": {"type": "number"}}}})";
 
 template <>
 inline constexpr auto kFields<RunModel> =
-    std::tuple{required("name", &RunModel::name), optional("predicted", &RunModel::predicted),
-               optional("completion", &RunModel::completion)};
+    std::tuple{required("name", &RunModel::name),
+               optional("predicted", &RunModel::predicted).says("When it ends; schedules only"),
+               optional("completion", &RunModel::completion).says("When it ended; schedules only")};
 
 template <>
-inline constexpr auto kFields<RunDevice> =
-    std::tuple{required("name", &RunDevice::name), stated("segments", &RunDevice::segments),
-               stated("ops", &RunDevice::ops), stated("predicted", &RunDevice::predicted),
-               required("busy", &RunDevice::busy)};
+inline constexpr auto kFields<RunDevice> = std::tuple{
+    required("name", &RunDevice::name),
+    stated("segments", &RunDevice::segments).says("How many segments it runs, replicas included"),
+    stated("ops", &RunDevice::ops).says("How many ops are in its segments"),
+    stated("predicted", &RunDevice::predicted).says("The prediction of `busy`"),
+    required("busy", &RunDevice::busy).says("Per sample")};
 
 template <>
-inline constexpr auto kFields<RunSegment> = std::tuple{
-    required("device", &RunSegment::device),       required("ops", &RunSegment::ops, OpCountForm{}),
-    required("first_op", &RunSegment::first_op),   required("last_op", &RunSegment::last_op),
-    required("predicted", &RunSegment::predicted), required("measured", &RunSegment::measured)};
+inline constexpr auto kFields<RunSegment> =
+    std::tuple{required("device", &RunSegment::device)
+                   .says("The device; with replicas all of them, separated by commas"),
+               required("ops", &RunSegment::ops, OpCountForm{}),
+               required("first_op", &RunSegment::first_op),
+               required("last_op", &RunSegment::last_op),
+               required("predicted", &RunSegment::predicted),
+               required("measured", &RunSegment::measured)};
 
 template <>
-inline constexpr auto kFields<RunTransfer> =
-    std::tuple{required("tensor", &RunTransfer::tensor), required("from", &RunTransfer::from),
-               required("to", &RunTransfer::to), required("bytes", &RunTransfer::bytes),
-               required("measured", &RunTransfer::measured)};
+inline constexpr auto kFields<RunTransfer> = std::tuple{
+    required("tensor", &RunTransfer::tensor).says("The name of the op that makes the tensor"),
+    required("from", &RunTransfer::from), required("to", &RunTransfer::to),
+    required("bytes", &RunTransfer::bytes), required("measured", &RunTransfer::measured)};
 
 template <>
 inline constexpr auto kFields<RunEvent> =
-    std::tuple{required("device", &RunEvent::device, DeviceForm{}),
-               optional("segment", &RunEvent::segment, SegmentForm{}),
-               optional("transfer", &RunEvent::transfer, TransferForm{}),
+    std::tuple{required("device", &RunEvent::device, DeviceForm{})
+                   .says("The device that ran the segment or received the transfer"),
+               optional("segment", &RunEvent::segment, SegmentForm{}).says("1: the first"),
+               optional("transfer", &RunEvent::transfer, TransferForm{}).says("1: the first"),
                required("sample", &RunEvent::sample),
                required("start", &RunEvent::start),
                required("end", &RunEvent::end)};
 
 template <>
-inline constexpr auto kFields<RunBaseline> =
-    std::tuple{required("name", &RunBaseline::name),
-               required("latency", &RunBaseline::latency),
-               required("per_sample", &RunBaseline::per_sample),
-               optional("is_plan", &RunBaseline::is_plan),
-               optional("total_completion", &RunBaseline::total_completion),
-               optional("turns", &RunBaseline::turns)};
+inline constexpr std::string_view kLaw<RunEvent> =
+    R"({"oneOf": [{"required": ["segment"]}, {"required": ["transfer"]}]})";
+
+template <>
+inline constexpr auto kFields<RunBaseline> = std::tuple{
+    required("name", &RunBaseline::name),
+    required("latency", &RunBaseline::latency),
+    required("per_sample", &RunBaseline::per_sample).says("Between two finished samples"),
+    optional("is_plan", &RunBaseline::is_plan)
+        .says("The plan is this configuration, which was measured once for both; absent: false"),
+    optional("total_completion", &RunBaseline::total_completion)
+        .says("Of several models, where that is the objective: what the plan's value is compared "
+              "with"),
+    optional("turns", &RunBaseline::turns)
+        .says("The medians of its turns, which are those of the plan; it may have left before the "
+              "last one")};
 
 template <>
 inline constexpr auto kFields<RunAccuracy> = std::tuple{
-    required("largest_error", &RunAccuracy::largest_error).or_null(),
-    required("mean_error", &RunAccuracy::mean_error).or_null(),
-    required("inputs", &RunAccuracy::inputs), optional("same_top", &RunAccuracy::same_top)};
+    required("largest_error", &RunAccuracy::largest_error)
+        .says("Relative to the largest value of its output; null: not a number")
+        .or_null(),
+    required("mean_error", &RunAccuracy::mean_error)
+        .says("The mean over all values, relative to the largest value of the output")
+        .or_null(),
+    required("inputs", &RunAccuracy::inputs).says("How many inputs were tried"),
+    optional("same_top", &RunAccuracy::same_top)
+        .says(
+            "For how many of these the largest value is at the same place; absent: no classifier")};
 
 template <>
-inline constexpr auto kFields<RunOutputs> =
-    std::tuple{required("equal", &RunOutputs::equal),
-               required("largest_difference", &RunOutputs::largest_difference).or_null(),
-               optional("tolerance", &RunOutputs::tolerance),
-               optional("against_f32", &RunOutputs::against_f32)};
+inline constexpr auto kFields<RunOutputs> = std::tuple{
+    required("equal", &RunOutputs::equal),
+    required("largest_difference", &RunOutputs::largest_difference)
+        .says("Relative to the largest value of its output; null: not a number")
+        .or_null(),
+    optional("tolerance", &RunOutputs::tolerance)
+        .says("Up to which largest_difference the outputs are equal"),
+    optional("against_f32", &RunOutputs::against_f32)
+        .says("The unsplit model beside itself in f32; absent: not tried, or it computes in f32")};
 
 namespace {
 
-constexpr auto kRunFields =
-    std::tuple{required("objective", &RunFile::objective, ObjectiveForm{}),
-               required("unit", Computed{}, UnitForm{}),
-               required("predicted", &RunFile::predicted),
-               required("measured", &RunFile::measured),
-               optional("turns", &RunFile::turns),
-               optional("samples", &RunFile::samples),
-               required("interrupted", &RunFile::interrupted),
-               required("models", &RunFile::models),
-               required("devices", &RunFile::devices),
-               required("segments", &RunFile::segments),
-               stated("transfers", &RunFile::transfers),
-               required("timeline", &RunFile::timeline),  // behind what its events refer to
-               required("baselines", &RunFile::baselines),
-               optional("precision", &RunFile::precision),
-               optional("outputs", &RunFile::outputs)};
+constexpr auto kRunFields = std::tuple{
+    required("objective", &RunFile::objective, ObjectiveForm{}),
+    required("unit", Computed{}, UnitForm{}).says("The unit of all times in the document"),
+    required("predicted", &RunFile::predicted).says("The plan's value"),
+    required("measured", &RunFile::measured),
+    optional("turns", &RunFile::turns)
+        .says("The medians of the turns in which the plan ran beside the baselines"),
+    optional("samples", &RunFile::samples)
+        .says("How many were measured; of a pipeline in blocks, which `measured` counts"),
+    required("interrupted", &RunFile::interrupted),
+    required("models", &RunFile::models),
+    required("devices", &RunFile::devices),
+    required("segments", &RunFile::segments),
+    stated("transfers", &RunFile::transfers).says("Copies between the memories of two devices"),
+    required("timeline", &RunFile::timeline)
+        .says("Of the median sample, or of a stretch of a pipeline; empty where no sample was "
+              "kept"),  // behind what its events refer to
+    required("baselines", &RunFile::baselines).says("The same cores without a plan"),
+    optional("precision", &RunFile::precision)
+        .says("What the models compute in; absent: outputs were not compared"),
+    optional("outputs", &RunFile::outputs).says("Absent: not compared")};
+
+struct RunSchema : NameSchemas {
+  using NameSchemas::schema;
+
+  Schema schema(ObjectiveForm /*form*/) const {
+    return {{"enum", {"throughput", "latency", "total-completion"}}};
+  }
+  Schema schema(UnitForm /*form*/) const { return {{"const", "ms"}}; }
+  Schema schema(ValidForm /*form*/) const { return common_schema("flag"); }
+  Schema schema(DeviceForm /*form*/) const { return {{"type", "string"}}; }
+  Schema schema(OpCountForm /*form*/) const { return from_one(); }
+  Schema schema(SegmentForm /*form*/) const { return from_one(); }
+  Schema schema(TransferForm /*form*/) const { return from_one(); }
+
+ private:
+  static Schema from_one() { return {{"type", "integer"}, {"minimum", 1}}; }
+};
 
 struct RunWriting {
   const RunFile& file;
@@ -262,6 +328,15 @@ RunFile parse_run(std::string_view text, const std::string& origin) {
   read_fields(root, file, kRunFields, context);
   file.warnings = context.unknown.warnings();
   return file;
+}
+
+Schema run_schema() {
+  Schema schema = begun_schema(
+      "run-output",
+      "What `placewright run` measured: what `--json` prints, `-o` writes and `report --run` reads",
+      "run");
+  add_fields<RunFile>(schema, kRunFields, RunSchema{});
+  return schema;
 }
 
 std::string write_run(const RunFile& run) {

@@ -20,8 +20,11 @@ inline constexpr auto kFields<Rules> =
                optional("calls_per_device", &Rules::calls_per_device),
                optional("max_replicas", &Rules::max_replicas),
                optional("replica_bandwidth", &Rules::replica_bandwidth),
-               optional("schedule", &Rules::schedule),
-               optional("micro_batches", &Rules::micro_batches).or_zero()};
+               optional("schedule", &Rules::schedule)
+                   .says("How many micro-batches a stage in training holds; version 3"),
+               optional("micro_batches", &Rules::micro_batches)
+                   .says("Micro-batches of a step; 0: a stream without end; version 3")
+                   .or_zero()};
 
 // What a file states of the rules; the others stay as they are.
 class StatedRules {

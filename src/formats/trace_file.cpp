@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_json.h"
+#include "formats/file_schemas.h"
+#include "formats/json_schema.h"
 #include "problem/largest_number.h"
 
 namespace placewright {
@@ -24,9 +26,13 @@ namespace {
 constexpr auto kTraceFields =
     std::tuple{optional(
                    "name", [](auto& file) -> auto& { return file.trace.name; }),
-               required("models", &TraceFile::models), optional("cluster", &TraceFile::cluster),
+               required("models", &TraceFile::models)
+                   .where(R"({"minItems": 1})")
+                   .says("Problem files, from the trace's folder"),
+               optional("cluster", &TraceFile::cluster),
                required(
-                   "arrivals", [](auto& file) -> auto& { return file.trace.arrivals; })};
+                   "arrivals", [](auto& file) -> auto& { return file.trace.arrivals; })
+                   .where(R"({"minItems": 1})")};
 
 // What an arrival says becomes part of a problem, which has no larger numbers.
 void check_numbers(JsonValue record) {
@@ -85,6 +91,12 @@ TraceFile parse_trace(std::string_view text, const std::string& path) {
   if (root.find("cluster")) file.cluster = beside(path, file.cluster);
   file.warnings = context.unknown.warnings();
   return file;
+}
+
+Schema trace_schema() {
+  Schema schema = begun_schema("trace", "A trace file", "trace");
+  add_fields<TraceFile>(schema, kTraceFields, NameSchemas{});
+  return schema;
 }
 
 }  // namespace placewright

@@ -23,7 +23,7 @@ const std::string kProblem = example_path("moirai/example-1.json");
 // As `placewright --help` lists them, and those that it hides.
 std::vector<std::string> verbs() {
   std::istringstream help(run({"--help"}).out);
-  std::vector<std::string> names = {"manual", "completion"};
+  std::vector<std::string> names = {"man", "completion", "schemas"};
   bool listed = false;
   for (std::string line; std::getline(help, line);) {
     if (listed && !line.starts_with("  ")) break;

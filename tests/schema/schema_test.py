@@ -88,14 +88,27 @@ class Schemas(SchemaTest):
                 self.assertTrue(schema["$id"].endswith(f"/{name}.json"))
 
 
+class Generated(SchemaTest):
+    def test_file_schemas_are_those_of_the_program(self):
+        """After a change of a list of fields: placewright schemas docs/schema"""
+        code, _, err = run("schemas", self.folder)
+        self.assertEqual(code, 0, err)
+        made = sorted(self.folder.glob("*.json"))
+        self.assertGreaterEqual(len(made), 5)
+        for path in made:
+            with self.subTest(path.name):
+                self.assertEqual((ROOT / "docs" / "schema" / path.name).read_text(), path.read_text())
+
+
 class Names(SchemaTest):
     def test_enumerations_are_those_that_the_program_takes(self):
-        """The schemas are written by hand; the program's own tables are what completion offers."""
+        """The program's own tables are what completion offers."""
         _, script, _ = run("completion", "bash")
         plan = script[script.index("\n    plan)\n"):]
         definitions = SCHEMAS["common"]["$defs"]
         enumerations = {name: definitions[name]["enum"] for name in ("objective", "format")}
-        enumerations |= {name: rule["enum"] for name, rule in definitions["rules"]["properties"].items()
+        rules = SCHEMAS["problem"]["properties"]["rules"]["properties"]
+        enumerations |= {name: rule["enum"] for name, rule in rules.items()
                          if "enum" in rule}
         self.assertEqual(len(enumerations), 7)
         for name, values in enumerations.items():
@@ -341,6 +354,8 @@ class Outputs(SchemaTest):
             document = self.output("training-plan-output", "plan", path, "--time-limit", "1s", "-o", plan)
             self.assertEqual(self.output("training-simulate-output", "simulate", plan)["value"], document["value"])
             self.assertTrue(self.output("training-check-output", "check", plan)["valid"])
+            self.expect("training-problem", json.loads(path.read_text()))
+            self.expect("training-plan", json.loads(plan.read_text()))
             cut = json.loads(plan.read_text())
             cut["stages"][0]["layers"][1] -= 1
             self.assertFalse(self.output("training-check-output", "check", self.write("cut.json", cut), codes=(1,))["valid"])
