@@ -18,8 +18,8 @@ struct ExportedFile {
 
 // The files in the order in which they are to be written: who sees the last one finds all of them.
 // `path` is where the model goes, or of parts the folder. The plan must be valid. All throw
-// InputError and RuntimeError, and std::invalid_argument where the path or the problem does not suit
-// the target.
+// InputError and RuntimeError, and std::invalid_argument where the path or the problem does not
+// suit the target.
 
 // OpenVINO's two files, and the affinity of each op beside them.
 std::vector<ExportedFile> openvino_files(const Problem& problem, const Plan& plan,
