@@ -128,13 +128,13 @@ constexpr auto kBounds = std::to_array<BoundRecord>({
     {"path and work between cut nodes", Objective::latency, kCommonAndSharing,
      [](const Bounding& b) { return segment_bound(b.problem); }},
     {"work", Objective::latency, kCommonAndSharing, work_after_arrival},
-    {"path and work between hubs, some ops left out", Objective::latency, kCommonAndSharing,
-     [](const Bounding& b) { return hub_bound(b.problem, b.stop); }},
     {"ops that are forced onto one device", Objective::latency, kCommonAndSharing,
      [](const Bounding& b) {
        const bool applies = refuses_forced_company(b.problem).empty();
        return applies ? forced_company_bound(b.problem, b.best, b.stop) : 0;
      }},
+    {"path and work between hubs, some ops left out", Objective::latency, kCommonAndSharing,
+     [](const Bounding& b) { return hub_bound(b.problem, b.stop); }},
     {"critical paths", Objective::total_completion, kCommonAndSharing, sum_of_paths},
     {"work of sets of models", Objective::total_completion, kCommonAndSharing,
      [](const Bounding& b) {
