@@ -194,7 +194,7 @@ TEST(Simulate, CallsAreComputeTransfersAndOverheads) {
   std::size_t moved = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     RandomProblemOptions options{.objective = Objective::call_latency,
-                                          .interconnect = InterconnectKind::host};
+                                 .interconnect = InterconnectKind::host};
     options.overheads = true;
     options.cuts = seed % 2 == 0;
     ProblemDraft draft = random_draft(options, seed);
