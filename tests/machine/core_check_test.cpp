@@ -88,8 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
                    "core 1 did 49 % of the work"},
         SeriesCase{"a process between both looks", kFree, kFree, 903,
                    "threads waited for a core for 23 % of the time"}),
-    [](const auto& info) {
-      std::string name = info.param.name;
+    [](const auto& tested) {
+      std::string name = tested.param.name;
       std::ranges::replace_if(
           name, [](char letter) { return !std::isalnum(letter); }, '_');
       return name;
