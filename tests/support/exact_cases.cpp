@@ -191,7 +191,7 @@ void agrees_with_brute_force(const std::string& planner, DraftOfCase draft_of,
     const Problem problem(draft_of(number));
     const PlannerEntry* entry = registry.find(planner, problem.objective());
     ASSERT_NE(entry, nullptr);
-    if (entry->refuses && !entry->refuses(problem).empty()) {
+    if (!entry->refusal(problem).empty()) {
       ++refused;
       continue;
     }
