@@ -48,7 +48,8 @@ def tests_of(program, pattern):
     """Names of the tests, as gtest takes them."""
     command = [program, "--gtest_list_tests", f"--gtest_filter={pattern}"]
     names, suite = [], ""
-    for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
+    listed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment(program.parent))
+    for line in listed.stdout.splitlines():
         if not line.startswith(" "):
             suite = line.split("#")[0].strip()
         elif suite.endswith("."):
