@@ -20,6 +20,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "planners/bound_of_problem.h"
 #include "planners/flow/chain_groups.h"
 #include "planners/flow/flow.h"
@@ -36,10 +38,15 @@ Answer published(const Problem& problem, const Settings& settings, Control& cont
   const Coarsening packing(problem, partition);
   if (packing.coarse().op_count() == problem.op_count()) return flow_plan(problem, control);
   Answer answer = flow_plan(packing.coarse(), control);
-  if (answer.plan) answer.plan = packing.expand(*answer.plan);
-  // Packed ops may not fit where single ones do.
-  if (!answer.plan && !control.should_stop()) answer = flow_plan(problem, control);
-  return answer;
+  if (answer.plan) {
+    answer.plan = packing.expand(*answer.plan);
+    return answer;
+  }
+  // Packed ops may not fit where single ones do: that they do not proves nothing.
+  if (!control.should_stop()) return flow_plan(problem, control);
+  Answer none;
+  none.reason = fmt::format("no plan before the {}", control.stop_reason());
+  return none;
 }
 
 void keep_better(Answer& best, Answer other) {

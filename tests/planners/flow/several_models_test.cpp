@@ -23,6 +23,9 @@ Problem six_ops() {
 Problem two_chains() {
   return published_problem("talos/two_chains.json", Objective::total_completion);
 }
+Problem case_problem(const std::string& name) {
+  return build_problem(read_problem(testing::source_path("tests/data/cases/" + name)));
+}
 
 TEST(SeveralModels, SixOpsAsPublished) {
   const Problem problem = six_ops();
@@ -155,6 +158,21 @@ TEST(SeveralModels, TalosAndAutoAreNeverWorseThanTheBaselines) {
     PlanRequest request;
     request.budget.seconds = 0.3;
     EXPECT_LE(make_plan(problem, testing::all_planners(), request).value(), baseline) << seed;
+  }
+}
+
+// Chains that are packed into one op may not fit where single ops do.
+TEST(SeveralModels, TalosProvesNothingByWhatItPacked) {
+  const PlannerEntry* talos = testing::all_planners().find("talos", Objective::total_completion);
+  ASSERT_NE(talos, nullptr);
+  for (const char* name : {"talos-packed-group.json", "talos-packed-weight.json"}) {
+    const Problem problem = case_problem(name);
+    for (std::uint64_t steps = 1; steps <= 100; ++steps) {
+      Control control("talos", Budget{.seconds = 10, .steps = steps});
+      const Answer answer = talos->plan(problem, Settings{talos->options}, control);
+      EXPECT_FALSE(answer.proved_infeasible) << name << ", steps " << steps;
+      EXPECT_NE(answer.plan.has_value(), !answer.reason.empty()) << name << ", steps " << steps;
+    }
   }
 }
 
