@@ -238,7 +238,7 @@ ScheduleSolution ScheduleModel::State::solve(const ScheduleLimits& limits) const
   if (result.status == CpStatus::infeasible) {
     solution.lower_bound = kInfinity;
   } else if (std::isfinite(result.best_bound)) {
-    solution.lower_bound = std::max(0.0, value_of(result.best_bound));
+    solution.lower_bound = bound_of(result.best_bound);
   }
   if (!solution.found) return solution;
   solution.value = value_of(result.objective);

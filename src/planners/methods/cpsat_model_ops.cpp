@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bounds/rounding.h"
 #include "evaluate/memory.h"
 #include "planners/methods/cpsat_model_state.h"
 #include "problem/lanes.h"
@@ -221,6 +222,7 @@ void ScheduleModel::State::add_objective() {
   if (heaviest > 0 && (!whole || heaviest > most)) {
     weight_scale_ = std::min(kWeightUnits, most) / heaviest;
   }
+  Units arrived = 0;
   for (const ModelId model : problem_.models()) {
     const double weight = problem_.model(model).weight;
     const double arrival = problem_.model(model).arrival;
@@ -229,7 +231,10 @@ void ScheduleModel::State::add_objective() {
     heaviest_ = std::max(heaviest_, factor);
     follow(completions_[model.index()], CpExpression(grid_.units(arrival)));
     arrived_ += weight * arrival;
+    arrived += factor * grid_.units(arrival);
   }
+  const double on_grid = grid_.time(static_cast<double>(arrived)) / weight_scale_;
+  arrived_at_most_ = loose_sum(std::max(arrived_, on_grid));
 }
 
 // From the start of an op on a device to the end of everything, at least.

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -183,6 +184,10 @@ class ScheduleModel::State {
   [[nodiscard]] double value_of(double objective) const {
     return grid_.time(objective) / weight_scale_ - arrived_;
   }
+  // Of two large sums little may be left but rounding, which is no bound.
+  [[nodiscard]] double bound_of(double objective) const {
+    return std::max(0.0, grid_.time(objective) / weight_scale_ - arrived_at_most_);
+  }
 
   // Hints.
   struct Activity {
@@ -206,6 +211,7 @@ class ScheduleModel::State {
   double weight_scale_ = 1;
   Units heaviest_ = 1;  // factor of a completion in the objective
   double arrived_ = 0;  // sum of weight x arrival: what the objective does not count
+  double arrived_at_most_ = 0;  // the same however it is rounded, on the grid too
   Units horizon_ = 0;
 
   solvers::CpModel model_;

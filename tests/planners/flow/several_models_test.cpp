@@ -23,8 +23,8 @@ Problem six_ops() {
 Problem two_chains() {
   return published_problem("talos/two_chains.json", Objective::total_completion);
 }
-Problem case_problem(const std::string& name) {
-  return build_problem(read_problem(testing::source_path("tests/data/cases/" + name)));
+ProblemFile case_file(const std::string& name) {
+  return read_problem(testing::source_path("tests/data/cases/" + name));
 }
 
 TEST(SeveralModels, SixOpsAsPublished) {
@@ -166,13 +166,26 @@ TEST(SeveralModels, TalosProvesNothingByWhatItPacked) {
   const PlannerEntry* talos = testing::all_planners().find("talos", Objective::total_completion);
   ASSERT_NE(talos, nullptr);
   for (const char* name : {"talos-packed-group.json", "talos-packed-weight.json"}) {
-    const Problem problem = case_problem(name);
+    const Problem problem = build_problem(case_file(name));
     for (std::uint64_t steps = 1; steps <= 100; ++steps) {
       Control control("talos", Budget{.seconds = 10, .steps = steps});
       const Answer answer = talos->plan(problem, Settings{talos->options}, control);
       EXPECT_FALSE(answer.proved_infeasible) << name << ", steps " << steps;
       EXPECT_NE(answer.plan.has_value(), !answer.reason.empty()) << name << ", steps " << steps;
     }
+  }
+}
+
+// What is left of an arrival after rounding, in doubles or on CP-SAT's grid, is no bound.
+TEST(SeveralModels, CpsatMakesNoBoundOfRoundedArrivals) {
+  for (const double arrival : {3.1757421534499413, 999999.9999999, 1000000.0000001}) {
+    ProblemFile file = case_file("cpsat-arrival.json");
+    file.draft.models[1].arrival = arrival;
+    const PlanOutcome outcome = completion_outcome(build_problem(std::move(file)), "cpsat");
+    EXPECT_EQ(outcome.fault, "") << arrival;
+    EXPECT_EQ(outcome.value(), 0) << arrival;
+    EXPECT_EQ(outcome.answer.status(), Status::optimal) << arrival;
+    EXPECT_EQ(outcome.answer.certificate.lower_bound, 0) << arrival;
   }
 }
 
