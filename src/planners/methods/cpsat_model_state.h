@@ -209,8 +209,8 @@ class ScheduleModel::State {
   bool overheads_ = false;
   TimeGrid grid_;
   double weight_scale_ = 1;
-  Units heaviest_ = 1;  // factor of a completion in the objective
-  double arrived_ = 0;  // sum of weight x arrival: what the objective does not count
+  Units heaviest_ = 1;          // factor of a completion in the objective
+  double arrived_ = 0;          // sum of weight x arrival: what the objective does not count
   double arrived_at_most_ = 0;  // the same however it is rounded, on the grid too
   Units horizon_ = 0;
 
