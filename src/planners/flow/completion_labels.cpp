@@ -219,6 +219,7 @@ double CompletionLabels::set_complete(const Ideal& ideal, const double* row,
     for (std::size_t left = set; left != 0; left &= left - 1) {
       work += ideal.left[i * ideal.open.size() + static_cast<std::size_t>(std::countr_zero(left))];
     }
+    if (work <= 0) continue;  // it waits for no lane
     lanes_by_time_.clear();
     for (const DeviceId device : problem_.devices()) {
       const double price = works_[i].price[problem_.kind_of(device)];

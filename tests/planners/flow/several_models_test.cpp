@@ -201,6 +201,22 @@ TEST(CompletionLabels, SayWhatTheyCannotDo) {
   EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "");
 }
 
+// An op that takes no time is done when its model arrives, even where all lanes are busy then.
+TEST(CompletionLabels, NoWorkWaitsForNoLane) {
+  for (const std::size_t instant : {0, 1}) {
+    ProblemDraft draft = chains({{{9, 9}}, {{9, 9}}});
+    draft.cluster.devices.resize(1);
+    draft.cluster.links.clear();
+    draft.models[instant].arrival = 7;
+    draft.ops[instant].time = {0, 0};
+    const Problem problem(draft);
+    const auto result =
+        CompletionLabels(problem).search(kInfinity, 1000, [](std::uint64_t) { return false; });
+    EXPECT_TRUE(result.complete);
+    EXPECT_NEAR(result.lower_bound, 9, 1e-9) << instant;
+  }
+}
+
 TEST(CompletionLabels, GiveABoundWhenTheyAreTooMany) {
   const Problem problem = two_chains();
   CompletionLabels labels(problem);
