@@ -14,19 +14,34 @@ namespace {
 constexpr std::size_t kMostPrices = 8;
 constexpr std::size_t kMostOrdered = 7;  // models whose order of completion is looked at
 
-bool transfers_take_time(const Problem& problem) {
-  for (const TensorId tensor : problem.tensors()) {
-    if (problem.interconnect() == InterconnectKind::host) {
-      if (problem.host_time(tensor) > 0) return true;
-      continue;
-    }
-    for (const DeviceId from : problem.devices()) {
-      for (const DeviceId to : problem.devices()) {
-        if (problem.link_time(tensor, from, to) > 0) return true;
-      }
+bool takes_time(const Problem& problem, TensorId tensor) {
+  if (problem.consumers(tensor).empty()) return false;
+  if (problem.interconnect() == InterconnectKind::host) return problem.host_time(tensor) > 0;
+  for (const DeviceId from : problem.devices()) {
+    for (const DeviceId to : problem.devices()) {
+      if (problem.link_time(tensor, from, to) > 0) return true;
     }
   }
   return false;
+}
+
+bool transfers_take_time(const Problem& problem) {
+  return std::ranges::any_of(problem.tensors(),
+                             [&](TensorId tensor) { return takes_time(problem, tensor); });
+}
+
+// A single tensor waits for nothing, but where it leaves by one port for several devices. Over a
+// host it leaves once, and enters each device by a port of its own.
+bool transfers_may_meet(const Problem& problem) {
+  std::size_t tensors = 0;
+  bool to_several = false;
+  for (const TensorId tensor : problem.tensors()) {
+    if (!takes_time(problem, tensor)) continue;
+    ++tensors;
+    to_several = to_several || problem.consumers(tensor).size() > 1;
+  }
+  const bool by_links = problem.interconnect() == InterconnectKind::links;
+  return tensors > 1 || (by_links && to_several && problem.device_count() > 2);
 }
 
 }  // namespace
@@ -34,7 +49,7 @@ bool transfers_take_time(const Problem& problem) {
 std::string CompletionLabels::obstacle(const Problem& problem) {
   if (problem.rules().memory == MemoryModel::peak) return "peak memory is limited";
   if (!memory_cannot_bind(problem)) return "memory may bind";
-  if (problem.rules().congestion && transfers_take_time(problem)) {
+  if (problem.rules().congestion && transfers_may_meet(problem)) {
     return "transfers wait for each other";
   }
   if (problem.group_count() < problem.op_count()) return "ops are colocated";

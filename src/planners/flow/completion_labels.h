@@ -19,7 +19,7 @@
 // kept. Exponential in the number of models and in the width of the graphs; two chains of 25 and 39
 // ops take a fraction of a second.
 //
-// Not for: ports that transfers wait for (congestion with transfers that take time), memory that
+// Not for: ports that transfers wait for (congestion, where two transfers may meet), memory that
 // binds, cut overheads, colocation of ops. `obstacle` says which.
 
 #pragma once

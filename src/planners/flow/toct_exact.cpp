@@ -2,10 +2,10 @@
 //
 // Starts from the plan given, else from `talos`. Where nothing but lanes and precedence ties the
 // ops together, the labels of completion_labels.h prove the best plan, or find a better one, for
-// small and medium problems: a few models of some tens of ops. Where they do not fit (congestion
-// with transfers that take time, binding memory, colocation, shared resources, cut overheads) or
-// become too many, the rest of the time goes to CP-SAT on the whole schedule
-// (methods/schedule_program.h), where its library is there.
+// small and medium problems: a few models of some tens of ops. Where they do not fit (transfers
+// that wait for each other, binding memory, colocation, shared resources, cut overheads) or become
+// too many, the rest of the time goes to CP-SAT on the whole schedule (methods/schedule_program.h),
+// where its library is there.
 //
 // Memory: at most 4e6 labels. A step is one label taken up.
 

@@ -191,7 +191,7 @@ TEST(SeveralModels, CpsatMakesNoBoundOfRoundedArrivals) {
 
 TEST(CompletionLabels, SayWhatTheyCannotDo) {
   EXPECT_EQ(CompletionLabels::obstacle(two_chains()), "");
-  ProblemDraft draft = chains({{{1, 1}, {1, 1}}});
+  ProblemDraft draft = chains({{{1, 1}, {1, 1}}, {{1, 1}, {1, 1}}});
   draft.colocated.push_back({OpId{0}, OpId{1}});
   EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "ops are colocated");
   draft.colocated.clear();
@@ -199,6 +199,32 @@ TEST(CompletionLabels, SayWhatTheyCannotDo) {
   EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "transfers wait for each other");
   draft.rules.congestion = false;
   EXPECT_EQ(CompletionLabels::obstacle(Problem(draft)), "");
+}
+
+// With one tensor alone, congestion makes no difference unless it leaves for several devices.
+TEST(CompletionLabels, FitCongestionWhereNoTransfersMeet) {
+  int fitting = 0;
+  constexpr std::uint64_t kCases = 60;
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    testing::RandomProblemOptions options = testing::several_models(seed);
+    options.ops = 4;
+    options.devices = 2 + seed % 2;
+    options.interconnect = seed / 2 % 2 == 0 ? InterconnectKind::links : InterconnectKind::host;
+    options.congestion = true;
+    options.edge_probability = 0.7;
+    ProblemDraft draft = testing::random_draft(options, seed);
+    if (draft.tensors.size() > 1) draft.tensors.resize(1);
+    const Problem problem(std::move(draft));
+    if (!CompletionLabels::obstacle(problem).empty()) continue;
+    ++fitting;
+    const auto result =
+        CompletionLabels(problem).search(kInfinity, 1000000, [](std::uint64_t) { return false; });
+    const std::optional<double> best = testing::brute_force_value(problem);
+    ASSERT_TRUE(best && result.complete) << seed;
+    EXPECT_NEAR(result.lower_bound, *best, 1e-9 * *best) << seed;
+  }
+  EXPECT_GT(fitting, kCases / 2);
+  EXPECT_LT(fitting, kCases);
 }
 
 // An op that takes no time is done when its model arrives, even where all lanes are busy then.
