@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
 #include <numeric>
@@ -42,11 +43,17 @@ using Reader = TrainingFile (*)(std::string_view text, const std::string& path);
 // A verb's options that mean something for a file of training, beside those of its output.
 using Options = std::initializer_list<std::string_view>;
 
+// An option that the environment sets for all verbs counts as given to this one too.
+bool given_here(const CLI::Option& option) {
+  const std::string& variable = option.get_envname();
+  return option.count() > 0 && (variable.empty() || std::getenv(variable.c_str()) == nullptr);
+}
+
 void refuse_other_options(const CLI::App& verb, std::string_view what, Options known) {
   static constexpr std::array<std::string_view, 3> kOutput{"--json", "--quiet", "--verbose"};
   for (const CLI::Option* option : verb.get_options()) {
     const std::string name = option->get_name();
-    if (option->count() == 0 || option->get_required() ||
+    if (!given_here(*option) || option->get_required() ||
         std::ranges::find(known, name) != known.end() ||
         std::ranges::find(kOutput, name) != kOutput.end()) {
       continue;
