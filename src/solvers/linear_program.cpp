@@ -208,6 +208,7 @@ void LinearProgram::State::apply(const LinearLimits& limits) {
   Highs_setIntOptionValue(solver, "mip_max_nodes", to_index_limit(limits.node_limit));
   Highs_setIntOptionValue(solver, "presolve_rule_off", kPresolveWithoutEnumeration);
   Highs_setDoubleOptionValue(solver, "mip_rel_gap", std::max(0.0, limits.mip_gap));
+  Highs_setDoubleOptionValue(solver, "mip_feasibility_tolerance", limits.integrality);
   // Else HiGHS keeps counting from its first run, and the time limit would be one for all runs
   // together.
   Highs_zeroAllClocks(solver);

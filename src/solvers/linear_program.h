@@ -59,6 +59,7 @@ struct LinearLimits {
   int threads = 1;  // at most; no more than the machine runs at once are used
   int seed = 0;
   double mip_gap = 1e-9;                    // relative
+  double integrality = 1e-6;                // how far from whole an integer variable may be
   const std::atomic<bool>* stop = nullptr;  // set it from anywhere to end the search soon
 };
 

@@ -32,6 +32,8 @@ namespace {
 // Finding the pairs of ops takes time and memory of the order of ops^2, the rows for each tensor
 // and pair of devices that it may go between many times more than one pair; neither is interrupted.
 constexpr std::size_t kMostOps = 5000;
+// Of a row with a thousand units (moirai_model.cpp) it lets 1e-7 of the value go.
+constexpr double kIntegrality = 1e-7;
 constexpr double kBetweenLooks = 0.3;  // seconds: HiGHS looks at the clock now and then
 constexpr double kSecondsPerPair = 5e-7;
 constexpr double kBytesPerPair = 130;
@@ -53,6 +55,7 @@ solvers::LinearLimits limits_of(const Control& control) {
   solvers::LinearLimits limits;
   const double left = control.remaining();
   limits.time_seconds = std::max(0.01, left - std::min(kBetweenLooks, kBetweenLooks * left));
+  limits.integrality = kIntegrality;
   limits.threads = budget.threads;
   limits.seed = static_cast<int>(budget.seed % 0x7fffffff);
   limits.stop = control.interruption();

@@ -44,5 +44,10 @@ TEST(Moirai, AgreesWithBruteForce) {
   agrees_with_brute_force("moirai", exact_draft, {1000, 1150});
 }
 
+// A binary variable that was 1e-6 off loosened a row by 1e-6 of the value, and nothing was proved.
+TEST(Moirai, ProvesWhereRowsAreLong) {
+  agrees_with_brute_force("moirai", exact_draft, {70000000972, 70000000978});
+}
+
 }  // namespace
 }  // namespace placewright
