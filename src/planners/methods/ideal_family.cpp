@@ -159,12 +159,37 @@ class IdealCollector {
     family_.forbidden_.insert(family_.forbidden_.end(), forbidden_.begin(), forbidden_.end());
   }
 
+  // Orders share prefixes, whose sums are rounded differently: a stage without blocks between two
+  // records of one ideal would seem to lower a load.
+  void write_down_once() {
+    if (known_.size() <= count_) known_.resize(count_ + 1);
+    std::vector<std::size_t>& of_same_size = known_[count_];
+    const bool known = std::any_of(of_same_size.begin(), of_same_size.end(),
+                                   [&](std::size_t ideal) { return is_taken(ideal); });
+    if (known) return;
+    of_same_size.push_back(family_.size());
+    write_down();
+  }
+
   IdealFamily finish() {
     family_.sort();
     return std::move(family_);
   }
 
  private:
+  // Whether the ideal, as large as what is taken, is the same.
+  [[nodiscard]] bool is_taken(std::size_t ideal) const {
+    const IdealFamily::Bits& bits = family_.bits_[ideal];
+    for (std::size_t word = 0; word < taken_.size(); ++word) {
+      const std::uint64_t held = word < bits.first_word ? ~std::uint64_t{0}
+                                 : word < bits.end_word
+                                     ? family_.words_[bits.offset + word - bits.first_word]
+                                     : 0;
+      if (held != taken_[word]) return false;
+    }
+    return true;
+  }
+
   // The stage "all blocks not taken" loses a block.
   void change_above(std::uint32_t block, double* above) {
     const auto outside = [&](std::uint32_t other) {
@@ -191,6 +216,7 @@ class IdealCollector {
   std::vector<double> saved_;
   std::int64_t work_ = 0;
   std::uint32_t count_ = 0;
+  std::vector<std::vector<std::size_t>> known_;  // by block count: what was written down once
 };
 
 namespace {
@@ -414,14 +440,14 @@ IdealFamily IdealFamily::prefixes(const StageModel& model,
                                   std::span<const std::vector<std::uint32_t>> orders,
                                   Control& control) {
   IdealCollector collector(model);
-  collector.write_down();
-  for (std::size_t i = 0; i < orders.size(); ++i) {
-    for (std::size_t k = 0; k < orders[i].size(); ++k) {
+  collector.write_down_once();
+  for (const std::vector<std::uint32_t>& order : orders) {
+    for (const std::uint32_t block : order) {
       if (control.should_stop()) return collector.finish();
-      collector.take(orders[i][k]);
-      if (i == 0 || k + 1 < orders[i].size()) collector.write_down();
+      collector.take(block);
+      collector.write_down_once();
     }
-    for (std::size_t k = orders[i].size(); k-- > 0;) collector.give_back(orders[i][k]);
+    for (std::size_t k = order.size(); k-- > 0;) collector.give_back(order[k]);
   }
   return collector.finish();
 }

@@ -1,8 +1,8 @@
 // ip-contiguous, ip: the published integer program (methods/placement_program.h), on HiGHS.
 //
-// Exact when given time; in practice for some hundred blocks and less than ten devices. They start
-// from the best contiguous plan that `ideals` finds (program_solvers.h), which the publication does
-// not; --option warm-start=off leaves that out.
+// Exact when given time; in practice for some hundred blocks and less than ten devices. They begin
+// with the best contiguous plan that `ideals` finds (program_solvers.h), which HiGHS is not told;
+// the publication does not, and --option warm-start=off leaves it out.
 //
 // Reference: J. Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph
 // Operators", NeurIPS 2020.
