@@ -177,10 +177,9 @@ RecordTable<MeasuredService> measured_table() {
 }  // namespace
 
 void ServeMeasureOptions::add_to(CLI::App& verb) {
-  verb.add_option("--measure", duration,
-                  "Serve the requests of --rate in this process for this long, and show their "
-                  "latencies beside the predicted ones")
-      ->type_name("DURATION");
+  add_duration(verb, "--measure", duration,
+               "Serve the requests of --rate in this process for this long, and show their "
+               "latencies beside the predicted ones");
   add_number(verb, "--load", load, {0.001, 10},
              "--measure: multiply the rates so that the requests take this share of the time");
 }

@@ -150,8 +150,25 @@ void require_few_points(const WhatIfGrid& grid) {
   }
 }
 
-// The axes; the sets of devices need the problem.
-WhatIfGrid grid_of(const WhatIfOptions& options) {
+// The axes that are numbers.
+WhatIfGrid numbers_of(const WhatIfOptions& options) {
+  WhatIfGrid grid;
+  const NumberRange<double> counts{1, static_cast<double>(kMostDevices)};
+  for (const double count : parse_values("--devices", options.devices, counts)) {
+    if (count != std::floor(count)) {
+      throw UsageError(fmt::format("--devices: {} is not a whole number", count));
+    }
+    grid.devices.push_back(static_cast<std::size_t>(count));
+  }
+  grid.memory = parse_values("--memory-factor", options.memory);
+  grid.bandwidth = parse_values("--bandwidth", options.bandwidth);
+  grid.speed = parse_values("--speed", options.speed);
+  grid.batch = parse_values("--batch", options.batch);
+  return grid;
+}
+
+// All axes; the sets of devices need the problem.
+WhatIfGrid grid_of(const WhatIfOptions& options, WhatIfGrid grid) {
   const bool sets = options.device_sets || !options.without.empty();
   if (options.device_sets && !options.without.empty()) {
     throw UsageError("--device-sets tries all sets already: leave out --without");
@@ -166,18 +183,6 @@ WhatIfGrid grid_of(const WhatIfOptions& options) {
   if (sets && purchases) {
     throw UsageError("--add and --link cannot be combined with options that leave devices out");
   }
-  WhatIfGrid grid;
-  const NumberRange<double> counts{1, static_cast<double>(kMostDevices)};
-  for (const double count : parse_values("--devices", options.devices, counts)) {
-    if (count != std::floor(count)) {
-      throw UsageError(fmt::format("--devices: {} is not a whole number", count));
-    }
-    grid.devices.push_back(static_cast<std::size_t>(count));
-  }
-  grid.memory = parse_values("--memory-factor", options.memory);
-  grid.bandwidth = parse_values("--bandwidth", options.bandwidth);
-  grid.speed = parse_values("--speed", options.speed);
-  grid.batch = parse_values("--batch", options.batch);
   const bool any =
       std::ranges::any_of(values_of<Axis>(), [&](Axis axis) { return !grid.values(axis).empty(); });
   if (!any && !sets && !purchases) {
@@ -321,12 +326,13 @@ std::string value_title(const ProblemDraft& draft) {
 
 ExitCode what_if_verb(const CLI::App& verb, const WhatIfOptions& options) {
   options.problem.check();
+  WhatIfGrid numbers = numbers_of(options);
   if (const auto done =
           what_if_training(verb, options.problem.path, options.budget.budget().seconds, options.csv,
                            options.chart, options.output)) {
     return *done;
   }
-  WhatIfGrid grid = grid_of(options);
+  WhatIfGrid grid = grid_of(options, std::move(numbers));
   PlanRequest request{.planner = options.planner, .budget = options.budget.budget()};
   ProblemFile file = options.problem.read(options.output);
   options.output.warn(file.warnings);

@@ -92,7 +92,7 @@ TEST(Usage, WhatTrainingFilesDoNotKnowIsRefused) {
        "--seed means nothing for a training problem; 'plan' takes --time-limit, --output, --embed"},
       {{"plan", problem, some_problem}, "cannot be read beside a training problem"},
       {{"whatif", problem, "--devices", "1-2"}, "--devices" + of_problem},
-      {{"whatif", problem, "--threads", "2"}, "--threads" + of_problem},
+      {{"whatif", problem, "--steps", "2"}, "--steps" + of_problem},
       {{"check", plan, "--problem", some_problem}, "--problem" + of_plan},
       {{"simulate", plan, "--gantt"}, "--gantt" + of_plan},
       {{"simulate", plan, "--width", "80"}, "--width" + of_plan},
