@@ -37,6 +37,15 @@ inline constexpr int kNewestVersion = 3;
 
 // Its version. Throws where the file is of another kind, or newer than the newest that is read.
 int check_header(JsonValue root, std::string_view kind, int newest = 1);
+
+// All of a file of one version: its header, the keys that it may have, its fields.
+template <const auto& kOf, class Record, class Context>
+void read_file(JsonValue root, std::string_view kind, Record& record, Context& context) {
+  check_header(root, kind);
+  static constexpr auto kKeys = keys_of(kHeaderFields, kOf);
+  context.unknown.check(root, kKeys);
+  read_fields(root, record, kOf, context);
+}
 // Throws where a file states what only a later version has.
 void check_version(JsonValue root, int version, int needed);
 

@@ -320,12 +320,9 @@ const RunBaseline* RunFile::best_baseline() const {
 RunFile parse_run(std::string_view text, const std::string& origin) {
   const JsonDocument document(text, origin);
   const JsonValue root = document.root();
-  check_header(root, "run");
   RunFile file;
   RunReading context{file};
-  static constexpr auto kKeys = keys_of(kHeaderFields, kRunFields);
-  context.unknown.check(root, kKeys);
-  read_fields(root, file, kRunFields, context);
+  read_file<kRunFields>(root, "run", file, context);
   file.warnings = context.unknown.warnings();
   return file;
 }

@@ -42,12 +42,9 @@ inline constexpr auto kFields<HostsFile> =
 HostsFile read_hosts(std::string_view text, const std::string& path) {
   const JsonDocument document(text, input_name(path));
   const JsonValue root = document.root();
-  check_header(root, kHostsKind);
   HostsFile file;
   HostsReading context;
-  static constexpr auto kKeys = keys_of(kHeaderFields, kFields<HostsFile>);
-  context.unknown.check(root, kKeys);
-  read_fields(root, file, kFields<HostsFile>, context);
+  read_file<kFields<HostsFile>>(root, kHostsKind, file, context);
   if (file.hosts.empty()) root.at("hosts").fail("expected at least one host");
   std::set<std::string> names;
   std::set<std::string> endpoints;

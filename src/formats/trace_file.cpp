@@ -78,13 +78,10 @@ bool is_trace(std::string_view text, const std::string& origin) {
 TraceFile parse_trace(std::string_view text, const std::string& path) {
   const JsonDocument document(text, path);
   const JsonValue root = document.root();
-  check_header(root, "trace");
   TraceFile file;
   file.trace.name = std::filesystem::path(path).stem().string();
   TraceReading context;
-  static constexpr auto kKeys = keys_of(kHeaderFields, kTraceFields);
-  context.unknown.check(root, kKeys);
-  read_fields(root, file, kTraceFields, context);
+  read_file<kTraceFields>(root, "trace", file, context);
   if (file.models.empty()) root.at("models").fail("expected at least one file");
   if (file.trace.arrivals.empty()) root.at("arrivals").fail("expected at least one arrival");
   for (std::string& model : file.models) model = beside(path, model);

@@ -98,12 +98,9 @@ void check_names(JsonValue list) {
 NodesFile parse_nodes(std::string_view text, const std::string& path) {
   const JsonDocument document(text, path);
   const JsonValue root = document.root();
-  check_header(root, "nodes");
   NodesFile file;
   FleetReading context;
-  static constexpr auto kKeys = keys_of(kHeaderFields, kNodesFields);
-  context.unknown.check(root, kKeys);
-  read_fields(root, file, kNodesFields, context);
+  read_file<kNodesFields>(root, "nodes", file, context);
   check_names(root.at("nodes"));
   file.warnings = context.unknown.warnings();
   return file;
